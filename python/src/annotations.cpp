@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// annotate(): what a Python program says of itself, in the session that is active, and to whoever
-// records the process from outside. Cheap, for it stands in inner loops: a name is looked up once
-// for each session.
+// annotate(): ranges and markers of a Python program. They go to the active session, and to a tool
+// that records the process from outside. Cheap enough for inner loops: a name is looked up once for
+// each session.
 #include <nanobind/nanobind.h>
 #include <nanobind/typing.h>
 
@@ -19,12 +19,12 @@ namespace nb = nanobind;
 
 namespace {
 
-/// The session that annotations go to, and the names that it knows. All of it under the GIL.
+/// The active session and the names that it knows. Guarded by the GIL.
 struct Active {
   nb::object holder;  // keeps the session alive
   TracingSession* session = nullptr;
-  /// By the text's object: programs use the same one again and again. Held, so that no other text
-  /// can come to lie there.
+  /// By the Python object of the text, because programs use the same object again and again. Holds
+  /// a reference to it, so that no other text can get its address.
   std::unordered_map<PyObject*, SpanName> names;
 
   void set(nb::object of) {
@@ -42,7 +42,7 @@ struct Active {
       return SpanName::kNone;
     }
     const SpanName name = session->spanName({chars, static_cast<size_t>(bytes)});
-    constexpr size_t kMostHeld = 1 << 16;  // names that are made anew each time are not kept
+    constexpr size_t kMostHeld = 1 << 16;  // a program may create new names each time
     if (names.size() < kMostHeld) {
       Py_INCREF(text);
       names.emplace(text, name);
@@ -51,13 +51,13 @@ struct Active {
   }
 };
 
-/// Never destroyed: Python is gone by then.
+/// Never destroyed: Python has ended before static destructors run.
 Active& active() {
   static auto* const one = new Active;
   return *one;
 }
 
-/// Null: it has a lone surrogate.
+/// Null: the text has a lone surrogate.
 const char* utf8Of(PyObject* text) {
   const char* const chars = PyUnicode_AsUTF8AndSize(text, nullptr);
   if (chars == nullptr) PyErr_Clear();
@@ -102,10 +102,9 @@ void bindAnnotations(nb::module_& m) {
   nb::class_<Annotation>(
       m, "annotate",
       "Names a part of the program: `with annotate(\"step\"):`, or `@annotate(\"forward\")` above "
-      "a function. It is recorded as a range while a profile() is active, or `tracesmith profile` "
-      "runs the program, and costs next to nothing else. A `with` uses a new one each time; one "
-      "that is a decorator may be "
-      "called by many threads, and by itself.")
+      "a function. The part is recorded as a range while a profile() is active, or while "
+      "`tracesmith profile` runs the program; otherwise it costs next to nothing. Use a new object "
+      "for each `with`. A decorated function may be called by many threads, and recursively.")
       .def(nb::init<nb::str>(), nb::arg("name"))
       .def_prop_ro("name", &Annotation::name)
       .def(
@@ -135,7 +134,7 @@ void bindAnnotations(nb::module_& m) {
         active().set(nb::none());
         return true;
       },
-      nb::arg("session"), "False: another one is active, or none; nothing is done then.");
+      nb::arg("session"), "False, and no change: another session is active, or none.");
   m.def("has_active_session", [] { return active().session != nullptr; });
   m.def(
       "mark",

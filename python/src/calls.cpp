@@ -16,7 +16,8 @@ Turn::Turn(CallLock& lock) : lock_(lock) {
   if (comes) return;
   const nb::gil_scoped_acquire acquire;
   raise({ErrorCode::kUnsupported,
-         "another thread was using it when this process was forked; open or make another one here",
+         "another thread was using this object when the process was forked; open or create another "
+         "one here",
          ""});
 }
 

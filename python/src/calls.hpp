@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functions that Python calls have in common.
+// Helpers of all functions that Python calls: turns, interrupts, the GIL, paths.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,10 +15,10 @@
 
 namespace tracesmith::python {
 
-/// For functions that take long, touch no object of Python's and cannot be interrupted.
+/// Releases the GIL. For long functions that touch no Python object and cannot be interrupted.
 using Released = nanobind::call_guard<nanobind::gil_scoped_release>;
 
-/// Calls for one object take turns, whatever they are.
+/// Serialises all calls on one object.
 class CallLock {
  public:
   bool tryLock() {
@@ -26,8 +26,9 @@ class CallLock {
     process_ = getpid();
     return true;
   }
-  /// Calls meanwhile() 20 times a second while it waits; without the GIL, which who has the turn
-  /// may need. False: this is a forked child, and a thread that is not in it has the turn for ever.
+  /// Calls meanwhile() 20 times a second while it waits. The caller must not hold the GIL, because
+  /// the thread that holds the lock may need it. False: this is a forked child, and the lock is
+  /// held by a thread that exists only in the parent.
   template <class F>
   bool lock(F&& meanwhile) {
     for (int waited = 0; !mutex_.try_lock_for(std::chrono::milliseconds(50));) {
@@ -41,10 +42,10 @@ class CallLock {
 
  private:
   std::timed_mutex mutex_;
-  std::atomic<pid_t> process_{getpid()};  // that last had it
+  std::atomic<pid_t> process_{getpid()};  // the process that last took the lock
 };
 
-/// A T whose calls take turns; one that comes ready made is moved in.
+/// A T with a lock that serialises its calls.
 template <class T>
 struct Own : T {
   using T::T;
@@ -53,11 +54,12 @@ struct Own : T {
   CallLock lock;
 };
 
-/// A call's turn. Neither to be made nor to be kept with the GIL.
+/// Holds the lock of an object for one call. The thread must not hold the GIL when it creates a
+/// Turn or while it keeps one.
 class Turn {
  public:
-  /// Hears signals while it waits: throws what their handlers throw. UnsupportedError: no turn will
-  /// come in this forked child.
+  /// Runs Python's signal handlers while it waits, and throws their exceptions. Throws
+  /// UnsupportedError if the lock can never be taken in this forked child.
   explicit Turn(CallLock& lock);
   ~Turn() { lock_.unlock(); }
   Turn(const Turn&) = delete;
@@ -67,8 +69,7 @@ class Turn {
   CallLock& lock_;
 };
 
-/// What f() gives, which is run without the GIL while no other thread is in a call for what `lock`
-/// is of. Ctrl-C ends it.
+/// Runs f() without the GIL and under `lock`, and returns its result. Ctrl-C ends f().
 template <class F>
 auto alone(CallLock& lock, F&& f) {
   return interruptible([&] {
@@ -77,8 +78,8 @@ auto alone(CallLock& lock, F&& f) {
   });
 }
 
-/// The same for what is over at once: with the GIL, which others would have for long, unless
-/// another thread is in a call.
+/// The same for a short f(). Keeps the GIL, because getting it back can take long if other threads
+/// hold it; only if another thread is in a call, this waits like alone().
 template <class F>
 auto briefly(CallLock& lock, F&& f) {
   if (!lock.tryLock()) return alone(lock, f);
@@ -86,7 +87,7 @@ auto briefly(CallLock& lock, F&& f) {
   return f();
 }
 
-/// str, bytes or os.PathLike as the system has it. Throws TypeError or ValueError.
+/// A str, bytes or os.PathLike in the system's encoding. Throws TypeError or ValueError.
 std::string pathOf(const nanobind::object& path);
 
 }  // namespace tracesmith::python

@@ -24,13 +24,13 @@ struct Profiler {
   CallLock lock;
 };
 
-/// What f(profiler) gives.
+/// Runs f(profiler) under its lock, and returns the result.
 template <class F>
 auto of(Profiler& profiler, F&& f) {
   return alone(profiler.lock, [&] { return f(*profiler.it); });
 }
 
-/// True; what it could not do is raised.
+/// Returns true, or throws the profiler's error.
 template <class F>
 bool did(Profiler& profiler, F&& call) {
   check(of(profiler, [&](IPlatformProfiler& it) -> Status {
@@ -40,7 +40,7 @@ bool did(Profiler& profiler, F&& call) {
   return true;
 }
 
-/// What read(reader, list) finds in the trace so far; nothing before the first start().
+/// The events that read(reader, list) finds in the trace so far; none before the first start().
 template <class Event, class Read>
 std::vector<Event> recorded(Own<TracingSession>& session, Read&& read) {
   std::vector<Event> events;
@@ -59,10 +59,10 @@ std::vector<Event> recorded(Own<TracingSession>& session, Read&& read) {
 }  // namespace
 
 void bindCaptures(nb::module_& m) {
-  nb::class_<ProfilerConfig>(m, "ProfilerConfig", "What a profiler captures.")
+  nb::class_<ProfilerConfig>(m, "ProfilerConfig", "Settings of a profiler.")
       .def(nb::init<>())
       .def_rw("buffer_size", &ProfilerConfig::buffer_size,
-              "events that wait for get_events() at most")
+              "maximal number of events that wait for get_events()")
       .def_rw("overflow_policy", &ProfilerConfig::overflow_policy)
       .def_rw("capture_callstacks", &ProfilerConfig::capture_callstacks)
       .def_rw("callstack_depth", &ProfilerConfig::callstack_depth, "frames")
@@ -76,9 +76,9 @@ void bindCaptures(nb::module_& m) {
   using It = IPlatformProfiler;
   nb::class_<Profiler>(
       m, "Profiler",
-      "Captures what this process does on a platform's devices; see create_profiler(). What can "
-      "not be done is raised, with the reason: as UnsupportedError, and as InvalidArgumentError "
-      "what makes no sense then, as starting twice.")
+      "Captures the device work of this process on one platform; see create_profiler(). A failure "
+      "raises UnsupportedError with the reason, or InvalidArgumentError for a call at the wrong "
+      "time, such as starting twice.")
       .def("platform_type", [](const Profiler& self) { return self.it->platformType(); })
       .def("is_available",
            [](Profiler& self) { return of(self, [](It& it) { return it.isAvailable(); }); })
@@ -90,7 +90,7 @@ void bindCaptures(nb::module_& m) {
           nb::arg("config") = ProfilerConfig())
       .def(
           "finalize", [](Profiler& self) { of(self, [](It& it) { it.finalize(); }); },
-          "Stops, and forgets what has not been taken.")
+          "Stops, and drops events that were not taken.")
       .def("start_capture",
            [](Profiler& self) { return did(self, [](It& it) { return it.startCapture(); }); })
       .def("stop_capture",
@@ -105,7 +105,8 @@ void bindCaptures(nb::module_& m) {
               return events;
             });
           },
-          nb::arg("max_count") = 0, "Takes events out, the oldest first; 0: all.")
+          nb::arg("max_count") = 0,
+          "Removes and returns up to max_count events, the oldest first; 0: all.")
       .def("get_device_info",
            [](Profiler& self) { return of(self, [](It& it) { return it.getDeviceInfo(); }); })
       .def("events_captured",
@@ -122,9 +123,10 @@ void bindCaptures(nb::module_& m) {
         return made;
       },
       nb::arg("platform"), Released(),
-      "A profiler of this platform; is_available() says whether this machine has it.");
+      "A profiler for this platform; its is_available() says whether this machine has such a "
+      "device.");
   m.def("detect_platform", &detectPlatform, Released(),
-        "The platform whose devices this machine has; PlatformType.Unknown: none.");
+        "The platform of this machine's devices; PlatformType.Unknown: none.");
   m.def("is_cuda_available", &isCUDAAvailable, Released());
   m.def("is_rocm_available", &isROCmAvailable, Released());
   m.def("is_metal_available", &isMetalAvailable, Released());
@@ -140,9 +142,9 @@ void bindCaptures(nb::module_& m) {
   m.def("get_device_infos", &deviceInfosOf, nb::arg("platform"), Released());
 
   using Session = Own<TracingSession>;
-  nb::class_<TracingConfig>(m, "TracingConfig", "How a TracingSession records.")
+  nb::class_<TracingConfig>(m, "TracingConfig", "Settings of a TracingSession.")
       .def(nb::init<>())
-      .def_rw("buffer_size_kb", &TracingConfig::buffer_size_kb, "ring of each thread")
+      .def_rw("buffer_size_kb", &TracingConfig::buffer_size_kb, "size of each thread's ring")
       .def_rw("max_threads", &TracingConfig::max_threads)
       .def_rw("overflow", &TracingConfig::overflow)
       .def_prop_rw(
@@ -152,33 +154,34 @@ void bindCaptures(nb::module_& m) {
                 c.output_file.data(), static_cast<Py_ssize_t>(c.output_file.size())));
           },
           [](TracingConfig& c, const nb::object& path) { c.output_file = pathOf(path); },
-          "the trace; \"\": it is kept, compressed, in memory")
+          "path of the trace; \"\": the trace is kept, compressed, in memory")
       .def_rw("flush_interval_ms", &TracingConfig::flush_interval_ms)
-      .def_rw("duration_ms", &TracingConfig::duration_ms, "stop by itself after so long; 0: never")
+      .def_rw("duration_ms", &TracingConfig::duration_ms,
+              "stops the session after this time; 0: never")
       .def_rw("enable_gpu_tracks", &TracingConfig::enable_gpu_tracks)
       .def_rw("enable_counter_tracks", &TracingConfig::enable_counter_tracks)
       .def_rw("enable_flow_events", &TracingConfig::enable_flow_events)
       .def_rw("all_frames", &TracingConfig::all_frames,
-              "In stacks also the frames of the interpreter, libffi and the loader.");
-  nb::enum_<Session::State>(m, "TracingState", "Whether a session runs.")
+              "stacks include the frames of the interpreter, libffi and the loader");
+  nb::enum_<Session::State>(m, "TracingState", "State of a session.")
       .value("Stopped", Session::State::Stopped)
       .value("Starting", Session::State::Starting)
       .value("Running", Session::State::Running)
       .value("Stopping", Session::State::Stopping);
-  nb::enum_<Session::Mode>(m, "TracingMode", "Where a session's trace is kept.")
+  nb::enum_<Session::Mode>(m, "TracingMode", "Place of a session's trace.")
       .value("InProcess", Session::Mode::InProcess)
       .value("File", Session::Mode::File);
-  nb::class_<Session::Statistics>(m, "TracingStatistics",
-                                  "What a session has taken in; times in ns.")
+  nb::class_<Session::Statistics>(m, "TracingStatistics", "Counts of a session; times in ns.")
       .def_ro("events_emitted", &Session::Statistics::events_emitted)
       .def_ro("events_dropped", &Session::Statistics::events_dropped)
       .def_ro("counters_emitted", &Session::Statistics::counters_emitted)
       .def_ro("start_time", &Session::Statistics::start_time)
       .def_ro("stop_time", &Session::Statistics::stop_time)
       .def("duration_ms", &Session::Statistics::duration_ms);
-  nb::class_<Session>(m, "TracingSession",
-                      "Records what this program says of itself, from any number of threads and "
-                      "from the children it forks (docs/sessions.md).")
+  nb::class_<Session>(
+      m, "TracingSession",
+      "Records spans, markers, counters and events of this program, from any number "
+      "of threads and from the children that it forks (docs/sessions.md).")
       .def(nb::init<>())
       .def(
           "start",
@@ -212,7 +215,8 @@ void bindCaptures(nb::module_& m) {
             check(alone(self.lock, [&] { return self.exportToFile(to); }));
             return true;
           },
-          nb::arg("path"), "The end of the name says which format: .sbt, .json, else Perfetto's.")
+          nb::arg("path"),
+          "The extension selects the format: .sbt, .json, else Perfetto's protobuf.")
       .def("is_active", &Session::isActive)
       .def("get_state", &Session::getState)
       .def("get_mode",
@@ -230,7 +234,7 @@ void bindCaptures(nb::module_& m) {
       .def("event_buffer_capacity", &Session::eventBufferCapacity)
       .def("events_dropped", &Session::eventsDropped)
       .def("emit", &Session::emit, nb::arg("event"),
-           "False: it was dropped, or the session does not run.")
+           "False: the event was dropped, or the session does not run.")
       .def(
           "emit_counter",
           [](Session& self, const std::string& name, double value, const std::string& unit) {
@@ -248,7 +252,7 @@ void bindCaptures(nb::module_& m) {
            [](Session& self, uint32_t name) { return self.marker(static_cast<SpanName>(name)); });
 
   nb::class_<DeviceFeed>(m, "DeviceFeed",
-                         "Moves what a profiler captures into a session, until stop().")
+                         "Moves the events of a profiler into a session, until stop().")
       .def(
           "__init__",
           [](DeviceFeed* self, Profiler& profiler, Session& session) {
@@ -258,14 +262,14 @@ void bindCaptures(nb::module_& m) {
       .def("start", [](DeviceFeed& self) { check(interruptible([&] { return self.start(); })); })
       .def("stop", &DeviceFeed::stop, Released());
 
-  nb::class_<StackCaptureConfig>(m, "StackCaptureConfig", "How stacks are taken.")
+  nb::class_<StackCaptureConfig>(m, "StackCaptureConfig", "Settings of a StackCapture.")
       .def(nb::init<>())
       .def_rw("max_depth", &StackCaptureConfig::max_depth, "frames, 1 to 512")
       .def_rw("skip_frames", &StackCaptureConfig::skip_frames)
       .def_rw("async_signal_safe", &StackCaptureConfig::async_signal_safe)
       .def_rw("resolve_symbols", &StackCaptureConfig::resolve_symbols)
       .def_rw("demangle", &StackCaptureConfig::demangle);
-  nb::class_<StackCapture>(m, "StackCapture", "The native call stack of the code that asks.")
+  nb::class_<StackCapture>(m, "StackCapture", "Captures the native call stack of the calling code.")
       .def(nb::init<>())
       .def(nb::init<StackCaptureConfig>(), nb::arg("config"))
       .def("capture",

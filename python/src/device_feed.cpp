@@ -13,15 +13,16 @@
 namespace tracesmith::python {
 namespace {
 
-/// As often as the profilers take in: what a killed program loses is this more than it loses of a
-/// session.
+/// The period at which profilers drain their rings. A killed program loses events of this period in
+/// addition to those that a session loses.
 constexpr auto kPeriod = std::chrono::milliseconds(20);
 
 }  // namespace
 
 DeviceFeed::~DeviceFeed() {
   stop();
-  // A thread of the parent's cannot be joined, nor what it may wait for be destroyed.
+  // In a forked child: the parent's thread cannot be joined, and the condition variable that it
+  // waits for must not be destroyed.
   (void)mover_.release();
 }
 
@@ -50,7 +51,7 @@ void DeviceFeed::stop() {
 }
 
 void DeviceFeed::run() {
-  pthread_setname_np(pthread_self(), "tracesmith");  // as the trace has it
+  pthread_setname_np(pthread_self(), "tracesmith");  // its name in the trace
   Mover& mover = *mover_;
   std::unique_lock lock(mover.mutex);
   while (!mover.wake.wait_for(lock, kPeriod, [&] { return mover.stop_asked; })) {
@@ -67,7 +68,7 @@ void DeviceFeed::move() {
   if (events_.empty() && dropped == dropped_) return;
   dropped_ = dropped;
   for (TraceEvent& event : events_) {
-    // Whose thread is not known is the first one's of the process, and not this one's.
+    // An event without a thread is assigned to the main thread, not to this one.
     if (event.thread_id == 0) event.thread_id = owner_pid_;
     ++(session_.emit(event) ? taken_ : refused_);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves what a profiler captures into a session while both run: the profiler's buffer is bounded,
-// and a program that is killed would take it along.
+// Moves the events of a profiler into a session while both run. The profiler's buffer is bounded,
+// and its content would be lost with a killed program.
 #pragma once
 
 #include <condition_variable>
@@ -16,20 +16,20 @@
 
 namespace tracesmith::python {
 
-/// One thread at a time. Profiler and session outlive it. In a forked child it does nothing: its
-/// thread is the parent's.
+/// Not thread-safe. Profiler and session must outlive it. In a forked child it does nothing,
+/// because its thread exists only in the parent.
 class DeviceFeed {
  public:
   DeviceFeed(IPlatformProfiler& profiler, TracingSession& session)
       : profiler_(profiler), session_(session) {}
-  /// As stop().
+  /// Calls stop().
   ~DeviceFeed();
   DeviceFeed(const DeviceFeed&) = delete;
   DeviceFeed& operator=(const DeviceFeed&) = delete;
 
-  /// Once. Error: no room for a thread.
+  /// Call at most once. Error: the thread could not be created.
   Status start();
-  /// Moves what is left. What was lost on the way is in the trace's table of losses.
+  /// Moves the remaining events. Events lost on the way are in the trace's table `loss`.
   void stop();
 
  private:
@@ -48,9 +48,9 @@ class DeviceFeed {
   uint32_t owner_pid_ = 0;
   std::vector<TraceEvent> events_;
   // Events so far:
-  uint64_t taken_ = 0;    // by the session
-  uint64_t refused_ = 0;  // by it
-  uint64_t dropped_ = 0;  // by the profiler
+  uint64_t taken_ = 0;    // accepted by the session
+  uint64_t refused_ = 0;  // refused by the session
+  uint64_t dropped_ = 0;  // dropped by the profiler
 };
 
 }  // namespace tracesmith::python

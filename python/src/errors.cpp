@@ -8,7 +8,7 @@ namespace tracesmith::python {
 namespace nb = nanobind;
 
 void raise(const Error& error) {
-  // File names may be any bytes; Python has its own way of writing those.
+  // File names may be any bytes; Python's file system encoding can represent them.
   const auto text = [](const std::string& bytes) {
     return nb::steal<nb::object>(
         PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures as Python's exceptions.
+// Converts errors to Python exceptions.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace tracesmith::python {
 
-/// Throws the exception of tracesmith/_errors.py that `error` is. Needs the GIL.
+/// Throws the exception class of tracesmith/_errors.py for `error`. Needs the GIL.
 [[noreturn]] void raise(const Error& error);
 
-/// The value, or its exception. Needs the GIL.
+/// Returns the value, or throws its error. Needs the GIL.
 template <class T>
 T valueOf(Result<T> result) {
   if (!result) raise(result.error());
@@ -23,8 +23,8 @@ inline void check(const Status& status) {
   if (!status) raise(status.error());
 }
 
-/// True; what went wrong is raised, and what could be read of `path` in spite of damage is warned
-/// of. Needs the GIL.
+/// Returns true, or throws the error. If `path` is damaged but partly readable, issues a Python
+/// warning. Needs the GIL.
 bool done(const SBTResult& result, const std::string& path);
 
 }  // namespace tracesmith::python

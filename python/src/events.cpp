@@ -17,17 +17,17 @@ void bindEvents(nb::module_& m) {
   nb::bind_vector<std::vector<StackFrame>>(m, "StackFrameList");
   nb::bind_vector<std::vector<DeviceInfo>>(m, "DeviceInfoList");
 
-  nb::enum_<EventType> types(m, "EventType", "What a TraceEvent is about.");
+  nb::enum_<EventType> types(m, "EventType", "Kind of a TraceEvent.");
   for (int i = 0; i < kEventTypeCount; ++i) {
     const auto type = static_cast<EventType>(i);
     types.value(eventTypeToString(type), type);
   }
-  nb::enum_<FlowType>(m, "FlowType", "What an arrow between events means.")
+  nb::enum_<FlowType>(m, "FlowType", "Meaning of a flow between events.")
       .value("NoFlow", FlowType::None)
       .value("FwdBwd", FlowType::FwdBwd)
       .value("AsyncCpuGpu", FlowType::AsyncCpuGpu)
       .value("Custom", FlowType::Custom);
-  nb::enum_<MemoryEvent::Category>(m, "MemoryCategory", "What memory is for.")
+  nb::enum_<MemoryEvent::Category>(m, "MemoryCategory", "Purpose of an allocation.")
       .value("Unknown", MemoryEvent::Category::Unknown)
       .value("Activation", MemoryEvent::Category::Activation)
       .value("Gradient", MemoryEvent::Category::Gradient)
@@ -45,12 +45,12 @@ void bindEvents(nb::module_& m) {
       .value("Vulkan", PlatformType::Vulkan)
       .value("Simulation", PlatformType::Simulation);
   nb::enum_<OverflowPolicy>(m, "OverflowPolicy",
-                            "What a full buffer does; what is lost is counted.")
+                            "Action of a full buffer; lost events are counted.")
       .value("DropOldest", OverflowPolicy::DropOldest)
       .value("DropNewest", OverflowPolicy::DropNewest)
       .value("Block", OverflowPolicy::Block);
 
-  nb::class_<StackFrame>(m, "StackFrame", "A frame of a call stack; \"\" and 0 are not known.")
+  nb::class_<StackFrame>(m, "StackFrame", "A frame of a call stack; \"\" and 0 mean unknown.")
       .def(
           "__init__",
           [](StackFrame* self, uint64_t address, std::string function, std::string file,
@@ -65,7 +65,7 @@ void bindEvents(nb::module_& m) {
       .def_rw("file_name", &StackFrame::file_name)
       .def_rw("line_number", &StackFrame::line_number)
       .def_rw("module", &StackFrame::module,
-              "library or executable; \"Python\": a function of Python, without address")
+              "library or executable; \"Python\": a Python function, without an address")
       .def(
           "__eq__", [](const StackFrame& a, const StackFrame& b) { return a == b; },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
@@ -85,7 +85,7 @@ void bindEvents(nb::module_& m) {
           "__eq__", [](const CallStack& a, const CallStack& b) { return a == b; },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"));
   nb::class_<KernelParams>(m, "KernelParams",
-                           "How a kernel was launched: groups, work-items of a group, bytes.")
+                           "Launch shape of a kernel: groups, work-items of a group, bytes.")
       .def(nb::init<>())
       .def_rw("grid_x", &KernelParams::grid_x)
       .def_rw("grid_y", &KernelParams::grid_y)
@@ -98,7 +98,8 @@ void bindEvents(nb::module_& m) {
       .def(
           "__eq__", [](const KernelParams& a, const KernelParams& b) { return a == b; },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"));
-  nb::class_<MemoryParams>(m, "MemoryParams", "What a copy, set or allocation was about: bytes.")
+  nb::class_<MemoryParams>(m, "MemoryParams",
+                           "Addresses and size of a copy, set or allocation; bytes.")
       .def(nb::init<>())
       .def_rw("src_address", &MemoryParams::src_address)
       .def_rw("dst_address", &MemoryParams::dst_address)
@@ -106,7 +107,7 @@ void bindEvents(nb::module_& m) {
       .def(
           "__eq__", [](const MemoryParams& a, const MemoryParams& b) { return a == b; },
           nb::is_operator(), nb::sig("def __eq__(self, arg: object, /) -> bool"));
-  nb::class_<FlowInfo>(m, "FlowInfo", "One end of an arrow; both ends have the same id.")
+  nb::class_<FlowInfo>(m, "FlowInfo", "One end of a flow; both ends have the same id.")
       .def(nb::init<>())
       .def_rw("id", &FlowInfo::id)
       .def_rw("type", &FlowInfo::type)
@@ -115,8 +116,8 @@ void bindEvents(nb::module_& m) {
           "__eq__", [](const FlowInfo& a, const FlowInfo& b) { return a == b; }, nb::is_operator(),
           nb::sig("def __eq__(self, arg: object, /) -> bool"));
   nb::class_<TraceEvent>(m, "TraceEvent",
-                         "One event. Times are ns of the host's monotonic clock, as "
-                         "get_current_timestamp() gives them.")
+                         "One event. Times are ns of the host's monotonic clock, like "
+                         "get_current_timestamp().")
       .def(nb::init<>())
       .def(nb::init<EventType>(), nb::arg("type"))
       .def(nb::init<EventType, Timestamp>(), nb::arg("type"), nb::arg("timestamp"))
@@ -126,20 +127,20 @@ void bindEvents(nb::module_& m) {
       .def_rw("device_id", &TraceEvent::device_id)
       .def_rw("stream_id", &TraceEvent::stream_id)
       .def_rw("correlation_id", &TraceEvent::correlation_id,
-              "the same for a launch and its kernel; 0: none")
+              "joins a launch and its kernel; 0: none")
       .def_rw("name", &TraceEvent::name)
-      .def_rw("thread_id", &TraceEvent::thread_id, "the system's number; 0: not known")
+      .def_rw("thread_id", &TraceEvent::thread_id, "the system's thread id; 0: unknown")
       .def_rw("metadata", &TraceEvent::metadata)
       .def_rw("flow_info", &TraceEvent::flow_info)
       .def_rw("kernel_params", &TraceEvent::kernel_params, nb::arg("value").none())
       .def_rw("memory_params", &TraceEvent::memory_params, nb::arg("value").none())
       .def_prop_rw(
           "call_stack", [](TraceEvent& e) { return e.call_stack ? &*e.call_stack : nullptr; },
-          // Not None: who has its frames would be left with nothing.
+          // Does not accept None: references to its frames would dangle.
           [](TraceEvent& e, const CallStack& stack) { e.call_stack = stack; },
           nb::rv_policy::reference_internal,
           nb::for_getter(nb::sig("def call_stack(self) -> CallStack | None")),
-          "None until it is set; an empty CallStack() is none again")
+          "None until it is set; set an empty CallStack() to remove it")
       .def_prop_rw(
           "custom_data",
           [](const TraceEvent& e) { return nb::bytes(e.custom_data.data(), e.custom_data.size()); },
@@ -157,16 +158,16 @@ void bindEvents(nb::module_& m) {
   nb::class_<MemoryEvent>(m, "MemoryEvent", "An allocation or a release.")
       .def(nb::init<>())
       .def_prop_ro_static(
-          "HOST", [](const nb::handle&) { return kHostMemory; }, "device_id of memory of the host")
+          "HOST", [](const nb::handle&) { return kHostMemory; }, "device_id of host memory")
       .def_rw("timestamp", &MemoryEvent::timestamp)
-      .def_rw("device_id", &MemoryEvent::device_id, "HOST: of none")
+      .def_rw("device_id", &MemoryEvent::device_id, "HOST: memory of no device")
       .def_rw("thread_id", &MemoryEvent::thread_id)
       .def_rw("bytes", &MemoryEvent::bytes)
       .def_rw("ptr", &MemoryEvent::ptr)
       .def_rw("is_allocation", &MemoryEvent::is_allocation)
       .def_rw("allocator_name", &MemoryEvent::allocator_name)
       .def_rw("category", &MemoryEvent::category);
-  nb::class_<CounterEvent>(m, "CounterEvent", "A counter's value from a time on.")
+  nb::class_<CounterEvent>(m, "CounterEvent", "A counter's value from this time on.")
       .def(nb::init<>())
       .def_rw("timestamp", &CounterEvent::timestamp)
       .def_rw("device_id", &CounterEvent::device_id)
@@ -174,7 +175,7 @@ void bindEvents(nb::module_& m) {
       .def_rw("counter_name", &CounterEvent::counter_name)
       .def_rw("value", &CounterEvent::value)
       .def_rw("unit", &CounterEvent::unit);
-  nb::class_<DeviceInfo>(m, "DeviceInfo", "A device: bytes, MHz, bits; 0 is not known.")
+  nb::class_<DeviceInfo>(m, "DeviceInfo", "A device; bytes, MHz, bits; 0 means unknown.")
       .def(nb::init<>())
       .def_rw("device_id", &DeviceInfo::device_id)
       .def_rw("name", &DeviceInfo::name)
@@ -194,7 +195,7 @@ void bindEvents(nb::module_& m) {
       .def("__repr__", [](const DeviceInfo& d) {
         return fmt::format("DeviceInfo({}, '{}')", d.device_id, d.name);
       });
-  nb::class_<TraceMetadata>(m, "TraceMetadata", "What a trace says of itself.")
+  nb::class_<TraceMetadata>(m, "TraceMetadata", "Metadata of a trace.")
       .def(nb::init<>())
       .def_rw("application_name", &TraceMetadata::application_name)
       .def_rw("command_line", &TraceMetadata::command_line)
@@ -206,7 +207,8 @@ void bindEvents(nb::module_& m) {
 
   m.def("event_type_to_string", &eventTypeToString, nb::arg("type"));
   m.def("platform_type_to_string", &platformTypeToString, nb::arg("platform"));
-  m.def("get_current_timestamp", &getCurrentTimestamp, "CLOCK_MONOTONIC in ns: \"now\" in traces.");
+  m.def("get_current_timestamp", &getCurrentTimestamp,
+        "CLOCK_MONOTONIC in ns: the current time on the clock of traces.");
 }
 
 }  // namespace tracesmith::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as Python has them: lists and maps of theirs can be changed in place. (What a list has at
-// an index is a copy, as lists may grow.)
+// Python bindings of events. Their lists and maps can be changed in place. (An element of a list is
+// a copy, because the list may grow.)
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,8 +18,8 @@ NB_MAKE_OPAQUE(std::vector<tracesmith::DeviceInfo>)
 
 namespace tracesmith::python {
 
-/// `all` as a list, which Ctrl-C ends: making a Python object of each takes as long as reading
-/// them.
+/// Converts `all` to a list. Ctrl-C ends it, because creating the Python objects takes as long as
+/// reading the events.
 template <class Event>
 nanobind::typed<nanobind::list, Event> listOf(std::vector<Event> all) {
   nanobind::typed<nanobind::list, Event> list;

@@ -19,7 +19,7 @@ namespace {
 using Events = std::vector<TraceEvent>;
 using Counters = std::vector<CounterEvent>;
 
-/// A writer or reader with its path, for messages.
+/// A writer or reader with its path for messages.
 template <class File>
 struct Named {
   explicit Named(const std::string& of) : path(of), file(of) {}
@@ -30,7 +30,7 @@ struct Named {
 using Writer = Named<SBTWriter>;
 using Reader = Named<SBTReader>;
 
-/// What an export by a copy of `exporter` gives: calls for the same one do not meet.
+/// Runs f on a copy of `exporter`, so that concurrent calls do not share one. Returns its result.
 template <class Exporter, class F>
 auto exporting(Exporter exporter, F&& f) {
   return interruptible([&] { return f(exporter); });
@@ -55,7 +55,7 @@ std::string toText(const PerfettoExporter& self, const Events& events, const Cou
   }));
 }
 
-/// The two ways to write a file, which Perfetto's protobuf and Chrome's JSON have alike.
+/// The two methods that write a file, for Perfetto's protobuf and Chrome's JSON alike.
 template <class Exporter, class... Base>
 void defineExports(nb::class_<Exporter, Base...>& of) {
   of.def(
@@ -71,7 +71,7 @@ void defineExports(nb::class_<Exporter, Base...>& of) {
           nb::arg("events"), nb::arg("counters"), nb::arg("path"));
 }
 
-/// The events that import() gives.
+/// The events that import() returns.
 template <class F>
 Events imported(Own<XRayImporter>& importer, F&& import) {
   return valueOf(alone(importer.lock, [&]() -> Result<Events> {
@@ -85,9 +85,10 @@ Events imported(Own<XRayImporter>& importer, F&& import) {
 }  // namespace
 
 void bindFiles(nb::module_& m) {
-  nb::class_<Writer>(m, "SBTWriter",
-                     "Writes a trace of TraceEvents, replacing a file that is there. What was "
-                     "written can be read at once, and stays readable if the program dies.")
+  nb::class_<Writer>(
+      m, "SBTWriter",
+      "Writes a trace of TraceEvents. Replaces an existing file. Written events can be "
+      "read at once, and stay readable if the program dies.")
       .def(
           "__init__",
           [](Writer* self, const nb::object& path) {
@@ -149,18 +150,18 @@ void bindFiles(nb::module_& m) {
           nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
 
   nb::class_<Reader>(m, "SBTReader",
-                     "Reads a trace as TraceEvents. tracesmith.open() gives its columns, which is "
-                     "what large traces are read with.")
+                     "Reads a trace as TraceEvents. For large traces use tracesmith.open(), which "
+                     "gives columns.")
       .def(
           "__init__", [](Reader* self, const nb::object& path) { new (self) Reader(pathOf(path)); },
           nb::arg("path"))
       .def("is_open", [](const Reader& r) { return r.file.isOpen(); })
       .def(
           "is_valid", [](const Reader& r) { return r.file.isValid(); },
-          "Whether it is a trace that this version reads.")
+          "Whether the file is a trace that this version can read.")
       .def(
           "last_error", [](const Reader& r) { return r.file.lastError(); },
-          "Why is_valid() is False.")
+          "The reason why is_valid() is False.")
       .def("event_count",
            [](Reader& r) { return alone(r.lock, [&] { return r.file.eventCount(); }); })
       .def(
@@ -170,7 +171,7 @@ void bindFiles(nb::module_& m) {
             done(alone(r.lock, [&] { return r.file.readAll(record); }), r.path);
             return listOf(std::move(record.events()));
           },
-          "All events, by time.")
+          "All events in order of time.")
       .def(
           "read_events",
           [](Reader& r, size_t offset, size_t count) {
@@ -179,7 +180,7 @@ void bindFiles(nb::module_& m) {
             return listOf(std::move(events));
           },
           nb::arg("offset") = 0, nb::arg("count") = 0,
-          "`count` events by time, from the one with number `offset` on; 0: all.")
+          "`count` events in order of time, from event number `offset` on; 0: all.")
       .def("read_counters",
            [](Reader& r) {
              Counters counters;
@@ -192,7 +193,7 @@ void bindFiles(nb::module_& m) {
         return metadata;
       });
 
-  nb::enum_<PerfettoProtoExporter::Format>(m, "PerfettoFormat", "What is written.")
+  nb::enum_<PerfettoProtoExporter::Format>(m, "PerfettoFormat", "Format of the output.")
       .value("JSON", PerfettoProtoExporter::Format::JSON)
       .value("PROTOBUF", PerfettoProtoExporter::Format::PROTOBUF);
   nb::class_<PerfettoExporter> chrome(m, "PerfettoExporter", "TraceEvents as Chrome's JSON.");
@@ -210,7 +211,7 @@ void bindFiles(nb::module_& m) {
       .def("set_enable_counter_tracks", &PerfettoExporter::setEnableCounterTracks,
            nb::arg("enable"))
       .def("set_all_frames", &PerfettoExporter::setAllFrames, nb::arg("all"),
-           "True: in stacks also the frames of the interpreter, libffi and the loader.");
+           "True: stacks include the frames of the interpreter, libffi and the loader.");
   nb::class_<PerfettoProtoExporter, PerfettoExporter> perfetto(
       m, "PerfettoProtoExporter", "TraceEvents as Perfetto's protobuf, or as Chrome's JSON.");
   defineExports(perfetto);
@@ -219,7 +220,7 @@ void bindFiles(nb::module_& m) {
            nb::arg("format") = PerfettoProtoExporter::Format::PROTOBUF)
       .def("get_format", &PerfettoProtoExporter::getFormat)
       .def_static("is_sdk_available", &PerfettoProtoExporter::isSDKAvailable,
-                  "False: Perfetto's SDK is no part of this, and not needed.");
+                  "False: Perfetto's SDK is not included, and not needed.");
 
   m.def(
       "export_trace",
@@ -240,13 +241,13 @@ void bindFiles(nb::module_& m) {
       "\"1.50 ms\" for 1500000.");
   m.def("format_bytes", &formatBytes, nb::arg("bytes"), "\"1.00 KiB\" for 1024.");
 
-  nb::enum_<XRayEntryType>(m, "XRayEntryType", "What a record of XRay is.")
+  nb::enum_<XRayEntryType>(m, "XRayEntryType", "Kind of an XRay record.")
       .value("FunctionEnter", XRayEntryType::FunctionEnter)
       .value("FunctionExit", XRayEntryType::FunctionExit)
       .value("TailExit", XRayEntryType::TailExit)
       .value("CustomEvent", XRayEntryType::CustomEvent)
       .value("TypedEvent", XRayEntryType::TypedEvent);
-  nb::class_<XRayFunctionRecord>(m, "XRayFunctionRecord", "One record of a log of LLVM's XRay.")
+  nb::class_<XRayFunctionRecord>(m, "XRayFunctionRecord", "One record of an LLVM XRay log.")
       .def(nb::init<>())
       .def_rw("function_id", &XRayFunctionRecord::function_id)
       .def_rw("timestamp", &XRayFunctionRecord::timestamp)
@@ -256,20 +257,20 @@ void bindFiles(nb::module_& m) {
       .def_rw("function_name", &XRayFunctionRecord::function_name)
       .def_rw("file_name", &XRayFunctionRecord::file_name)
       .def_rw("line_number", &XRayFunctionRecord::line_number);
-  nb::class_<XRayFileHeader>(m, "XRayFileHeader", "What a log of XRay says of itself.")
+  nb::class_<XRayFileHeader>(m, "XRayFileHeader", "Header of an XRay log.")
       .def(nb::init<>())
       .def_rw("version", &XRayFileHeader::version)
       .def_rw("type", &XRayFileHeader::type, "0: basic, 1: FDR")
       .def_rw("cycle_frequency", &XRayFileHeader::cycle_frequency)
       .def_rw("num_records", &XRayFileHeader::num_records);
-  nb::class_<XRayImporter::Config>(m, "XRayImporterConfig", "How logs of XRay are read.")
+  nb::class_<XRayImporter::Config>(m, "XRayImporterConfig", "Settings of an XRayImporter.")
       .def(nb::init<>())
       .def_rw("resolve_symbols", &XRayImporter::Config::resolve_symbols)
       .def_rw("include_custom_events", &XRayImporter::Config::include_custom_events)
       .def_rw("filter_short_calls", &XRayImporter::Config::filter_short_calls)
       .def_rw("min_duration_ns", &XRayImporter::Config::min_duration_ns)
       .def_rw("symbol_file", &XRayImporter::Config::symbol_file);
-  nb::class_<XRayImporter::Statistics>(m, "XRayStatistics", "What was read of a log.")
+  nb::class_<XRayImporter::Statistics>(m, "XRayStatistics", "Counts of the last import.")
       .def_ro("records_read", &XRayImporter::Statistics::records_read)
       .def_ro("records_converted", &XRayImporter::Statistics::records_converted)
       .def_ro("records_filtered", &XRayImporter::Statistics::records_filtered)
@@ -278,7 +279,7 @@ void bindFiles(nb::module_& m) {
       .def_ro("total_duration_ms", &XRayImporter::Statistics::total_duration_ms);
   using Importer = Own<XRayImporter>;
   nb::class_<Importer>(m, "XRayImporter",
-                       "Logs of LLVM's XRay as TraceEvents; tracesmith.open() reads them, too.")
+                       "Reads LLVM XRay logs as TraceEvents; tracesmith.open() reads them, too.")
       .def(nb::init<>())
       .def(nb::init<XRayImporter::Config>(), nb::arg("config"))
       .def_static("is_available", &XRayImporter::isAvailable)

@@ -12,15 +12,15 @@
 
 namespace tracesmith::python {
 
-/// Python asks for signals on its main thread alone: the one that loads this module.
+/// Python handles signals only on its main thread, which is the thread that loads this module.
 inline const std::thread::id kMainThread = std::this_thread::get_id();
 
-/// Whether Ctrl-C was pressed and means what it means by default, KeyboardInterrupt. A handler of
-/// the program's own has its turn when the call is over: it may ask what this thread has locked,
-/// and what it wants the call to do only it knows.
+/// Reports whether Ctrl-C was pressed and means KeyboardInterrupt, its default. A signal handler of
+/// the program runs only after the call: it may use objects that this thread has locked, and only
+/// the program knows whether the call should end.
 class Interrupt {
  public:
-  /// Asked from time to time, without the GIL. Runs no Python code.
+  /// Called from time to time, without the GIL. Runs no Python code.
   bool operator()() {
     const auto now = std::chrono::steady_clock::now();
     if (raised_ || now < next_ || std::this_thread::get_id() != kMainThread) return raised_;
@@ -28,10 +28,10 @@ class Interrupt {
     const nanobind::gil_scoped_acquire acquire;
     if (PyOS_InterruptOccurred() == 0) return false;
     raised_ = isDefault();
-    if (!raised_) PyErr_SetInterrupt();  // as it was
+    if (!raised_) PyErr_SetInterrupt();  // pending again, for the program's handler
     return raised_;
   }
-  /// Raises KeyboardInterrupt where it was pressed. Needs the GIL, and nothing locked.
+  /// Raises KeyboardInterrupt if Ctrl-C was pressed. Needs the GIL; the caller must hold no lock.
   void rethrow() const {
     if (!raised_) return;
     PyErr_SetInterrupt();
@@ -48,8 +48,8 @@ class Interrupt {
   bool raised_ = false;
 };
 
-/// What f() gives, which is run without the GIL and ends early when Ctrl-C is pressed. What it has
-/// locked it must have unlocked then.
+/// Runs f() without the GIL and returns its result. Ctrl-C ends f() early. f() must have released
+/// its locks when it returns.
 template <class F>
 auto interruptible(F&& f) {
   Interrupt interrupt;

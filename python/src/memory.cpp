@@ -15,7 +15,7 @@ namespace {
 using Config = MemoryProfiler::Config;
 using Profiler = Own<MemoryProfiler>;
 
-/// A new one, of a trace or of events.
+/// A new profiler with the content of a trace or of events.
 template <class Source>
 Profiler* profilerOf(const Source& source, Config config) {
   return new Profiler(interruptible([&] { return MemoryProfiler::of(source, config); }));
@@ -23,7 +23,7 @@ Profiler* profilerOf(const Source& source, Config config) {
 
 void bindReports(nb::module_& m) {
   nb::class_<MemoryAllocation>(m, "MemoryAllocation",
-                               "Memory from its allocation on; bytes, ns of the host's clock.")
+                               "An allocation; bytes, ns of the host's clock.")
       .def_ro("ptr", &MemoryAllocation::ptr)
       .def_ro("size", &MemoryAllocation::size)
       .def_ro("device_id", &MemoryAllocation::device_id)
@@ -32,30 +32,31 @@ void bindReports(nb::module_& m) {
       .def_ro("allocator", &MemoryAllocation::allocator)
       .def_ro("tag", &MemoryAllocation::tag)
       .def_ro("call_stack_hash", &MemoryAllocation::call_stack_hash,
-              "the same for the same stack of one source; 0: not known")
+              "equal for equal stacks of one source; 0: unknown")
       .def("is_live", &MemoryAllocation::is_live)
       .def("lifetime_ns", &MemoryAllocation::lifetime_ns,
-           "while it is live: up to when it was asked for, or to the end of its profile");
-  nb::class_<MemorySnapshot>(m, "MemorySnapshot", "How much there was at one time; bytes.")
+           "for a live allocation: up to the time of the query, or to the end of the profile");
+  nb::class_<MemorySnapshot>(m, "MemorySnapshot", "Memory use at one time; bytes.")
       .def_ro("timestamp", &MemorySnapshot::timestamp, "ns")
       .def_ro("total_allocated", &MemorySnapshot::total_allocated)
       .def_ro("total_freed", &MemorySnapshot::total_freed)
-      .def_ro("live_allocations", &MemorySnapshot::live_allocations, "how many")
+      .def_ro("live_allocations", &MemorySnapshot::live_allocations, "count")
       .def_ro("live_bytes", &MemorySnapshot::live_bytes)
-      .def_ro("peak_bytes", &MemorySnapshot::peak_bytes, "most live_bytes so far")
+      .def_ro("peak_bytes", &MemorySnapshot::peak_bytes, "maximum of live_bytes so far")
       .def_ro("device_usage", &MemorySnapshot::device_usage, "live bytes of each device")
-      .def_ro("allocator_usage", &MemorySnapshot::allocator_usage, "of each allocator");
+      .def_ro("allocator_usage", &MemorySnapshot::allocator_usage, "live bytes of each allocator");
   nb::class_<FragmentationInfo>(
       m, "FragmentationInfo",
-      "A free block is a stretch of addresses that allocations had, since the start, and that no "
-      "live one has; stretches that touch are one. Whether the allocator has given it back to the "
-      "system is not known.")
+      "Fragmentation of device memory. A free block is a range of addresses that allocations "
+      "have used since the start, and that no live one uses. Adjacent ranges are one block. It is "
+      "not known whether the allocator has returned a block to the system.")
       .def_ro("total_free_bytes", &FragmentationInfo::total_free_bytes)
       .def_ro("largest_free_block", &FragmentationInfo::largest_free_block)
       .def_ro("free_block_count", &FragmentationInfo::free_block_count)
       .def_ro("fragmentation_ratio", &FragmentationInfo::fragmentation_ratio,
               "1 - largest / total; 0: one block, or none");
-  nb::class_<MemoryLeak>(m, "MemoryLeak", "What is still live, for longer than the threshold.")
+  nb::class_<MemoryLeak>(m, "MemoryLeak",
+                         "An allocation that has been live for longer than the threshold.")
       .def_ro("ptr", &MemoryLeak::ptr)
       .def_ro("size", &MemoryLeak::size, "bytes")
       .def_ro("device_id", &MemoryLeak::device_id)
@@ -64,42 +65,46 @@ void bindReports(nb::module_& m) {
       .def_ro("tag", &MemoryLeak::tag)
       .def_ro("lifetime_ns", &MemoryLeak::lifetime_ns, "up to the end of the profile")
       .def_ro("call_stack_hash", &MemoryLeak::call_stack_hash);
-  nb::class_<AllocatorStats>(m, "MemoryAllocatorStats", "Sums of an allocator or a device; bytes.")
+  nb::class_<AllocatorStats>(m, "MemoryAllocatorStats",
+                             "Totals of an allocator or a device; bytes.")
       .def_ro("allocations", &AllocatorStats::allocations)
       .def_ro("frees", &AllocatorStats::frees)
       .def_ro("bytes_allocated", &AllocatorStats::bytes_allocated)
       .def_ro("bytes_freed", &AllocatorStats::bytes_freed)
       .def_ro("current_usage", &AllocatorStats::current_usage)
       .def_ro("peak_usage", &AllocatorStats::peak_usage);
-  nb::class_<MemoryReport>(m, "MemoryReport", "What a MemoryProfiler found; bytes, ns.")
+  nb::class_<MemoryReport>(m, "MemoryReport", "Results of a MemoryProfiler; bytes, ns.")
       .def_ro("total_allocations", &MemoryReport::total_allocations)
-      .def_ro("total_frees", &MemoryReport::total_frees, "of live allocations")
+      .def_ro("total_frees", &MemoryReport::total_frees, "frees of live allocations")
       .def_ro("total_bytes_allocated", &MemoryReport::total_bytes_allocated)
       .def_ro("total_bytes_freed", &MemoryReport::total_bytes_freed)
       .def_ro("peak_memory_usage", &MemoryReport::peak_memory_usage)
-      .def_ro("peak_time", &MemoryReport::peak_time, "when that was reached first")
+      .def_ro("peak_time", &MemoryReport::peak_time, "time at which the peak was first reached")
       .def_ro("current_memory_usage", &MemoryReport::current_memory_usage)
       .def_ro("profile_duration_ns", &MemoryReport::profile_duration_ns)
       .def_ro("min_allocation_size", &MemoryReport::min_allocation_size)
       .def_ro("max_allocation_size", &MemoryReport::max_allocation_size)
       .def_ro("avg_allocation_size", &MemoryReport::avg_allocation_size)
       .def_ro("avg_allocation_lifetime_ns", &MemoryReport::avg_allocation_lifetime_ns,
-              "of those that were released")
-      .def_ro("double_frees", &MemoryReport::double_frees, "of memory that was released before")
+              "of released allocations")
+      .def_ro("double_frees", &MemoryReport::double_frees,
+              "frees of memory that was already released")
       .def_ro("unknown_frees", &MemoryReport::unknown_frees,
-              "of addresses that were never allocated, as far as was seen")
+              "frees of addresses without a recorded allocation")
       .def_ro("missed_frees", &MemoryReport::missed_frees,
-              "allocations at addresses that were live: their release was not seen")
+              "allocations at live addresses: the release before was not recorded")
       .def_ro("potential_leaks", &MemoryReport::potential_leaks, "the largest first")
       .def_ro("fragmentation", &MemoryReport::fragmentation,
-              "None where \"addresses\" are only handles, as OpenCL's")
+              "None if \"addresses\" are only handles, as in OpenCL")
       .def_ro("timeline", &MemoryReport::timeline, "see MemoryProfilerConfig.snapshot_interval_ms")
-      .def_ro("allocation_size_histogram", &MemoryReport::allocation_size_histogram,
-              "allocations by size: of 0 bytes, and of key to 2 * key - 1 for powers of two")
+      .def_ro(
+          "allocation_size_histogram", &MemoryReport::allocation_size_histogram,
+          "count of allocations by size: key 0 for 0 bytes, a power of two for sizes from key to "
+          "2 * key - 1")
       .def_ro("allocator_stats", &MemoryReport::allocator_stats)
       .def_ro("device_stats", &MemoryReport::device_stats)
-      .def("summary", &MemoryReport::summary, "For people, some twenty lines.")
-      .def("to_json", &MemoryReport::toJSON, "All of it, by these names.")
+      .def("summary", &MemoryReport::summary, "A readable summary of some twenty lines.")
+      .def("to_json", &MemoryReport::toJSON, "The whole report, with these names as keys.")
       .def("__repr__", &MemoryReport::summary);
 }
 
@@ -107,33 +112,35 @@ void bindReports(nb::module_& m) {
 
 void bindMemory(nb::module_& m) {
   bindReports(m);
-  nb::class_<Config>(m, "MemoryProfilerConfig", "How a MemoryProfiler works.")
+  nb::class_<Config>(m, "MemoryProfilerConfig", "Settings of a MemoryProfiler.")
       .def(nb::init<>())
-      .def_rw("snapshot_interval_ms", &Config::snapshot_interval_ms,
-              "The timeline has one snapshot for each stretch of so long in which something "
-              "happened: the one with the most live bytes.")
+      .def_rw(
+          "snapshot_interval_ms", &Config::snapshot_interval_ms,
+          "The timeline has one snapshot for each interval of this length with an event: the one "
+          "with the most live bytes.")
       .def_rw("max_timeline_samples", &Config::max_timeline_samples,
-              "Where there would be more, the stretches become longer; 0: no timeline.")
+              "If there would be more, the intervals become longer; 0: no timeline.")
       .def_rw("leak_threshold_ns", &Config::leak_threshold_ns)
       .def_rw("track_call_stacks", &Config::track_call_stacks,
-              "of record_alloc(): a hash of the native addresses")
-      .def_rw("detect_double_free", &Config::detect_double_free, "else they count as unknown_frees")
-      .def_rw("max_events", &Config::max_events, "that to_memory_events() gives: the latest");
-  nb::class_<Profiler>(
-      m, "MemoryProfiler",
-      "Who holds how much device memory, when it was most, and what was never released. It is told "
-      "of allocations and hooks nothing; profile_memory() tells it what a trace has. Any thread "
-      "may use one.")
+              "record_alloc() stores a hash of the native addresses")
+      .def_rw("detect_double_free", &Config::detect_double_free,
+              "False: double frees count as unknown_frees")
+      .def_rw("max_events", &Config::max_events,
+              "to_memory_events() returns at most so many, the latest");
+  nb::class_<Profiler>(m, "MemoryProfiler",
+                       "Finds the owners of device memory, the peak, and leaks. It hooks nothing: "
+                       "the program reports "
+                       "its allocations, or profile_memory() those of a trace. Thread-safe.")
       .def(nb::init<>())
       .def(nb::init<const Config&>(), nb::arg("config"))
       .def(
           "start", [](Profiler& self) { briefly(self.lock, [&] { self.start(); }); },
-          "Begins anew: what was recorded before is forgotten. Nothing while it is active.")
+          "Starts a new profile and drops the previous one. Does nothing while it is active.")
       .def("stop", [](Profiler& self) { briefly(self.lock, [&] { self.stop(); }); })
       .def("is_active", &MemoryProfiler::isActive)
       .def(
           "clear", [](Profiler& self) { alone(self.lock, [&] { self.clear(); }); },
-          "An active profile goes on from now.")
+          "Drops all content. An active profile continues from now.")
       .def(
           "__enter__",
           [](nb::handle_t<Profiler> self) {
@@ -157,14 +164,14 @@ void bindMemory(nb::module_& m) {
           },
           nb::arg("ptr"), nb::arg("size"), nb::arg("device_id") = 0,
           nb::arg("allocator") = "default", nb::arg("tag") = "",
-          "False: it is not active, or the address is 0.")
+          "False: the profiler is not active, or the address is 0.")
       .def(
           "record_free",
           [](Profiler& self, uint64_t ptr, uint32_t device) {
             return briefly(self.lock, [&] { return self.recordFree(ptr, device); });
           },
           nb::arg("ptr"), nb::arg("device_id") = 0,
-          "False also where nothing live is at that address: that is counted.")
+          "False: the same, or no live allocation has that address, which is counted.")
       .def(
           "record_event",
           [](Profiler& self, MemoryEvent event) {
@@ -176,7 +183,8 @@ void bindMemory(nb::module_& m) {
           [](Profiler& self, TraceEvent event) {
             return briefly(self.lock, [&] { return self.recordEvent(event); });
           },
-          nb::arg("event"), "MemAlloc and MemFree with memory_params; others give False.")
+          nb::arg("event"),
+          "Takes MemAlloc and MemFree with memory_params; False for other events.")
       .def(
           "get_current_usage",
           [](Profiler& self) { return briefly(self.lock, [&] { return self.getCurrentUsage(); }); },
@@ -206,7 +214,7 @@ void bindMemory(nb::module_& m) {
           [](Profiler& self) {
             return alone(self.lock, [&] { return self.getLiveAllocations(); });
           },
-          "By device and address.")
+          "Ordered by device and address.")
       .def("take_snapshot",
            [](Profiler& self) { return alone(self.lock, [&] { return self.takeSnapshot(); }); })
       .def("generate_report",
@@ -214,7 +222,7 @@ void bindMemory(nb::module_& m) {
       .def(
           "detect_leaks",
           [](Profiler& self) { return alone(self.lock, [&] { return self.detectLeaks(); }); },
-          "Live for as long as leak_threshold_ns: now, or when it was stopped. Largest first.")
+          "Allocations live for at least leak_threshold_ns, now or at stop(). Largest first.")
       .def(
           "to_counter_events",
           [](Profiler& self) { return alone(self.lock, [&] { return self.toCounterEvents(); }); },
@@ -222,7 +230,7 @@ void bindMemory(nb::module_& m) {
       .def(
           "to_memory_events",
           [](Profiler& self) { return alone(self.lock, [&] { return self.toMemoryEvents(); }); },
-          "The latest max_events of what was recorded.");
+          "The latest max_events recorded events.");
   m.def(
       "memory_profiler_of",
       [](TraceFile& file, const Config& config) {

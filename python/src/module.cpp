@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tracesmith._core: what the Python package has of the C++ library.
+// tracesmith._core: the bindings of the C++ library for the Python package.
 #include <nanobind/nanobind.h>
 
 #include "events.hpp"
@@ -8,7 +8,7 @@
 #include "tracesmith/base/version.hpp"
 
 NB_MODULE(_core, module) {
-  // A program that leaves in the middle of its work is not ours to complain about.
+  // A program may end while objects are alive; that is no reason for a warning.
   nanobind::set_leak_warnings(false);
   module.attr("version") = tracesmith::getVersionString();
   tracesmith::python::bindTraceFile(module);

@@ -12,17 +12,17 @@ namespace nvtx = agent::nvtx;
 
 namespace {
 
-/// A module of functions for the recorder to fill in; 0 is not used.
+/// A module of functions that the recorder fills in; index 0 is not used.
 template <size_t kCount>
 struct Module {
   std::array<nvtx::Function, kCount> functions{};
-  std::array<nvtx::Function*, kCount + 1> places{};  // ends with null
+  std::array<nvtx::Function*, kCount + 1> places{};  // null-terminated
   Module() {
     for (size_t i = 1; i < kCount; ++i) places[i] = &functions[i];
   }
 };
 
-// Never destroyed: the recorder keeps where they are.
+// Never destroyed: the recorder keeps their addresses.
 Module<16>& core() {
   static auto* const one = new Module<16>;
   return *one;

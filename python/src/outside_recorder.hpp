@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever records this process from outside, as `tracesmith profile` does: it names a library in
-// NVTX_INJECTION64_PATH, which is told of ranges and marks in NVTX's way (capture_cuda.md). Without
-// NVIDIA's headers; any other recorder of NVTX's works as well.
+// Sends ranges and marks to a tool that records this process from outside, such as
+// `tracesmith profile`. The tool names a library in NVTX_INJECTION64_PATH, which is called through
+// NVTX's injection interface (capture_cuda.md). Any other NVTX recorder works as well. Needs no
+// NVIDIA headers.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,13 @@
 
 namespace tracesmith::python {
 
-/// Any thread.
+/// Thread-safe.
 class OutsideRecorder {
  public:
-  /// Of this process; loads what the variable names, the first time. Null: nobody records.
+  /// The recorder of this process; null: there is none. The first call loads the library.
   static const OutsideRecorder* find();
 
-  /// A range that may end on any thread: its number. `name` is copied.
+  /// Starts a range, which may end on any thread. Returns its number. `name` is copied.
   uint64_t begin(const char* name) const {
     const agent::nvtx::EventAttributes attributes = of(name);
     return start_(domain_, &attributes);

@@ -9,41 +9,42 @@ namespace tracesmith::python {
 namespace nb = nanobind;
 
 void bindReplays(nb::module_& m) {
-  nb::enum_<ReplayMode>(m, "ReplayMode", "What of a recording is replayed.")
+  nb::enum_<ReplayMode>(m, "ReplayMode", "The part of a recording to replay.")
       .value("Full", ReplayMode::Full)
       .value("Partial", ReplayMode::Partial)
       .value("DryRun", ReplayMode::DryRun)
       .value("StreamSpecific", ReplayMode::StreamSpecific);
-  nb::enum_<SchedulingPolicy>(m, "SchedulingPolicy", "Which of several operations goes first.")
+  nb::enum_<SchedulingPolicy>(m, "SchedulingPolicy",
+                              "Decides which of several ready operations goes first.")
       .value("RoundRobin", SchedulingPolicy::RoundRobin)
       .value("Priority", SchedulingPolicy::Priority)
       .value("OriginalTiming", SchedulingPolicy::OriginalTiming);
-  nb::class_<ReplayConfig>(m, "ReplayConfig", "What is asked of a replay (docs/replay.md).")
+  nb::class_<ReplayConfig>(m, "ReplayConfig", "Settings of a replay (docs/replay.md).")
       .def(nb::init<>())
       .def_rw("mode", &ReplayConfig::mode)
       .def_rw("scheduling", &ReplayConfig::scheduling)
       .def_rw("start_time", &ReplayConfig::start_time, nb::arg("value").none(),
-              "of Partial: ns since the first recorded call")
+              "for Partial: ns since the first recorded call")
       .def_rw("end_time", &ReplayConfig::end_time, nb::arg("value").none())
       .def_rw("start_operation_id", &ReplayConfig::start_operation_id, nb::arg("value").none())
       .def_rw("end_operation_id", &ReplayConfig::end_operation_id, nb::arg("value").none())
-      .def_rw("stream_id", &ReplayConfig::stream_id, nb::arg("value").none(), "of StreamSpecific")
+      .def_rw("stream_id", &ReplayConfig::stream_id, nb::arg("value").none(), "for StreamSpecific")
       .def_rw("validate_order", &ReplayConfig::validate_order)
       .def_rw("validate_dependencies", &ReplayConfig::validate_dependencies)
-      .def_rw("validate_timing", &ReplayConfig::validate_timing, "of simulated replays alone")
+      .def_rw("validate_timing", &ReplayConfig::validate_timing, "only for simulated replays")
       .def_rw("compute_checksums", &ReplayConfig::compute_checksums)
       .def_rw("verbose", &ReplayConfig::verbose)
       .def_rw("pause_on_error", &ReplayConfig::pause_on_error,
-              "errors after the first are left out")
+              "does not pause: keeps only the first error")
       .def_rw("time_scale", &ReplayConfig::time_scale,
               "0: as fast as the device goes; 1: at the recorded times; 0.5: twice as fast")
       .def_rw("device", &ReplayConfig::device,
-              "number or part of the name; \"simulated\": none is asked for")
+              "number or part of the name; \"simulated\": no device")
       .def_rw("step_limit_s", &ReplayConfig::step_limit_s);
-  nb::class_<ReplayResult>(m, "ReplayResult", "What a replay did; durations in ns.")
+  nb::class_<ReplayResult>(m, "ReplayResult", "Result of a replay; durations in ns.")
       .def_ro("success", &ReplayResult::success)
       .def_ro("deterministic", &ReplayResult::deterministic,
-              "executed, and all that was read back equal; never of what was simulated")
+              "executed, and all read-backs are equal; False for simulated replays")
       .def_ro("simulated", &ReplayResult::simulated, "nothing was executed: times are virtual")
       .def_ro("operations_executed", &ReplayResult::operations_executed)
       .def_ro("operations_simulated", &ReplayResult::operations_simulated)
@@ -64,7 +65,7 @@ void bindReplays(nb::module_& m) {
       .def("__repr__", &ReplayResult::summary);
   using Engine = Own<ReplayEngine>;
   nb::class_<Engine>(m, "ReplayEngine",
-                     "Executes recordings again, and times other traces on a virtual clock.")
+                     "Executes recordings, and times other traces on a virtual clock.")
       .def(nb::init<>())
       .def(
           "load_trace",
@@ -90,7 +91,7 @@ void bindReplays(nb::module_& m) {
       .def(
           "has_recording",
           [](Engine& self) { return alone(self.lock, [&] { return self.hasRecording(); }); },
-          "Whether what is loaded can be executed, given a device.");
+          "Whether the loaded file can be executed if there is a device.");
 }
 
 }  // namespace tracesmith::python

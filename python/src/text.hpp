@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts between Python and C++, instead of nanobind/stl/string.h: a program may have given its
-// spans any bytes as names, and what is not UTF-8 in them comes as U+FFFD.
+// Converts texts between Python and C++, instead of nanobind/stl/string.h. A program may use any
+// bytes as names of its spans; invalid UTF-8 becomes U+FFFD.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@ inline handle textOf(std::string_view bytes) noexcept {
   return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
 }
 
-/// False: it is no str, or has half of a surrogate pair.
+/// False: not a str, or the str has half of a surrogate pair.
 inline bool bytesOf(handle text, std::string_view& bytes) noexcept {
   Py_ssize_t size = 0;
   const char* const chars =

@@ -28,7 +28,7 @@ std::map<GPUState, uint64_t> byState(const TimeInStates& times) {
 }  // namespace
 
 void bindTimelines(nb::module_& m) {
-  nb::class_<TimelineSpan>(m, "TimelineSpan", "A piece of device work; times in ns.")
+  nb::class_<TimelineSpan>(m, "TimelineSpan", "A span of device work; times in ns.")
       .def_ro("correlation_id", &TimelineSpan::correlation_id)
       .def_ro("device_id", &TimelineSpan::device_id)
       .def_ro("stream_id", &TimelineSpan::stream_id)
@@ -36,7 +36,7 @@ void bindTimelines(nb::module_& m) {
       .def_ro("name", &TimelineSpan::name)
       .def_ro("start_time", &TimelineSpan::start_time)
       .def_ro("end_time", &TimelineSpan::end_time);
-  nb::class_<Timeline::Device>(m, "TimelineDevice", "A device that did anything; times in ns.")
+  nb::class_<Timeline::Device>(m, "TimelineDevice", "A device with work; times in ns.")
       .def_ro("device_id", &Timeline::Device::device_id)
       .def_ro("begin_ns", &Timeline::Device::begin_ns)
       .def_ro("end_ns", &Timeline::Device::end_ns)
@@ -53,7 +53,7 @@ void bindTimelines(nb::module_& m) {
             for (size_t i = 0; i < t.spans.size(); ++i) spans.push_back(t.spans[i]);
             return spans;
           },
-          "By device and stream, then start: a new list each time.")
+          "Ordered by device, stream and start. A new list each time.")
       .def_ro("total_duration", &Timeline::total_duration,
               "ns from the first start to the last end")
       .def_ro("gpu_utilization", &Timeline::gpu_utilization,
@@ -61,9 +61,9 @@ void bindTimelines(nb::module_& m) {
       .def_ro("max_concurrent_ops", &Timeline::max_concurrent_ops)
       .def_ro("devices", &Timeline::devices)
       .def_ro("time_at_concurrency", &Timeline::time_at_concurrency,
-              "[n]: ns in which exactly n pieces of work ran");
+              "[n]: ns in which exactly n operations ran");
   using Timelines = Own<TimelineBuilder>;
-  nb::class_<Timelines>(m, "TimelineBuilder", "Makes a Timeline of events.")
+  nb::class_<Timelines>(m, "TimelineBuilder", "Builds a Timeline from events.")
       .def(nb::init<>())
       .def(
           "add_event",
@@ -87,10 +87,11 @@ void bindTimelines(nb::module_& m) {
       },
       nb::arg("file"));
 
-  nb::class_<TimelineViewConfig>(m, "TimelineViewConfig", "How a timeline is drawn.")
+  nb::class_<TimelineViewConfig>(m, "TimelineViewConfig", "Settings of a TimelineViewer.")
       .def(nb::init<>())
-      .def_rw("width", &TimelineViewConfig::width, "columns of the picture, at least 20")
-      .def_rw("max_rows", &TimelineViewConfig::max_rows, "streams; the busiest are shown")
+      .def_rw("width", &TimelineViewConfig::width, "columns of the drawing, at least 20")
+      .def_rw("max_rows", &TimelineViewConfig::max_rows,
+              "maximal number of streams; the busiest are shown")
       .def_rw("show_timestamps", &TimelineViewConfig::show_timestamps)
       .def_rw("show_duration", &TimelineViewConfig::show_duration)
       .def_prop_rw(
@@ -100,7 +101,7 @@ void bindTimelines(nb::module_& m) {
           },
           [](TimelineViewConfig& c, const std::string& text) {
             if (text.size() > 1) {
-              raise({ErrorCode::kInvalidArgument, "one ASCII character, or \"\" for blocks",
+              raise({ErrorCode::kInvalidArgument, "must be one ASCII character, or \"\" for blocks",
                      "fill_char"});
             }
             c.fill_char = text.empty() ? '\0' : text[0];
@@ -113,7 +114,7 @@ void bindTimelines(nb::module_& m) {
            nb::arg("stream_id"), nb::arg("device_id") = 0, Released())
       .def("render_stats", &TimelineViewer::renderStats, nb::arg("timeline"), Released());
 
-  nb::enum_<GPUState>(m, "GPUState", "What a stream is doing.")
+  nb::enum_<GPUState>(m, "GPUState", "State of a stream.")
       .value("Idle", GPUState::Idle)
       .value("Queued", GPUState::Queued)
       .value("Running", GPUState::Running)
@@ -151,8 +152,8 @@ void bindTimelines(nb::module_& m) {
       .def_ro("transitions_per_stream", &GPUStateMachine::Statistics::transitions_per_stream)
       .def_ro("total_time_per_state", &GPUStateMachine::Statistics::total_time_per_state)
       .def_ro("overall_utilization", &GPUStateMachine::Statistics::overall_utilization);
-  using Machine = Own<GPUStateMachine>;  // which finds the states when it is first asked for them
-  nb::class_<Machine>(m, "GPUStateMachine", "What each stream was doing at any time.")
+  using Machine = Own<GPUStateMachine>;  // its getters compute the states on first use
+  nb::class_<Machine>(m, "GPUStateMachine", "The state of each stream at any time.")
       .def(nb::init<>())
       .def(
           "process_event",
@@ -174,7 +175,7 @@ void bindTimelines(nb::module_& m) {
               return state == nullptr ? std::nullopt : std::optional(*state);
             });
           },
-          nb::arg("stream_id"), nb::arg("device_id") = 0, "None: it is not in the trace.")
+          nb::arg("stream_id"), nb::arg("device_id") = 0, "None: there is no such stream.")
       .def("get_all_streams",
            [](Machine& self) {
              return alone(self.lock, [&] {
@@ -189,7 +190,7 @@ void bindTimelines(nb::module_& m) {
            [](Machine& self) { return alone(self.lock, [&] { return self.exportHistory(); }); })
       .def("reset", [](Machine& self) { alone(self.lock, [&] { self.reset(); }); });
 
-  nb::enum_<DependencyType>(m, "DependencyType", "Why an operation had to wait for another.")
+  nb::enum_<DependencyType>(m, "DependencyType", "Reason why an operation had to wait for another.")
       .value("None_", DependencyType::None)
       .value("Sequential", DependencyType::Sequential)
       .value("Synchronization", DependencyType::Synchronization)
@@ -201,7 +202,7 @@ void bindTimelines(nb::module_& m) {
       .def_ro("to_correlation_id", &OperationDependency::to_correlation_id)
       .def_ro("type", &OperationDependency::type)
       .def_ro("description", &OperationDependency::description)
-      .def_ro("exact", &OperationDependency::exact, "the trace says so; else it was inferred");
+      .def_ro("exact", &OperationDependency::exact, "True: recorded in the trace; False: inferred");
   nb::class_<InstructionNode>(m, "InstructionNode", "An operation of the dependency graph.")
       .def_ro("correlation_id", &InstructionNode::correlation_id)
       .def_ro("name", &InstructionNode::name)
@@ -221,8 +222,9 @@ void bindTimelines(nb::module_& m) {
       .def_ro("total_dependencies", &Builder::Statistics::total_dependencies)
       .def_ro("operations_per_stream", &Builder::Statistics::operations_per_stream);
   using Instructions = Own<Builder>;
-  nb::class_<Instructions>(m, "InstructionStreamBuilder",
-                           "Finds what each operation had to wait for. analyze() first.")
+  nb::class_<Instructions>(
+      m, "InstructionStreamBuilder",
+      "Finds the dependencies of each operation. Call analyze() before the getters.")
       .def(nb::init<>())
       .def(
           "add_event",

@@ -32,7 +32,7 @@ nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
   PyObject* const capsule = PyCapsule_New(stream.get(), "arrow_array_stream", [](PyObject* object) {
     auto* const held =
         static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(object, "arrow_array_stream"));
-    if (held->release != nullptr) held->release(held);  // nobody took it
+    if (held->release != nullptr) held->release(held);  // no consumer took the stream
     delete held;
   });
   if (capsule == nullptr) {
@@ -43,11 +43,11 @@ nb::object capsuleOf(std::unique_ptr<ArrowArrayStream> stream) {
   return nb::steal(capsule);
 }
 
-/// Whether this thread holds the GIL. (PyGILState_Check() always says so once a subinterpreter was
-/// made.)
+/// Whether this thread holds the GIL. (PyGILState_Check() is always true after a subinterpreter was
+/// created.)
 bool holdsGil() {
   PyThreadState* const own = PyGILState_GetThisThreadState();
-#if defined(Py_LIMITED_API)  // which has none of these: by their names, of 3.13 and of 3.12
+#if defined(Py_LIMITED_API)  // lacks both functions: look up the names of 3.13 and 3.12
   static const auto current = reinterpret_cast<PyThreadState* (*)()>([] {
     void* const from_3_13 = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
     return from_3_13 ? from_3_13 : dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
@@ -62,14 +62,14 @@ bool holdsGil() {
 #endif
 }
 
-/// Makes a call of an answer's stream, by whomever, maybe with the GIL, maybe without, while no
-/// other thread is in its trace. Who held the GIL while it waits would keep out who is to be waited
-/// for.
+/// Runs a call of an answer's stream under the trace's lock. The consumer may call from any thread,
+/// with or without the GIL. The GIL is released while waiting, because the thread that holds the
+/// lock may need it.
 template <class Call>
 auto inAnswer(SharedTrace& trace, Call&& call) {
   PyThreadState* const held = holdsGil() ? PyEval_SaveThread() : nullptr;
   const auto result = [&]() -> decltype(call()) {
-    if (!trace.lock.lock([] {})) {  // a forked child, which is not to wait for ever
+    if (!trace.lock.lock([] {})) {  // a forked child, which must not wait for ever
       if constexpr (std::is_same_v<decltype(call()), int>) return EIO;
       return decltype(call()){};
     }
@@ -207,7 +207,7 @@ nb::object TraceFile::queryArrow(const std::string& sql) {
     QueryOptions options;
     options.cancelled = [interrupt = std::make_shared<Interrupt>()] {
       const bool raised = (*interrupt)();
-      if (raised) PyErr_SetInterrupt();  // for who asks next, which is the reader's caller
+      if (raised) PyErr_SetInterrupt();  // pending again, for the caller of the stream's reader
       return raised;
     };
     ArrowArrayStream answer = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace as the Python package has it: tables by name, columns as arrays.
+// A trace for the Python package: tables by name, columns as arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace tracesmith::python {
 
-/// What answers that are still being read share with their trace. All of it under `lock`.
+/// The open trace, shared by TraceFile and answers that are still being read. Guarded by `lock`.
 struct SharedTrace {
   explicit SharedTrace(OpenTrace of) : open(std::move(of)) {}
 
@@ -22,12 +22,12 @@ struct SharedTrace {
   OpenTrace open;
 };
 
-/// All threads at a time; each call keeps the others out, and does not hold the GIL meanwhile.
+/// Thread-safe: calls take turns, and release the GIL while they run.
 class TraceFile {
  public:
   explicit TraceFile(const std::string& path);
 
-  /// All of the trace.
+  /// The trace with all tables loaded.
   std::shared_ptr<const TraceTables::Loaded> whole();
   ColumnArray column(const std::string& table, const std::string& name);
   uint64_t rows(const std::string& table);
@@ -37,9 +37,9 @@ class TraceFile {
   nanobind::object queryArrow(const std::string& sql);
 
   nanobind::list analyze(const std::vector<std::string>& parts, uint64_t limit);
-  /// Of each place its name, times and allocated bytes (model/live_memory.hpp).
+  /// Name, times and allocated bytes of each device and the host (model/live_memory.hpp).
   nanobind::list memory();
-  /// Of all streams, in the order of their ids, no two alike.
+  /// Distinct names of all streams, in the order of their ids.
   nanobind::list streamNames();
   nanobind::list tables();
   nanobind::dict about();

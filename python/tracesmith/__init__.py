@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TraceSmith: what a program does on a GPU, as tables.
+"""TraceSmith: the GPU activity of a program, as tables.
 
     import tracesmith
     trace = tracesmith.open("run.sbt")
@@ -7,7 +7,7 @@
     trace.kernels["name", "duration_ns"].to_pandas().groupby("name", observed=True).sum()
     trace.query("SELECT name, count(*) FROM kernel GROUP BY name")
 
-Times are nanoseconds of the host's monotonic clock, durations nanoseconds, sizes bytes.
+Times are nanoseconds of the host's monotonic clock. Durations are in nanoseconds, sizes in bytes.
 """
 from tracesmith._api import (
     build_timeline,

@@ -44,7 +44,7 @@ EventsOrTrace = Union[Trace, Sequence[TraceEvent]]
 
 
 def create_profiler(platform: PlatformType) -> _core.Profiler:
-    """A profiler of this platform; is_available() says whether this machine has it."""
+    """A profiler for this platform; its is_available() says whether this machine has such a device."""
     if platform == PlatformType.CUDA:
         offer_cupti()
     return _core.create_profiler(platform)
@@ -53,18 +53,20 @@ def create_profiler(platform: PlatformType) -> _core.Profiler:
 def capture_trace(
     duration_ms: float = 1000, platform: PlatformType | None = None, config: _core.ProfilerConfig | None = None
 ) -> list[TraceEvent]:
-    """What this process does on a device in so many milliseconds: other threads work meanwhile.
+    """Captures the device work of this process for `duration_ms` milliseconds, and returns the events.
 
-    `platform`: whose; None: that of this machine's devices. PlatformType.Simulation makes events up,
-    and says so in them. UnsupportedError: the machine has no device, or it cannot be captured from
-    within; `tracesmith profile -- program` captures other programs."""
+    This thread sleeps meanwhile; other threads do the work. `platform`: the platform to capture; None:
+    that of this machine's devices. PlatformType.Simulation generates synthetic events, labelled so.
+    UnsupportedError: the machine has no device, or it cannot be captured from within;
+    `tracesmith profile -- program` captures other programs."""
     if not 0 <= duration_ms <= threading.TIMEOUT_MAX * 1000:
-        raise InvalidArgumentError("it is a length of time in ms", "duration_ms")
+        raise InvalidArgumentError("must be a duration in ms, 0 or more", "duration_ms")
     if platform is None:
         platform = _core.detect_platform()
         if platform == PlatformType.Unknown:
             raise UnsupportedError(
-                "this machine has no device that can be captured; PlatformType.Simulation makes events up", "platform")
+                "this machine has no device that can be captured; PlatformType.Simulation generates synthetic events",
+                "platform")
     profiler = create_profiler(platform)
     profiler.initialize(config or _core.ProfilerConfig())
     try:
@@ -77,7 +79,7 @@ def capture_trace(
 
 
 def build_timeline(events: EventsOrTrace) -> Timeline:
-    """Device work over time: of events, or of a trace, which is much quicker."""
+    """The timeline of device work, from events or from a trace. A trace is much faster."""
     if isinstance(events, Trace):
         return _core.timeline_of(events._file)
     builder = _core.TimelineBuilder()
@@ -88,14 +90,15 @@ def build_timeline(events: EventsOrTrace) -> Timeline:
 def export_perfetto(
     events: EventsOrTrace, path: PathLike, counters: Sequence[CounterEvent] = (), *, all_frames: bool = False
 ) -> bool:
-    """Writes events, or a trace, for https://ui.perfetto.dev. A name that ends in .json: as Chrome's
-    JSON; else as Perfetto's protobuf. `counters`: beside events; a trace has its own in it, and takes
-    no others (InvalidArgumentError). `all_frames`: in stacks also the frames of the interpreter, libffi and
-    the loader. True; what goes wrong is raised."""
+    """Writes events, or a trace, for https://ui.perfetto.dev, and returns True. Failures raise an error.
+
+    A path that ends in .json gets Chrome's JSON, any other Perfetto's protobuf. `counters`: exported
+    beside events. A trace has its own counters and takes no others (InvalidArgumentError).
+    `all_frames`: stacks include the frames of the interpreter, libffi and the loader."""
     if isinstance(events, Trace):
         if len(counters) > 0:
             raise InvalidArgumentError(
-                "a trace is exported with the counters that are in it; others can be given beside events", "counters")
+                "a trace is exported with its own counters; other counters can be given only with events", "counters")
         _core.export_trace(events._file, os.fsencode(path), all_frames)
         return True
     json = os.fspath(path).endswith(".json")
@@ -105,9 +108,11 @@ def export_perfetto(
 
 
 def replay_trace(events: EventsOrTrace | PathLike, config: ReplayConfig | None = None) -> ReplayResult:
-    """Replays a recording, a trace or events (docs/replay.md). What was recorded for it
-    (`profile --record`) is executed where there is a device; else its times are simulated, and the
-    result says so. The device's driver must not have been loaded by this process."""
+    """Replays a recording, a trace or events (docs/replay.md).
+
+    A recording (`profile --record`) is executed if there is a device. Without a device, and for traces
+    and events, only the times are simulated, and the result says so. This process must not have loaded
+    the device's driver before."""
     engine = _core.ReplayEngine()
     if isinstance(events, Trace):
         engine.load_trace(events.path)
@@ -121,8 +126,8 @@ def replay_trace(events: EventsOrTrace | PathLike, config: ReplayConfig | None =
 def profile_memory(
     source: EventsOrTrace | Sequence[MemoryEvent] | PathLike, config: MemoryProfilerConfig | None = None
 ) -> MemoryProfiler:
-    """The device memory of a trace, or of events in any order: a MemoryProfiler that is stopped when
-    they end. `profile_memory("run.sbt").generate_report()` has the peak, the leaks and the rest."""
+    """The device memory of a trace, or of events in any order, as a MemoryProfiler. It is stopped at the
+    last event. `profile_memory("run.sbt").generate_report()` has the peak, the leaks and more."""
     how = config or MemoryProfilerConfig()
     if isinstance(source, (str, bytes, os.PathLike)):
         source = Trace(source)
@@ -138,17 +143,17 @@ def is_protobuf_available() -> bool:
 
 
 def is_xctrace_available() -> bool:
-    """Whether this machine has Apple's `xctrace`; what it exports is read on any system."""
+    """Whether this machine has Apple's `xctrace`. Its exports can be read on any system."""
     return find_xctrace() is not None
 
 
 def is_bpf_available() -> bool:
-    """False: nothing is traced by eBPF."""
+    """False: TraceSmith does not trace with eBPF."""
     return False
 
 
 def is_cluster_available() -> bool:
-    """False: traces are of one machine."""
+    """False: a trace covers one machine."""
     return False
 
 
@@ -158,5 +163,5 @@ def is_nccl_available() -> bool:
 
 
 def is_time_sync_available() -> bool:
-    """False: clocks of other machines are not compared."""
+    """False: TraceSmith does not compare clocks of several machines."""
     return False

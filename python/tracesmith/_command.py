@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `tracesmith`: the C++ program, which lies in this package."""
+"""The command `tracesmith`: the C++ program, which is part of this package."""
 from __future__ import annotations
 
 import importlib.util
@@ -17,7 +17,7 @@ _FALLBACK = "TRACESMITH_CUPTI_FALLBACK"
 
 
 def command_path() -> Path:
-    """The program that this package brings. NotFoundError: it was built without."""
+    """Path of the program in this package. NotFoundError: the package was built without it."""
     path = Path(__file__).parent / "bin" / "tracesmith"
     if not path.exists():
         raise NotFoundError("this package was built without the command (TRACESMITH_BUILD_CLI)", str(path))
@@ -25,7 +25,7 @@ def command_path() -> Path:
 
 
 def find_xctrace() -> str | None:
-    """Apple's `xctrace`: on the path, or of the Xcode that is chosen."""
+    """Path of Apple's `xctrace`: from PATH, or of the selected Xcode. None: there is none."""
     found = shutil.which("xctrace")
     if found is None and sys.platform == "darwin":
         asked = subprocess.run(["xcrun", "--find", "xctrace"], capture_output=True, text=True, check=False)
@@ -34,8 +34,8 @@ def find_xctrace() -> str | None:
 
 
 def offer_cupti() -> None:
-    """Tells the CUDA agent where NVIDIA's packages have CUPTI, for want of another one: in this process
-    and in those that it starts."""
+    """Tells the CUDA agent where NVIDIA's Python packages have CUPTI, in case it finds no other one. This
+    holds for this process and for those that it starts."""
     spec = importlib.util.find_spec("nvidia")
     if spec is None or _FALLBACK in os.environ:
         return
@@ -48,7 +48,7 @@ def offer_cupti() -> None:
 
 
 def main() -> None:
-    """Becomes that program, with the arguments of this one."""
+    """Replaces this process by that program, with the same arguments."""
     try:
         path = command_path()
     except NotFoundError as error:

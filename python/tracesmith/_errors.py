@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of this package. All of them are `tracesmith.Error`, and where Python has a class
-for the same thing they are that as well."""
+"""The exceptions of this package. All derive from `tracesmith.Error`. If Python has a class for the same
+error, they also derive from that."""
 from __future__ import annotations
 
 import importlib
@@ -25,11 +25,11 @@ __all__ = [
 
 
 class Error(Exception):
-    """What TraceSmith could not do.
+    """Base class of all errors of TraceSmith.
 
     Attributes:
         message: what happened, and what to do about it.
-        where: a path, an option or a place in a query; "" where there is none.
+        where: a path, an option or a place in a query; "" if there is none.
     """
 
     def __init__(self, message: str = "", where: str = "") -> None:
@@ -37,7 +37,7 @@ class Error(Exception):
         self.message = message
         self.where = where
         if isinstance(self, OSError) and where:
-            setattr(self, "filename", where)  # which mypy does not see here
+            setattr(self, "filename", where)  # mypy does not know the attribute here
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
@@ -47,7 +47,7 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """What was asked for makes no sense, as SQL with a mistake in it."""
+    """An argument makes no sense, for example SQL with a mistake in it."""
 
 
 class NotFoundError(Error, FileNotFoundError):
@@ -55,15 +55,15 @@ class NotFoundError(Error, FileNotFoundError):
 
 
 class NoDataError(Error, LookupError):
-    """The trace can be read, but has nothing of what was asked for."""
+    """The trace can be read, but does not have the requested data."""
 
 
 class MissingPackageError(Error, ImportError):
-    """A Python package that is needed for this alone is not installed."""
+    """An optional Python package that this function needs is not installed."""
 
 
 class PermissionDeniedError(Error, PermissionError):
-    """The system refused, or a statement that only reads is needed."""
+    """The system refused access, or a query is not read-only."""
 
 
 class NoSpaceError(Error, MemoryError):
@@ -75,19 +75,19 @@ class IoError(Error, OSError):
 
 
 class NotATraceError(Error, ValueError):
-    """The file is no trace, neither ours nor one that can be imported."""
+    """The file is not a trace, neither TraceSmith's nor one that can be imported."""
 
 
 class TooNewError(Error, ValueError):
-    """The trace was written by a newer version than this one reads."""
+    """The trace was written by a newer version, which this version cannot read."""
 
 
 class DamagedError(Error, ValueError):
-    """It is a trace, but broken where it was to be read."""
+    """The file is a trace, but the part to be read is damaged."""
 
 
 class UnsupportedError(Error, RuntimeError):
-    """It is known, but not possible with this build or on this machine."""
+    """The feature exists, but not in this build or not on this machine."""
 
 
 class InternalError(Error, RuntimeError):
@@ -114,13 +114,13 @@ _OF_CODE: tuple[type[Error], ...] = (
 
 
 def needs(package: str, purpose: str) -> Any:
-    """The module `package`, which TraceSmith does without otherwise. MissingPackageError: it is not installed."""
+    """Imports the optional module `package`. MissingPackageError: it is not installed."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
         top = package.partition(".")[0]
         if error.name not in (top, package):
-            raise  # it is there, but something that it needs is not
+            raise  # the package is installed, but one of its own dependencies is not
         wanted = "dask[dataframe]" if top == "dask" else top
         missing = MissingPackageError(f"{purpose} needs {top}, which is not installed: pip install '{wanted}'")
         missing.name = top

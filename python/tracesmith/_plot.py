@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a trace, by matplotlib: `trace.plot.timeline()` and its like."""
+"""Plots of a trace with matplotlib, such as `trace.plot.timeline()`."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Plots"]
 
-_COLUMNS = 1000  # of a timeline: more cannot be told apart
+_COLUMNS = 1000  # of a timeline: more are not distinguishable
 _NAME_WIDTH = 48
 Times = npt.NDArray[np.int64]
 
 
 def busy_shares(starts: Times, durations: Times, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The share of each interval between `edges` (ns, rising) that is covered, 0 to 1: float64 [edges - 1].
+    """The covered share of each interval between `edges` (ns, rising), 0 to 1: float64 [edges - 1].
 
-    Exact where no two spans overlap; where some do, at most 1. The covered time up to x is the sum of
-    x - start over the spans that began before x, minus that of x - end over those that ended."""
+    Exact if no two spans overlap, else limited to 1. The covered time up to x is the sum of x - start
+    over the spans that started before x, minus the sum of x - end over those that ended before x."""
 
     def before(times: Times) -> npt.NDArray[np.float64]:
         ordered = np.sort(times)
@@ -44,9 +44,8 @@ def _short(name: str) -> str:
 
 
 class Plots:
-    """What `trace.plot` has. Each takes `ax`, where it is to be drawn (None: a figure of its own), and
-    gives the axes. NoDataError: the trace has nothing of the kind; MissingPackageError: no
-    matplotlib."""
+    """The plots of `trace.plot`. Each draws on `ax` (None: on a new figure) and returns the axes.
+    NoDataError: the trace has no such data; MissingPackageError: matplotlib is not installed."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -64,7 +63,7 @@ class Plots:
                                                   ("fills", self._trace.fills)) if len(table) > 0]
 
     def timeline(self, ax: Axes | None = None) -> Axes:
-        """Streams as rows over time; the darker, the more of that moment was busy."""
+        """Streams as rows over time. A darker cell was busy for a larger share of its time."""
         work = self._work()
         if not work:
             raise NoDataError("no work of a device is in the trace", self._trace.path)
@@ -89,7 +88,7 @@ class Plots:
         return ax
 
     def kernels(self, count: int = 15, ax: Axes | None = None) -> Axes:
-        """The `count` kernels that took longest, all their launches together."""
+        """The `count` kernels with the longest total time over all launches."""
         names = self._trace.kernels["name"]
         if not isinstance(names, Texts) or len(names) == 0:
             raise NoDataError("no kernel is in the trace", self._trace.path)
@@ -110,7 +109,8 @@ class Plots:
         return ax
 
     def overlap(self, ax: Axes | None = None) -> Axes:
-        """What ran at the same time, and how long: the table `overlap` of `trace.analyze()`."""
+        """Combinations of kinds of work that ran at the same time, and for how long: the table `overlap` of
+        `trace.analyze()`."""
         table = self._trace.analyze("overlap")["overlap"]
         if len(table) == 0:
             raise NoDataError("no work of a device is in the trace", self._trace.path)
@@ -122,12 +122,12 @@ class Plots:
         ax.invert_yaxis()
         ax.margins(x=0.25)
         ax.set_xlabel("ms")
-        ax.set_title("What ran at the same time")
+        ax.set_title("Work that ran at the same time")
         return ax
 
     def memory(self, ax: Axes | None = None) -> Axes:
-        """Allocated bytes over time, of each device and of the host; the peaks are those of
-        `trace.analyze("memory")`. Memory that was allocated before the trace is in none."""
+        """Allocated bytes over time, for each device and the host. The peaks are those of
+        `trace.analyze("memory")`. Memory that was allocated before the trace is not included."""
         curves = self._trace._file.memory()
         if not curves:
             raise NoDataError("no allocation is in the trace", self._trace.path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording from within: `with tracesmith.profile() as p:` and `tracesmith.annotate()`."""
+"""Recording the own process: `with tracesmith.profile() as p:` and `tracesmith.annotate()`."""
 from __future__ import annotations
 
 import atexit
@@ -23,9 +23,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def annotated(name: str, function: Function) -> Function:
-    """What a function becomes under `@annotate(name)`: as if a `with` were around its body. So a
-    coroutine's range lasts from its first step to its end, waiting included, and a generator's from
-    the first item that is asked for until there are no more, or it is closed."""
+    """Wraps a function for `@annotate(name)`, as if a `with` were around its body.
+
+    A coroutine's range lasts from its first step to its end, waiting included. A generator's range lasts
+    from the first requested item until the generator is exhausted or closed."""
     calling: Callable[..., Any]
     if inspect.iscoroutinefunction(function):
 
@@ -73,21 +74,21 @@ def annotated(name: str, function: Function) -> Function:
 
 
 def mark(name: str) -> None:
-    """Marks a moment of the program, where annotate() names a part of it."""
+    """Records a marker: a named moment. (annotate() records a named range.)"""
     _core.mark(name)
 
 
 class profile:  # pylint: disable=invalid-name
-    """Records this process: its annotations, and what it does on a device.
+    """Records this process: its annotations and its device work.
 
         with tracesmith.profile("run.sbt") as p:
             work()
         p.trace.query("SELECT name, duration_ns FROM range")
 
-    `path`: where the trace goes, which can be read if the program dies; None: it is kept in memory.
-    `platform`: whose work is captured; None: that of this machine's devices, if there are any
-    that can be captured from within (`problem` says why not); PlatformType.Unknown: none.
-    One at a time in a process. Children that it forks are recorded as well."""
+    `path`: the trace file, which is readable even if the program dies; None: the trace is kept in memory.
+    `platform`: the platform to capture; None: that of this machine's devices, if they can be captured
+    from within (`problem` says why not); PlatformType.Unknown: none.
+    Only one can be active in a process. Forked children are recorded as well."""
 
     def __init__(
         self,
@@ -104,28 +105,28 @@ class profile:  # pylint: disable=invalid-name
         self._profiler: _core.Profiler | None = None
         self._feed: _core.DeviceFeed | None = None
         self._trace: Trace | None = None
-        self._owner = 0  # the process that has started it
+        self._owner = 0  # pid of the process that started it
         self._active = False
         self.platform = PlatformType.Unknown
-        """whose work is captured; Unknown: annotations alone"""
+        """the captured platform; Unknown: only annotations"""
         self.problem = ""
-        """why the device's work is not captured, or not all of it; "": it is, or was not asked for"""
+        """why device work is not captured, or not completely; "": it is captured, or was not requested"""
 
     @staticmethod
     def active() -> profile | None:
-        """The one that is active in this process; None: there is none."""
+        """The active profile of this process; None: there is none."""
         return _running
 
     def start(self) -> profile:
-        """As entering a `with` does. It stays active until stop(), or the end of the program.
-        InvalidArgumentError: another one is active; UnsupportedError: a platform was asked for that
-        cannot be captured."""
+        """Starts recording, like entering a `with`. It stays active until stop(), or the end of the program.
+        InvalidArgumentError: another profile is active; UnsupportedError: the requested platform cannot
+        be captured."""
         global _running  # pylint: disable=global-statement
         if not _one.acquire(blocking=False):
             raise InvalidArgumentError(
                 "another profile() is active in this process; tracesmith.profile.active().stop() ends it", "profile")
         try:
-            # Of an earlier run, whose trace may be in use.
+            # The trace of an earlier run may still be in use: replace it, do not change it.
             self._session, self._trace = TracingSession(), None
             self.platform, self.problem = PlatformType.Unknown, ""
             self._session.start(self._config)
@@ -161,11 +162,11 @@ class profile:  # pylint: disable=invalid-name
         self._profiler, self._feed, self.platform = profiler, feed, platform
 
     def stop(self) -> None:
-        """As leaving the `with` does; the second time does nothing. What was recorded is in the trace,
-        whatever is raised. UnsupportedError: the platform that was asked for was not captured, or not
-        to the end; IoError, NoSpaceError: the trace could not be written.
+        """Stops recording, like leaving the `with`. A second call does nothing. The recorded events are in
+        the trace even if an error is raised. UnsupportedError: the requested platform was not captured,
+        or not to the end; IoError, NoSpaceError: the trace could not be written.
 
-        A forked child leaves its parent's profile with it, and the parent goes on."""
+        In a forked child, it ends only the child's part; the parent's profile continues."""
         global _running  # pylint: disable=global-statement
         if not _core.end_active_session(self._session):
             return
@@ -189,7 +190,7 @@ class profile:  # pylint: disable=invalid-name
                 raise failed
 
     def _end_profiler(self) -> Exception | None:
-        """Why not all was captured."""
+        """Stops the capture of device work. Returns the reason why it is incomplete; None: it is complete."""
         profiler, feed = self._profiler, self._feed
         self._profiler = self._feed = None
         if profiler is None or feed is None:
@@ -214,21 +215,21 @@ class profile:  # pylint: disable=invalid-name
         except Exception as failure:
             if error is None:
                 raise
-            self.problem = str(failure)  # what the body has raised is the greater thing
+            self.problem = str(failure)  # the error of the body is more important
 
     @property
     def trace(self) -> Trace:
-        """What was recorded. InvalidArgumentError: it is still being recorded, or was never."""
+        """The recorded trace. InvalidArgumentError: recording has not stopped yet, or was never started."""
         if self._trace is None:
             if self._active or not self._session.trace_path():
-                raise InvalidArgumentError("there is a trace after stop(), or after the `with`", "profile.trace")
+                raise InvalidArgumentError("the trace is available after stop(), or after the `with`", "profile.trace")
             in_memory = not self._config.output_file
             self._trace = Trace(self._session.trace_path(), self._session if in_memory else None)
         return self._trace
 
 
-# Taken by the profile that is active, in one step: a lock that is never waited for. A forked child
-# has it taken as its parent had.
+# Held by the active profile. It makes taking the role atomic; nothing ever waits for it. A forked child
+# inherits it in the state of its parent.
 _one = threading.Lock()
 _running: profile | None = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `trace.analyze()` found: the tables of `tracesmith analyze`, by name."""
+"""Results of `trace.analyze()`: the tables of `tracesmith analyze`, by name."""
 from __future__ import annotations
 
 import html
@@ -20,10 +20,10 @@ class ReportTable:
     """A table of an analysis.
 
     Attributes:
-        title: what it says, and what its numbers mean where that is not plain.
-        note: what is missing, and why; "" for nothing.
-        columns: names; those that end in `_ns` are times, in `_share` parts of one.
-        rows: tuples; None where a value is not defined or not known.
+        title: the topic, and the meaning of its numbers if that is not obvious.
+        note: missing data, and why; "" if nothing is missing.
+        columns: names. `_ns` at the end means a time, `_share` a fraction of 1.
+        rows: tuples; None for a value that is undefined or unknown.
     """
 
     def __init__(self, title: str, note: str, columns: list[tuple[str, str]], rows: list[tuple[Any, ...]]) -> None:
@@ -36,7 +36,7 @@ class ReportTable:
         return len(self.rows)
 
     def __getitem__(self, column: str) -> list[Any]:
-        """The values of a column. KeyError: there is none of that name."""
+        """The values of a column. KeyError: there is no such column."""
         if column not in self.columns:
             raise KeyError(f"there is no column '{column}'; there are {', '.join(self.columns)}")
         place = self.columns.index(column)
@@ -75,7 +75,7 @@ class Report(Mapping[str, ReportTable]):
 
     def __init__(self, file: _core.TraceFile, parts: list[str], limit: int) -> None:
         if not 0 <= limit < 2**63:
-            raise InvalidArgumentError("it is a number of rows, 0 for all of them", "limit")
+            raise InvalidArgumentError("must be a number of rows, or 0 for all rows", "limit")
         self._tables = {
             key: ReportTable(title, note, columns, rows)
             for key, title, note, columns, rows in file.analyze(parts, limit)

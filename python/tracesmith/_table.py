@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a trace: columns, which are read when they are first asked for."""
+"""Tables of a trace. Columns are read on first access."""
 from __future__ import annotations
 
 import html
@@ -21,11 +21,11 @@ _ROWS_SHOWN = 10
 
 
 class Texts:
-    """A column of texts: each text is there once, and each row has the number of its text.
+    """A column of texts. Each different text is stored once; each row has the index of its text.
 
     Attributes:
-        codes: int32 [rows], the place of each row's text in `categories`; -1 where it has none.
-        categories: the texts that occur, each once, in their order.
+        codes: int32 [rows], the index of each row's text in `categories`; -1 for no text.
+        categories: the different texts, in their order.
     """
 
     __slots__ = ("codes", "categories")
@@ -42,7 +42,7 @@ class Texts:
     @overload
     def __getitem__(self, index: slice | npt.NDArray[Any]) -> Texts: ...
     def __getitem__(self, index: Any) -> Any:
-        """One text, or those of a slice, of places or of a mask."""
+        """One text, or the texts of a slice, of an array of indices or of a mask."""
         if isinstance(index, (int, np.integer)):
             code = int(self.codes[index])
             return None if code < 0 else self.categories[code]
@@ -53,7 +53,7 @@ class Texts:
             yield None if code < 0 else self.categories[code]
 
     def __eq__(self, other: object) -> Any:
-        """Which rows have this text: bool [rows]. For another column: which rows are equal."""
+        """True for rows with this text: bool [rows]. With another column: true for equal rows."""
         if isinstance(other, str):
             code = self.categories.index(other) if other in self.categories else -2
             return self.codes == code
@@ -65,14 +65,14 @@ class Texts:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Which rows have one of these texts: bool [rows]."""
+        """True for rows with one of these texts: bool [rows]."""
         if isinstance(texts, str):
-            raise TypeError("isin() takes several texts; for one there is ==")
+            raise TypeError("isin() takes a list of texts; use == for one text")
         wanted = [code for code, text in enumerate(self.categories) if text in texts]
         return np.isin(self.codes, wanted)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """The texts themselves as objects (None where there is none): 8 bytes a row, copied."""
+        """The texts as objects (None for no text): a copy, 8 bytes a row."""
         del copy
         texts = np.empty(len(self.categories) + 1, dtype=object)
         texts[: len(self.categories)] = self.categories
@@ -89,13 +89,13 @@ class Table:
     """A table of a trace, or some of its columns.
 
     `len(table)` is its number of rows. `table["duration_ns"]`, or `table.duration_ns`, is a column:
-    a NumPy array that cannot be written to, with the values as they lie in the trace's memory, or
-    `Texts`. Where the trace does not know a value there is 0 (`known()` tells which are); Arrow and
-    pandas have nulls there. `table["name", "duration_ns"]` is a table of these columns.
+    `Texts`, or a read-only NumPy array over the trace's memory. An unknown value is 0 in the array
+    (`known()` shows which values are known), and a null in Arrow and pandas.
+    `table["name", "duration_ns"]` is a table of these columns.
 
-    Arrow takes it as it is: `pyarrow.table(table)`, `polars.DataFrame(table)`,
-    `duckdb.from_arrow(table)`. Numbers that the trace has are not copied; texts are numbered, and
-    what is computed (`end_ns`, `pid`) is computed, each time.
+    Arrow takes a table directly: `pyarrow.table(table)`, `polars.DataFrame(table)`,
+    `duckdb.from_arrow(table)`. Stored numbers are not copied. Indices of texts and derived columns
+    (`end_ns`, `pid`) are computed each time.
     """
 
     def __init__(self, trace: Trace, name: str, meaning: str, columns: dict[str, tuple[str, str]],
@@ -108,16 +108,16 @@ class Table:
 
     @property
     def sql_name(self) -> str:
-        """As queries call it."""
+        """Name of the table in SQL."""
         return self._name
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the columns."""
         return self._columns
 
     def describe(self) -> dict[str, str]:
-        """What each column means."""
+        """The meaning of each column, by its name."""
         return {name: self._all[name][1] for name in self._columns}
 
     def __len__(self) -> int:
@@ -143,25 +143,25 @@ class Table:
         return self._trace._column(self._name, self._check(name))[0]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of none of them, and maybe asked before there are any
+        if name.startswith("_"):  # never a column; Python may ask for it before __init__
             raise AttributeError(name)
         if name in self._columns:
             return self[name]
         raise AttributeError(f"{self._name} has no column '{name}'; it has {', '.join(self._columns)}")
 
     def __contains__(self, name: object) -> bool:
-        """Whether it has a column of that name."""
+        """Whether there is a column of that name."""
         return name in self._columns
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_table_of, (self._trace, self._name, self._columns))
 
     def known(self, name: str) -> npt.NDArray[np.bool_]:
-        """Which rows have a value in this column: bool [rows]."""
+        """True for rows with a known value in this column: bool [rows]."""
         return self._trace._known(self._name, self._check(name))
 
     def select(self, *names: str) -> Table:
-        """A table of these columns. KeyError: there is none of that name."""
+        """A table of these columns. KeyError: there is no column of that name."""
         checked = tuple(self._check(name) for name in names)
         return Table(self._trace, self._name, self._meaning, self._all, checked)
 
@@ -171,8 +171,8 @@ class Table:
         return self._trace._file.arrow(self._name, list(self._columns))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame: texts as ordered categories, numbers as they lie in memory where all of
-        them are known, else as nullable ones."""
+        """A data frame. Texts are ordered categories. Numbers are the trace's memory if all of them are
+        known, else a nullable copy."""
         pd = needs("pandas", "to_pandas()")
 
         self._trace._load(self._name, self._columns)
@@ -194,7 +194,7 @@ class Table:
         return pd.DataFrame(data, copy=False)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Any, ...]]:
-        """Rows as tuples, None where the trace does not know a value: for looking at a few."""
+        """Rows as tuples, with None for unknown values. Meant for a few rows."""
         window = slice(start, stop)
         self._trace._load(self._name, self._columns)
         columns = []
@@ -232,7 +232,7 @@ class Table:
 
 
 def _table_of(trace: Trace, name: str, columns: tuple[str, ...]) -> Table:
-    """A table that was pickled."""
+    """Restores a pickled table."""
     return trace.tables[name].select(*columns)
 
 

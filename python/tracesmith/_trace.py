@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: `tracesmith.open()` and what it gives."""
+"""Traces: `tracesmith.open()` and the classes that it returns."""
 from __future__ import annotations
 
 import html
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Loss", "Trace", "open"]
 
-# Plural names, as people say them, for what SQL calls by one row.
+# Python's plural names of tables; SQL has singular names.
 _PLURALS = {
     "kernels": "kernel",
     "copies": "copy",
@@ -46,18 +46,18 @@ _PLURALS = {
 
 
 class Loss(NamedTuple):
-    """A stretch of a damaged file that could not be read."""
+    """A part of a damaged file that could not be read."""
 
     offset: int
-    """bytes from the file's start"""
+    """position in bytes from the file's start"""
     bytes: int
     reason: str
-    """what is wrong there"""
+    """the fault at that position"""
 
 
 class Answer(Sequence[Any]):
-    """What a query gives: rows as tuples. It is also something that Arrow takes, which asks again
-    and keeps nothing here: `pyarrow.table(trace.query(...))`."""
+    """The result of a query: rows as tuples. Arrow takes it directly (`pyarrow.table(trace.query(...))`);
+    this runs the query again and stores nothing here."""
 
     def __init__(self, trace: Trace, sql: str) -> None:
         self._trace = trace
@@ -74,7 +74,7 @@ class Answer(Sequence[Any]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names, as the query gives them."""
+        """Names of the columns, from the query."""
         self._ask()
         return self._columns
 
@@ -116,12 +116,12 @@ class Answer(Sequence[Any]):
 
 
 class Trace:
-    """A trace that is open for reading: ours, or another tool's (docs/importing.md).
+    """An open trace, of TraceSmith or of another tool (docs/importing.md).
 
     Its tables are attributes: `trace.kernels`, `trace.copies`, `trace.host_calls`, `trace.streams`
-    and so on; `trace.tables` has all of them by their SQL names. Columns are read when they are
-    first asked for and stay. Threads may share it; other processes open it by themselves, and a
-    pickled one is opened again where it arrives.
+    and so on. `trace.tables` has all of them by their SQL names. Columns are read on first access and
+    stay in memory. Threads may share a trace. Pickling stores the path: the receiving process opens the
+    file again.
     """
 
     def __init__(self, path: str | bytes | os.PathLike[str], _keeps: object = None) -> None:
@@ -130,7 +130,7 @@ class Trace:
         self._path = os.fsdecode(path)
         self._open: _core.TraceFile | None = _core.TraceFile(self._path)
         self._path = os.path.abspath(self._path)
-        self._keeps = _keeps  # what a trace in memory lies in, which has no other way to it
+        self._keeps = _keeps  # the owner of a trace in memory, kept alive here
         self._tables: dict[str, Table] | None = None
         self._kept: dict[tuple[str, str], tuple[npt.NDArray[Any] | Texts, bytes | None]] = {}
 
@@ -150,7 +150,7 @@ class Trace:
         return known
 
     def _load(self, table: str, names: Sequence[str]) -> None:
-        """Reads these columns in one pass over the file, where they are not there yet."""
+        """Reads these columns in one pass over the file, unless they have been read."""
         if any((table, name) not in self._kept for name in names):
             self._file.load(table, list(names))
 
@@ -163,12 +163,12 @@ class Trace:
 
     @property
     def path(self) -> str:
-        """Of its file."""
+        """Path of the file."""
         return self._path
 
     @property
     def tables(self) -> dict[str, Table]:
-        """All tables by the names that they have in SQL."""
+        """All tables by their SQL names."""
         if self._tables is None:
             self._tables = {
                 name: Table(self, name, meaning, {column: (kind, says) for column, kind, says in columns})
@@ -189,42 +189,42 @@ class Trace:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the trace says of itself."""
+        """Metadata of the trace."""
         return dict(self._file.about()["metadata"])
 
     @property
     def complete(self) -> bool:
-        """False: it was cut off, or is still being written."""
+        """False: the trace was cut off, or is still being written."""
         return bool(self._file.about()["complete"])
 
     @property
     def damage(self) -> list[Loss]:
-        """What of the file could not be read, as far as it was met by now. What was lost while
-        recording is in the table `losses`."""
+        """Parts of the file that could not be read, as far as they have been read. Events lost while
+        recording are in the table `losses`."""
         return [Loss(*loss) for loss in self._file.about()["losses"]]
 
     def query(self, sql: str) -> Answer:
-        """One SELECT in SQLite's language over the tables (docs/query.md); times are in ns. Ctrl-C
-        ends it. Errors: InvalidArgumentError for SQL with a mistake, PermissionDeniedError for what
-        would write."""
+        """Runs one SELECT in SQLite's language over the tables (docs/query.md). Times are in ns. Ctrl-C
+        ends it. Errors: InvalidArgumentError for SQL with a mistake, PermissionDeniedError for a
+        statement that would write."""
         answer = Answer(self, sql)
         answer._ask()
         return answer
 
     def analyze(self, *parts: str, limit: int = 15) -> Report:
-        """What `tracesmith analyze` finds, as tables (docs/analysis.md): utilisation, idle time and
-        its causes, overlap, launches, steps, the critical path. `parts` are their names there
-        ("gpu-util", "idle", ...); none: all. `limit`: rows of tables by name; 0: all of them.
+        """The analyses of `tracesmith analyze`, as tables (docs/analysis.md): utilisation, idle time and
+        its causes, overlap, launches, steps, the critical path. `parts`: their option names ("gpu-util",
+        "idle", ...); none: all parts. `limit`: the number of rows in tables by name; 0: all rows.
         InvalidArgumentError: there is no such part."""
         return Report(self._file, list(parts), limit)
 
     @property
     def plot(self) -> Plots:
-        """Pictures, by matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.memory()`."""
+        """Plots with matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.memory()`."""
         return Plots(self)
 
     def close(self) -> None:
-        """Lets go of the file and of what was read, as soon as no array of it is left."""
+        """Closes the trace. File and memory are released when the last array of the trace is gone."""
         self._open = None
         self._tables = None
         self._kept.clear()
@@ -258,6 +258,5 @@ class Trace:
 
 
 def open(path: str | bytes | os.PathLike[str]) -> Trace:  # pylint: disable=redefined-builtin
-    """Opens a trace: .sbt, or another tool's that can be imported. Reads what is needed then, and
-    events when they are asked for."""
+    """Opens a trace: .sbt, or another tool's that can be imported. Events are read on first access."""
     return Trace(path)

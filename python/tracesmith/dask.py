@@ -23,18 +23,20 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 def read_traces(paths: Sequence[PathLike], table: str = "kernels", columns: Sequence[str] | None = None) -> Any:
-    """A dask.dataframe.DataFrame of one table of all these traces: each is a partition, which is read
-    when it is computed, where it is computed; workers must see the files by the same paths.
+    """One table of all these traces, as a dask.dataframe.DataFrame. Each trace is a partition.
 
-    `table`: as an attribute of a Trace ("kernels", "host_calls", …) or in SQL ("kernel").
-    `columns`: those that are wanted, which saves reading the others; None: all. Another one, "trace",
-    has the path. Texts are of pandas' string type and integers are nullable, as traces differ in what
-    they know. InvalidArgumentError: no paths; AttributeError, KeyError: no such table, column; and what
-    opening a trace raises. The first trace is opened at once."""
+    The worker that computes a partition reads its trace, so workers must see the files by the same paths.
+    The first trace is opened at once.
+
+    `table`: its name as an attribute of a Trace ("kernels", "host_calls", …) or in SQL ("kernel").
+    `columns`: the columns to read; None: all. The additional column "trace" has the path.
+    Texts have pandas' string type and integers are nullable, because a value that one trace has may be
+    unknown in another. InvalidArgumentError: no paths; AttributeError, KeyError: no such table, column;
+    also the errors of opening a trace."""
     dataframe = needs("dask.dataframe", "read_traces()")
 
     if isinstance(paths, (str, bytes, os.PathLike)) or not paths:
-        raise InvalidArgumentError("are a list with one path or more", "paths")
+        raise InvalidArgumentError("must be a list with at least one path", "paths")
     files = [os.fspath(path) for path in paths]
     wanted = None if columns is None else ["trace", *columns]
     from_map = dataframe.from_map
@@ -42,7 +44,7 @@ def read_traces(paths: Sequence[PathLike], table: str = "kernels", columns: Sequ
 
 
 def _frame(path: str, table: str, columns: list[str] | None, most: int | None = None) -> pandas.DataFrame:
-    """Dask asks for fewer columns, by this argument's name, where it needs no more."""
+    """One partition. Dask itself passes a shorter `columns`, by this name, if it needs fewer."""
     pd = needs("pandas", "read_traces()")
 
     with Trace(path) as trace:
@@ -56,7 +58,7 @@ def _frame(path: str, table: str, columns: list[str] | None, most: int | None = 
         if kind == "category":
             types[name] = "string"
         elif str(kind).startswith(("int", "uint")):
-            types[name] = str(kind).replace("i", "I").replace("u", "U")  # the nullable one
+            types[name] = str(kind).replace("i", "I").replace("u", "U")  # pandas' nullable type
     frame = frame.astype(types)
     frame["trace"] = pd.Series(path, index=frame.index, dtype="string")
     return frame[wanted]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: `torch.profiler`, and what TraceSmith records meanwhile, as one trace.
+"""PyTorch: `torch.profiler` and TraceSmith's own recording, joined in one trace.
 
     import tracesmith.torch
     with tracesmith.torch.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)) as p:
@@ -38,8 +38,8 @@ __all__ = ["Traces", "profile"]
 
 
 class Traces(Sequence[Trace]):
-    """Traces in the order of their making. A file is opened when it is asked for and, but for the
-    latest, closed when nobody has the trace any more, so that there may be any number of them."""
+    """Traces in the order in which they were written. A file is opened on access. It is closed when the
+    last reference to its trace is gone, except for the latest trace. So there may be any number."""
 
     def __init__(self) -> None:
         self._paths: list[Path] = []
@@ -75,19 +75,19 @@ class Traces(Sequence[Trace]):
 
 
 class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=invalid-name
-    """torch.profiler.profile with a trace of ours at each `on_trace_ready`.
+    """torch.profiler.profile that also writes a TraceSmith trace at each `on_trace_ready`.
 
-    Takes all that torch's takes, and does it at the same steps: `schedule`, `activities`,
-    `record_shapes`, … The trace has torch's operators and, of the steps that it records,
-    `tracesmith.annotate()` and `mark()`, and what is done on a device that torch does not record
-    itself. All of it is on torch's clock; the two are joined by Unix time, which torch works out from
+    It takes the arguments of torch's profile (`schedule`, `activities`, `record_shapes`, …) and works at
+    the same steps. The trace has torch's operators. For the recorded steps it also has
+    `tracesmith.annotate()` and `mark()`, and the work of devices that torch does not record itself.
+    All times are on torch's clock. The two recordings are joined by Unix time, which torch derives from
     the processor's counter: within some microseconds.
 
-    `path`: where traces go (run.sbt, run-2.sbt, …); None: into a temporary folder, which goes when
-    this and its traces do. `platform`: whose work TraceSmith records; None: that of this machine's
-    devices, but nothing where torch records a GPU itself; PlatformType.Unknown: none.
+    `path`: file of the traces (run.sbt, run-2.sbt, …); None: in a temporary folder, which is removed
+    together with this object and its traces. `platform`: the platform that TraceSmith records; None:
+    that of this machine's devices, but none if torch records a GPU itself; PlatformType.Unknown: none.
 
-    Where another tracesmith.profile() is active, annotations go to that one, and `problem` says so."""
+    If another tracesmith.profile() is active, annotations go to that one, and `problem` says so."""
 
     def __init__(
         self,
@@ -108,22 +108,22 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
         self._platform = platform
         self._capture: _profile | None = None
         self._document: Path | None = None
-        self._made = 0  # times that torch's was ready
+        self._made = 0  # number of on_trace_ready calls
         self.traces = Traces()
-        """one for each time that torch's was ready, the latest last"""
+        """one for each `on_trace_ready`, the latest last"""
         self.problem = ""
-        """what is missing in a trace, or of them, and why, as it was last; "": nothing"""
+        """the latest problem: missing data or a missing trace, and why; "": none"""
 
     @property
     def trace(self) -> Trace:
-        """The latest. InvalidArgumentError: none is ready yet."""
+        """The latest trace. InvalidArgumentError: none is ready yet."""
         if not self.traces:
-            raise InvalidArgumentError("no trace is ready: it is when the schedule says so, or after the `with`",
-                                       "torch.profile.trace")
+            raise InvalidArgumentError(
+                "no trace is ready yet: the schedule decides when, at the latest after the `with`", "torch.profile.trace")
         return self.traces[-1]
 
     def start_trace(self) -> None:
-        """As torch calls it when the active steps begin."""
+        """Called by torch when the active steps start."""
         capture = _profile(platform=self._platform)
         try:
             self._capture = capture.start()
@@ -133,7 +133,7 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
         super().start_trace()
 
     def stop_trace(self) -> None:
-        """As torch calls it when they are over."""
+        """Called by torch when the active steps have ended."""
         super().stop_trace()
         if self._capture is not None:
             try:
@@ -143,7 +143,7 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
             self.problem = self._capture.problem or self.problem
 
     def export_chrome_trace(self, path: str, *rest: Any, **named: Any) -> Any:
-        """As torch's, which can be written only once, and was."""
+        """Writes torch's document. Torch can write it only once, so later calls copy the first file."""
         if self._document is None:
             return super().export_chrome_trace(path, *rest, **named)
         with open(self._document, "rb") as source:
@@ -156,7 +156,7 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
         capture, self._capture = self._capture, None
         try:
             self._join(capture)
-        except Exception as error:  # which is not to end a training  pylint: disable=broad-exception-caught
+        except Exception as error:  # must not end a training  pylint: disable=broad-exception-caught
             self.problem = f"trace {self._made} was not made: {error}"
         if self._then is not None:
             self._then(self)
@@ -186,7 +186,7 @@ class profile(torch.profiler.profile):  # type: ignore[misc]  # pylint: disable=
 
 
 def _unix_minus_monotonic() -> int:
-    """ns; of some tries the one that took the shortest."""
+    """Difference of the clocks in ns, from the fastest of several readings."""
     best = (1 << 62, 0)
     for _ in range(9):
         before = time.monotonic_ns()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metal programs by way of Apple's Instruments: `tracesmith profile --xctrace`, from Python.
+"""Metal programs, recorded with Apple's Instruments: `tracesmith profile --xctrace`, from Python.
 
     events, trace_file = profile_with_xctrace(["python", "train.py"], duration=60)
 
-Needs `xctrace`, which is part of Xcode; what it exports is read on any system (`tracesmith.open`).
-Never run with the real one: experimental (docs/importing.md).
+Needs `xctrace`, which is part of Xcode. Its exports can be read on any system (`tracesmith.open`).
+Experimental: never run with the real xctrace (docs/importing.md).
 """
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 @dataclass
 class XCTraceConfig:
-    """How Instruments records.
+    """Settings of a recording with Instruments.
 
     Attributes:
-        template: of Instruments; XCTraceProfiler.list_templates() has those that there are.
-        duration_seconds: after which it ends the recording; None: with the program.
-        output_dir: for traces whose name is not given.
+        template: a template of Instruments; XCTraceProfiler.list_templates() lists them.
+        duration_seconds: length of the recording; None: until the program ends.
+        output_dir: folder of traces without a given name.
     """
 
     template: str = "Metal System Trace"
@@ -54,7 +54,7 @@ class XCTraceConfig:
 
 @dataclass
 class MetalGPUEvent:
-    """A stretch of work on the GPU: ns since the recording began. They nest and overlap."""
+    """An interval of GPU work, in ns since the start of the recording. Intervals nest and overlap."""
 
     timestamp_ns: int
     duration_ns: int
@@ -72,7 +72,7 @@ class MetalGPUEvent:
 
 @dataclass
 class MetalDriverInterval:
-    """What the driver did for so long: ns since the recording began."""
+    """An interval of driver activity, in ns since the start of the recording."""
 
     start_ns: int
     duration_ns: int
@@ -101,7 +101,7 @@ class XCTraceProfiler:
         self._trace: Trace | None = None
         self._made: list[Path] = []
         self.exit_code = 0
-        """of the last run: xctrace's, which is the program's where it passes that on"""
+        """exit code of xctrace in the last run; it is the program's if xctrace passes that on"""
 
     @staticmethod
     def is_available() -> bool:
@@ -110,8 +110,8 @@ class XCTraceProfiler:
 
     @staticmethod
     def list_templates() -> list[str]:
-        """Those of Instruments on this machine. UnsupportedError: it has no `xctrace`; IoError: that
-        failed."""
+        """Names of Instruments' templates on this machine. UnsupportedError: it has no `xctrace`; IoError:
+        xctrace failed."""
         result = subprocess.run(
             [XCTraceProfiler()._program, "list", "templates"], capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -120,29 +120,29 @@ class XCTraceProfiler:
 
     @staticmethod
     def get_metal_templates() -> list[str]:
-        """Of those the ones that are about graphics."""
+        """Names of the templates for graphics."""
         words = ("metal", "gpu", "game", "animation", "graphics")
         return [name for name in XCTraceProfiler.list_templates() if any(word in name.lower() for word in words)]
 
     def profile_command(
         self, command: Sequence[str], duration: float | None = None, output_file: PathLike | None = None
     ) -> list[TraceEvent]:
-        """Runs a program to its end, or for `duration` seconds, and gives what it did.
+        """Records a program to its end, or for `duration` seconds, and returns its events.
 
-        `output_file`: where the trace goes (.sbt), with xctrace's own beside it (.trace); None: a new
-        one in config.output_dir. NotFoundError: no such program; IoError: xctrace has left nothing
-        that could be read; what it said is on standard error."""
+        `output_file`: path of the trace (.sbt), with xctrace's own recording beside it (.trace); None: a
+        new file in config.output_dir. NotFoundError: no such program; IoError: xctrace wrote nothing
+        readable; its messages are on standard error."""
         if isinstance(command, str) or not command:
-            raise InvalidArgumentError("is a list: the program and its arguments", "command")
+            raise InvalidArgumentError("must be a list: the program and its arguments", "command")
         if shutil.which(command[0]) is None:
             raise NotFoundError("no such program", command[0])
         limit = self.config.duration_seconds if duration is None else duration
         if limit is not None and not limit > 0:
-            raise InvalidArgumentError("is more than 0 seconds", "duration")
+            raise InvalidArgumentError("must be more than 0 seconds", "duration")
         if output_file is None:
             folder = Path(self.config.output_dir)
             folder.mkdir(parents=True, exist_ok=True)
-            # No other profiler's name, of this process or of another one, nor the beginning of one.
+            # Unique among all profilers of all processes, and never a prefix of another name.
             path = folder / f"metal_{time.strftime('%Y%m%d_%H%M%S')}_{secrets.token_hex(6)}.sbt"
             self._made.append(path)
         else:
@@ -162,30 +162,30 @@ class XCTraceProfiler:
 
     @property
     def trace(self) -> Trace:
-        """What was recorded, as tables. InvalidArgumentError: nothing was."""
+        """The recorded trace, as tables. InvalidArgumentError: nothing was recorded yet."""
         if self._trace is None:
             raise InvalidArgumentError("profile_command() has recorded nothing yet", "XCTraceProfiler")
         return self._trace
 
     def get_events(self) -> list[TraceEvent]:
-        """What was recorded, by time; [] before."""
+        """The recorded events in order of time; [] before the first recording."""
         return [] if self._trace is None else SBTReader(self._trace.path).read_events()
 
     def get_gpu_events(self) -> list[MetalGPUEvent]:
-        """The stretches of work on the GPU, by time."""
+        """Intervals of GPU work in order of time."""
         return [MetalGPUEvent(*row) for row in self.trace.query(
             "SELECT k.start_ns, k.duration_ns, coalesce(k.name, ''), coalesce(s.name, ''),"
             " coalesce(k.correlation_id, 0), coalesce(k.pid, 0)"
             " FROM kernel k LEFT JOIN stream s ON s.id = k.stream_id ORDER BY k.start_ns")]
 
     def get_driver_intervals(self) -> list[MetalDriverInterval]:
-        """What the driver did, by time."""
+        """Intervals of driver activity in order of time."""
         return [MetalDriverInterval(*row) for row in self.trace.query(
             "SELECT start_ns, duration_ns, coalesce(name, ''), coalesce(tid, 0) FROM range"
             " WHERE category = 'metal-driver-intervals' ORDER BY start_ns")]
 
     def export_perfetto(self, output_file: PathLike) -> bool:
-        """Writes what was recorded for https://ui.perfetto.dev."""
+        """Writes the recorded trace for https://ui.perfetto.dev."""
         return export_perfetto(self.trace, output_file)
 
     def get_trace_file(self) -> str | None:
@@ -197,7 +197,7 @@ class XCTraceProfiler:
         return str(max(kept, key=lambda p: p.stat().st_mtime_ns)) if kept else None
 
     def cleanup(self) -> None:
-        """Removes the traces whose name was not given."""
+        """Removes the traces without a given name."""
         for path in self._made:
             for part in path.parent.glob(f"{path.stem}[.-]*"):
                 if part.is_dir():
@@ -221,18 +221,18 @@ def profile_with_xctrace(
     template: str = "Metal System Trace",
     output_file: PathLike | None = None,
 ) -> tuple[list[TraceEvent], str | None]:
-    """Runs a program under Instruments: its events, and xctrace's own recording. As
-    XCTraceProfiler.profile_command()."""
+    """Records a program with Instruments. Returns its events, and the path of xctrace's own recording.
+    Arguments and errors as in XCTraceProfiler.profile_command()."""
     profiler = XCTraceProfiler(XCTraceConfig(template=template))
     events = profiler.profile_command(command, duration, output_file)
     return events, profiler.get_trace_file()
 
 
 def add_xctrace_arguments(parser: argparse.ArgumentParser) -> None:
-    """Gives a parser the options that `tracesmith profile` has for Instruments."""
+    """Adds the Instruments options of `tracesmith profile` to a parser."""
     group = parser.add_argument_group("Apple's Instruments")
     group.add_argument("--xctrace", action="store_true", help="record with Instruments")
     group.add_argument(
         "--xctrace-template", metavar="NAME", default=XCTraceConfig.template, help="default: %(default)s")
-    group.add_argument("--xctrace-time-limit", metavar="SECONDS", type=float, help="end the recording after so long")
-    group.add_argument("--keep-trace", action="store_true", help="keep what Instruments wrote")
+    group.add_argument("--xctrace-time-limit", metavar="SECONDS", type=float, help="end the recording after this time")
+    group.add_argument("--keep-trace", action="store_true", help="keep the files of Instruments")

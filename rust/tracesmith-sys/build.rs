@@ -4,7 +4,7 @@
 fn main() {
     println!("cargo:rerun-if-env-changed=TRACESMITH_LIB_DIR");
     if std::env::var_os("DOCS_RS").is_some() {
-        return; // documentation is made without the library
+        return; // docs.rs builds the documentation without the library
     }
     if let Ok(folder) = std::env::var("TRACESMITH_LIB_DIR") {
         assert!(

@@ -5,6 +5,7 @@ docs/security.md names these tests."""
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from harness import BIN, DEMO, PROGRAM, CommandTest, environment
@@ -12,6 +13,30 @@ from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 OTHER = 65534  # the user "nobody"
 EVENTS = '{"traceEvents": [{"ph": "X", "name": "k", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}'
 PROTECTED_SYMLINKS = "/proc/sys/fs/protected_symlinks"
+# Watches a folder until `end` is there. Tries to read, write and replace each entry as soon as it
+# appears. Prints how many entries it met, then each attempt that succeeded.
+INTRUDER = """
+import os, sys
+folder, end, victim = sys.argv[1:]
+met, done = set(), []
+def attempt(what, action, *arguments):
+    try:
+        action(*arguments)
+        done.append(what)
+    except OSError:
+        pass
+open(end + ".ready", "w").close()
+while not os.path.exists(end):
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name not in met:
+            met.add(name)
+            attempt("read " + name, lambda: os.listdir(path) if os.path.isdir(path) else open(path).read())
+            attempt("wrote into " + name, os.symlink, victim, os.path.join(path, "link"))
+            attempt("moved " + name, os.rename, path, path + ".moved")
+            attempt("removed " + name, os.rmdir, path)
+print(len(met), *done, sep="\\n")
+"""
 
 
 @unittest.skipIf(os.geteuid() != 0, "only root can be two users")
@@ -247,6 +272,64 @@ class TwoUsers(CommandTest):
                                   "shared/t.sbt.session")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn(b"Permission denied", result.stderr)
+
+    def watched_by_an_intruder(self, *command, program=PROGRAM):
+        """Runs a command whose temporary folder all users share. Returns its result and how many
+        entries of that folder another user met, who must not have got into any of them."""
+        folder, end = self.path("temporary"), self.path("shared/end")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        os.chmod(folder, 0o1777)
+        for name in (end, end + ".ready"):
+            if os.path.exists(name):
+                os.remove(name)
+        with subprocess.Popen(
+                ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "/usr/bin/python3", "-c",
+                 INTRUDER, folder, end, self.path("victim.txt")],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as intruder:
+            while not os.path.exists(end + ".ready"):
+                if intruder.poll() is not None:
+                    self.skipTest(f"no second user: {intruder.stderr.read().decode()}")
+                time.sleep(0.01)
+            try:
+                result = self.run_command(*command, program=program, env=environment(TMPDIR=folder))
+            finally:
+                with open(end, "w", encoding="ascii"):
+                    pass
+            met, *done = intruder.communicate(timeout=60)[0].decode().split("\n")[:-1]
+        self.assertEqual(done, [], command)
+        self.assertEqual(os.listdir(folder), [], command)
+        self.assertEqual(self.read("victim.txt"), "precious")
+        return result, int(met)
+
+    def test_the_intruder_of_these_tests_does_get_into_an_open_folder(self):
+        with self.assertRaises(AssertionError) as caught:
+            self.watched_by_an_intruder("-c", 'umask 0; mkdir "$TMPDIR/open"; sleep 0.5; rm -rf "$TMPDIR/open"',
+                                        program="/bin/sh")
+        self.assertIn("read open", str(caught.exception))
+        self.assertIn("wrote into open", str(caught.exception))
+
+    def test_temporary_folders_are_closed_to_others(self):
+        if self.run_command(program=DEMO).returncode != 0:
+            self.skipTest("no OpenCL device")
+        os.makedirs(self.path("inc/deep"))  # a replay writes recorded headers to its scratch folder
+        for header, text in (("first.h", '#include "deep/second.h"\n#define PUT(a, i) a[i] = TIMES(i)\n'),
+                             ("deep/second.h", "#define TIMES(x) (x) * BY\n")):
+            self.write("inc/" + header, text)
+        result = self.run_command("profile", "-q", "--record", "-o", "t.sbt", "--", os.path.join(BIN, "cl_cases"),
+                                  "includes", self.dir)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for command in (("replay", "t.sbr"), ("benchmark", "-n", "1000", "--rounds", "1")):
+            result, met = self.watched_by_an_intruder(*command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertGreater(met, 0, command)
+
+    def test_temporary_files_are_closed_to_others(self):
+        """Imports keep what they have read in a file without a name, or in one for its owner alone."""
+        with open(self.path("t.json"), "w", encoding="utf-8") as file:
+            file.write(EVENTS)
+        result, _ = self.watched_by_an_intruder("import", "t.json", "-o", "t.sbt")
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_a_control_directory_of_another_user_is_refused(self):
         control = self.path("shared/control")

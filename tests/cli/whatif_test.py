@@ -145,7 +145,7 @@ class WhatIf(CommandTest):
                 (("--scale", "gemm"), "lacks the factor"),
                 (("--scale", "gemm:-1"), "not a factor"),
                 (("--scale", "gemm:nan"), "not a factor"),
-                (("--scale", "(:2"), "not a regular expression"),
+                (("--scale", "(:2"), "not a POSIX extended regular expression"),
                 (("--scale", "nothing:2"), "nothing in the trace matches"),
                 (("--bandwidth", "up=2"), "not a direction"),
                 (("--bandwidth", "0"), "never ends"),

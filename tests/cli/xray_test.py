@@ -126,7 +126,7 @@ class XRay(CommandTest):
                 file.write(content)
             done = self.run_command("import", log, "--binary", self.path(name))
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn("no ELF file", done.stderr.decode())
+            self.assertIn("not an ELF file", done.stderr.decode())
         done = self.run_command("import", log, "--binary", "/bin/true")
         self.assertIn("-fxray-instrument", done.stderr.decode())
 

@@ -270,7 +270,7 @@ class Armed(CommandTest):
         subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=1048576:"], check=True)
         recorder = self.attach("-d", "5")
         said = self.ended(recorder, code=1)
-        self.assertIn("could not begin (File too large)", said)
+        self.assertIn("was not recorded (File too large)", said)
         self.assertIn("could not make its rings", said)
         self.assertEqual([name for name in self.files() if name.startswith("t.sbt")], [])
         subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=unlimited:"], check=True)
@@ -504,7 +504,7 @@ class Armed(CommandTest):
         self.assertIn("cannot be executed", self.refused("arm", "--", "./text", code=126))
 
     def test_a_control_directory_that_can_not_be_used(self):
-        for there, why in (("/etc/passwd", "no directory of this user alone"),
+        for there, why in (("/etc/passwd", "not a directory of this user only"),
                            (self.path("a/b"), "cannot make the directory")):
             result = self.run_command("arm", "--", "true", env=dict(self.env, TRACESMITH_CONTROL=there))
             self.assertEqual(result.returncode, 125)

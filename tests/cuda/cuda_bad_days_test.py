@@ -223,8 +223,8 @@ class BadDays(CommandTest):
         self.assertGreater(lost["dropped"], 0)
         self.assertEqual(lost["emitted"], lost["written"] + lost["dropped"])
         self.assertEqual(lost["reason"], f"{lost['dropped']} calls came from threads without a ring")
-        self.assertIn(f"{lost['dropped']} calls came from threads that could get no ring, for want of room in "
-                      f"{self.output}.session", self.said)
+        self.assertIn(f"{lost['dropped']} calls came from threads that could get no ring: "
+                      f"{self.output}.session had no space", self.said)
         self.assertNotIn("larger rings", self.said)
 
     def test_a_disk_that_becomes_full_costs_the_trace_and_not_the_program(self):

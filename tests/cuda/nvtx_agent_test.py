@@ -148,7 +148,7 @@ class NvtxAgent(CommandTest):
         did = self.alone("answers")
         self.assertEqual(self.one("SELECT count(*) FROM range WHERE kind = 'range'"), did["ranges"])
         self.assertEqual(self.one("SELECT count(DISTINCT category) FROM range"), 41)
-        self.assertIn("2 ends have no begin", self.loss())
+        self.assertIn("2 ends have no start", self.loss())
 
     def test_attributes_and_texts_of_every_type(self):
         self.assert_counts(self.alone("types"))
@@ -208,7 +208,7 @@ class NvtxAgent(CommandTest):
         self.assertEqual(rows[False], {("NVTX", "parent"): 5, ("NVTX", "child alone"): 7,
                                        ("before the fork", "registered before"): 1,
                                        ("child's", "in the child's domain"): 1})
-        self.assertEqual(self.loss(), "1 ends have no begin")  # it was the parent's
+        self.assertEqual(self.loss(), "1 ends have no start")  # it was the parent's
 
     def test_forks_while_names_are_told(self):
         self.assert_forks_while_names_are_told(20)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A range of launches begins with the first launch, while another thread is in a blocking write,
 // which a layer below holds up (COUNTING_LAYER_WRITE_MS). What was written is read in the range.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -32,11 +33,14 @@ int main() {
   check(clSetKernelArg(nothing, 0, sizeof to, &to), "clSetKernelArg");
   check(clSetKernelArg(copy, 0, sizeof to, &to), "clSetKernelArg");
   check(clSetKernelArg(copy, 1, sizeof from, &from), "clSetKernelArg");
+  std::atomic<bool> writing{false};
   std::thread writer([&] {
     const int seven = 7;
+    writing = true;
     check(clEnqueueWriteBuffer(others, from, CL_TRUE, 0, sizeof seven, &seven, 0, nullptr, nullptr),
           "clEnqueueWriteBuffer");
   });
+  while (!writing) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   launch(queue, nothing);
   writer.join();

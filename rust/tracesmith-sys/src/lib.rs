@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The functions and structs of `tracesmith/tracesmith.h`, by their names there, which says what
-//! they do. The crate `tracesmith` has them in a safe form.
+//! The functions and structs of `tracesmith/tracesmith.h`, with the same names. The header
+//! documents them. The crate `tracesmith` is the safe interface.
 #![no_std]
 #![allow(non_camel_case_types)]
-#![allow(missing_docs)] // the header has it
+#![allow(missing_docs)] // documented in the header
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -210,7 +210,8 @@ macro_rules! functions {
         extern "C" {
             $($(#[$doc])* pub fn $name($($argument: $type),*) $(-> $result)?;)*
         }
-        /// Where each function is: naming them all, a program links only if they are all there.
+        /// The address of each function. A program that calls this links only if the library has
+        /// all of them.
         pub fn addresses() -> impl Iterator<Item = (&'static str, usize)> {
             [$((stringify!($name), $name as *const () as usize)),*].into_iter()
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The structs are those of the header, and each function of it is in the library.
+//! The structs match those of the header, and the library has each function of the header.
 use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::path::Path;
@@ -39,7 +39,7 @@ fn structs_and_constants_are_those_of_the_header() {
         .unwrap()
         .lines()
         .map(|line| line.split_once(' ').unwrap())
-        // Former names of C are not among ours.
+        // The crate does not have the former names of C functions.
         .filter(|(name, _)| !name.split('.').next().unwrap().ends_with("_facts"))
         .map(|(name, number)| (name.to_string(), number.parse().unwrap()))
         .collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which kernels take the time: `cargo run --example kernels -- trace.sbt`
+//! The kernels that take the most time: `cargo run --example kernels -- trace.sbt`
 use std::collections::HashMap;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

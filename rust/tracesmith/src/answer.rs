@@ -9,18 +9,18 @@ use tracesmith_sys as sys;
 /// One value of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// There is none.
+    /// No value.
     Null,
     /// A whole number.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Real(f64),
     /// A text.
     Text(String),
 }
 
 impl Value {
-    /// The number, where it is a whole one.
+    /// The number, if it is a whole number.
     pub fn as_i64(&self) -> Option<i64> {
         if let Value::Integer(value) = self {
             Some(*value)
@@ -28,7 +28,7 @@ impl Value {
             None
         }
     }
-    /// The number.
+    /// The number, whole or not.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Integer(value) => Some(*value as f64),
@@ -64,7 +64,7 @@ enum Kind {
     Text,
 }
 
-/// What a query gives: its rows, one after the other, while they are found.
+/// The result of a query: its rows, one after the other, as the query finds them.
 pub struct Answer {
     stream: Stream,
     columns: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Answer {
 }
 
 struct Stream(sys::ArrowArrayStream);
-// SAFETY: the library lets any thread read it, one at a time.
+// SAFETY: the library allows any thread to read it, one at a time.
 unsafe impl Send for Stream {}
 impl Drop for Stream {
     fn drop(&mut self) {
@@ -87,7 +87,7 @@ impl Drop for Stream {
 }
 
 struct Batch(sys::ArrowArray);
-// SAFETY: nobody writes to it, and releasing it is bound to no thread.
+// SAFETY: it is read-only, and any thread may release it.
 unsafe impl Send for Batch {}
 impl Drop for Batch {
     fn drop(&mut self) {
@@ -102,10 +102,10 @@ impl Batch {
     fn len(&self) -> usize {
         self.0.length as usize
     }
-    /// A value of a row that it has, of a column of this kind.
+    /// The value at `row` of a column of this kind. `row` must be less than len().
     fn value(&self, column: usize, kind: Kind, row: usize) -> Value {
-        // SAFETY: children and buffers are those that the interface says of these types, and the
-        // row is one of theirs.
+        // SAFETY: Arrow's interface defines children and buffers of these types, and the row is
+        // in range.
         unsafe {
             let child = &**self.0.children.add(column);
             let place = row + child.offset as usize;
@@ -148,7 +148,7 @@ impl Answer {
         Ok(answer)
     }
 
-    /// Of a call that gave this number of the system's.
+    /// The error for a call that returned this errno.
     fn error(&mut self, errno: i32) -> Error {
         let kind = match errno {
             12 => ErrorKind::NoSpace,         // ENOMEM
@@ -157,7 +157,7 @@ impl Answer {
             _ => ErrorKind::Io,
         };
         let message = self.stream.0.get_last_error.map(|last| {
-            // SAFETY: a text that stays until the stream's next call, or none.
+            // SAFETY: null, or a text that is valid until the stream's next call.
             unsafe {
                 let text = last(&mut self.stream.0);
                 if text.is_null() {
@@ -168,18 +168,18 @@ impl Answer {
             }
         });
         let message = message.filter(|text| !text.is_empty());
-        Error::new(kind, message.unwrap_or_else(|| format!("the answer ended with error {errno}")))
+        Error::new(kind, message.unwrap_or_else(|| format!("the query failed with error {errno}")))
     }
 
     fn read_schema(&mut self) -> Result<(), Error> {
         let get = self.stream.0.get_schema.expect("the interface has it");
         let mut schema = MaybeUninit::<sys::ArrowSchema>::uninit();
-        // SAFETY: a place for the schema, which is released below.
+        // SAFETY: a valid out pointer, which is released below.
         let errno = unsafe { get(&mut self.stream.0, schema.as_mut_ptr()) };
         if errno != 0 {
             return Err(self.error(errno));
         }
-        // SAFETY: the call has filled it; children have names and formats that end with 0.
+        // SAFETY: the call has filled it; children have NUL-terminated names and formats.
         unsafe {
             let mut schema = schema.assume_init();
             let mut unknown = None;
@@ -206,16 +206,16 @@ impl Answer {
         }
     }
 
-    /// The names of its columns, as the query gives them.
+    /// The names of the columns, from the query.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Whether there is another batch.
+    /// Reads the next batch. False: there is none.
     fn next_batch(&mut self) -> Result<bool, Error> {
         let get = self.stream.0.get_next.expect("the interface has it");
         let mut batch = MaybeUninit::<sys::ArrowArray>::uninit();
-        // SAFETY: a place for the batch, which Batch releases.
+        // SAFETY: a valid out pointer, which Batch releases.
         let errno = unsafe { get(&mut self.stream.0, batch.as_mut_ptr()) };
         if errno != 0 {
             return Err(self.error(errno));
@@ -230,7 +230,7 @@ impl Answer {
 }
 
 impl Iterator for Answer {
-    /// A row, or why there is none: the query was interrupted, or a value does not fit its column.
+    /// A row, or an error: the query was interrupted, or a value does not fit its column.
     type Item = Result<Vec<Value>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

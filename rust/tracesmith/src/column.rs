@@ -5,14 +5,14 @@ use std::ptr::NonNull;
 use std::slice;
 use tracesmith_sys as sys;
 
-/// A column of a table: a value for each row. Numbers that the trace has lie there as it has them;
-/// texts and what is computed are made for it. It stays whole when the trace is dropped.
+/// A column of a table: a value for each row. Stored numbers are not copied; texts and derived
+/// values are computed. A column stays valid when the trace is dropped.
 pub struct Column {
     handle: NonNull<sys::tracesmith_column>,
     view: sys::tracesmith_column_view,
 }
 
-// SAFETY: nobody writes to it, and freeing it is bound to no thread.
+// SAFETY: it is read-only, and any thread may free it.
 unsafe impl Send for Column {}
 // SAFETY: as above.
 unsafe impl Sync for Column {}
@@ -33,34 +33,35 @@ pub enum Values<'a> {
     Texts(Texts<'a>),
 }
 
-/// A column of texts: each text is there once, and each row has the number of its text.
+/// A column of texts. Each different text is stored once; each row has the index of its text.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
-    /// The number of each row's text, -1 where it has none.
+    /// The index of each row's text; -1 for no text.
     pub codes: &'a [i32],
     begins: &'a [i64],
     bytes: &'a str,
 }
 
 impl<'a> Texts<'a> {
-    /// How many different texts there are.
+    /// The number of different texts.
     pub fn categories(&self) -> usize {
         self.begins.len() - 1
     }
-    /// The text with this number; in the order of their bytes. Panics where there is none.
+    /// The text with this index. Texts are ordered by their bytes. Panics if there is no such
+    /// index.
     pub fn category(&self, code: usize) -> &'a str {
         &self.bytes[self.begins[code] as usize..self.begins[code + 1] as usize]
     }
-    /// The text of a row, where it has one. Panics where there is no such row.
+    /// The text of a row; `None` if it has none. Panics if there is no such row.
     pub fn get(&self, row: usize) -> Option<&'a str> {
         usize::try_from(self.codes[row]).ok().map(|code| self.category(code))
     }
-    /// That of each row.
+    /// The text of each row.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&'a str>> + 'a {
         let texts = *self;
         (0..texts.codes.len()).map(move |row| texts.get(row))
     }
-    /// The number of a text, where some row has it.
+    /// The index of a text; `None` if no row has it.
     pub fn code_of(&self, text: &str) -> Option<i32> {
         let (mut low, mut high) = (0, self.categories());
         while low < high {
@@ -78,7 +79,7 @@ impl<'a> Texts<'a> {
 impl Column {
     pub(crate) fn new(handle: NonNull<sys::tracesmith_column>) -> Result<Self, Error> {
         let mut column = Self { handle, view: sized!(tracesmith_column_view) };
-        // SAFETY: a column of the library's, and a struct that says its size.
+        // SAFETY: a valid column, and a struct with its size set.
         check(unsafe { sys::tracesmith_column_get(handle.as_ptr(), &mut column.view) })?;
         match column.view.type_ {
             sys::TRACESMITH_UINT32..=sys::TRACESMITH_TEXT => Ok(column),
@@ -89,17 +90,17 @@ impl Column {
         }
     }
 
-    /// Its number of rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.view.rows as usize
     }
-    /// Whether the table has no row.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// # Safety
-    /// `data` has `len` of them, as long as the column is there, or `len` is 0.
+    /// `data` points to `len` values that live as long as the column, or `len` is 0.
     unsafe fn slice<T>(&self, data: *const T, len: usize) -> &[T] {
         if len == 0 {
             return &[];
@@ -108,10 +109,10 @@ impl Column {
         unsafe { slice::from_raw_parts(data, len) }
     }
 
-    /// Its values. Where a row has none (see [`Column::is_known`]) what is there means nothing.
+    /// The values. The value of an unknown row (see [`Column::is_known`]) has no meaning.
     pub fn values(&self) -> Values<'_> {
         let (data, len) = (self.view.values, self.len());
-        // SAFETY: the header says so of each type.
+        // SAFETY: the header documents these types and lengths.
         unsafe {
             match self.view.type_ {
                 sys::TRACESMITH_UINT32 => Values::U32(self.slice(data.cast(), len)),
@@ -126,14 +127,14 @@ impl Column {
                     Values::Texts(Texts {
                         codes: self.slice(data.cast(), len),
                         begins,
-                        // The library replaces what is not.
+                        // The library replaces invalid UTF-8.
                         bytes: std::str::from_utf8_unchecked(bytes),
                     })
                 }
             }
         }
     }
-    /// The values, where they are of this type.
+    /// The values, if they have this type.
     pub fn u32s(&self) -> Option<&[u32]> {
         if let Values::U32(values) = self.values() {
             Some(values)
@@ -141,7 +142,7 @@ impl Column {
             None
         }
     }
-    /// The values, where they are of this type.
+    /// The values, if they have this type.
     pub fn i64s(&self) -> Option<&[i64]> {
         if let Values::I64(values) = self.values() {
             Some(values)
@@ -149,7 +150,7 @@ impl Column {
             None
         }
     }
-    /// The values, where they are of this type.
+    /// The values, if they have this type.
     pub fn u64s(&self) -> Option<&[u64]> {
         if let Values::U64(values) = self.values() {
             Some(values)
@@ -157,7 +158,7 @@ impl Column {
             None
         }
     }
-    /// The values, where they are of this type.
+    /// The values, if they have this type.
     pub fn f64s(&self) -> Option<&[f64]> {
         if let Values::F64(values) = self.values() {
             Some(values)
@@ -165,7 +166,7 @@ impl Column {
             None
         }
     }
-    /// The texts, where it has texts.
+    /// The texts, if the column has texts.
     pub fn texts(&self) -> Option<Texts<'_>> {
         if let Values::Texts(texts) = self.values() {
             Some(texts)
@@ -174,21 +175,21 @@ impl Column {
         }
     }
 
-    /// Rows of which the trace does not know the value.
+    /// The number of rows with an unknown value.
     pub fn nulls(&self) -> usize {
         self.view.nulls as usize
     }
-    /// Whether the trace knows the value of this row. Panics where there is no such row.
+    /// Whether the trace knows the value of this row. Panics if there is no such row.
     pub fn is_known(&self, row: usize) -> bool {
         assert!(row < self.len(), "row {row} of {}", self.len());
-        // SAFETY: there is a bit for each row, or none at all.
+        // SAFETY: `valid` is null or has a bit for each row.
         self.view.valid.is_null() || unsafe { *self.view.valid.add(row / 8) } >> (row % 8) & 1 == 1
     }
 }
 
 impl Drop for Column {
     fn drop(&mut self) {
-        // SAFETY: it is freed once, and nothing borrows it any more.
+        // SAFETY: freed only here, when nothing borrows it any more.
         unsafe { sys::tracesmith_column_free(self.handle.as_ptr()) }
     }
 }

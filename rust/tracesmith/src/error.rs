@@ -3,35 +3,35 @@ use std::ffi::{c_char, CStr, CString};
 use std::path::Path;
 use tracesmith_sys as sys;
 
-/// What kind of failure happened.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What was asked for makes no sense.
+    /// An argument makes no sense.
     InvalidArgument,
     /// A file, name or library is missing.
     NotFound,
-    /// The system refused.
+    /// The system refused access.
     Permission,
     /// A disk, memory or quota is full.
     NoSpace,
     /// The system failed to read or write.
     Io,
-    /// These bytes are no trace.
+    /// The file is not a trace.
     NotATrace,
     /// Written by a newer major version.
     TooNew,
-    /// A trace, but broken.
+    /// The trace is damaged.
     Damaged,
     /// Not possible with this build or on this machine.
     Unsupported,
     /// A defect of TraceSmith.
     Internal,
-    /// It was ended by [`crate::Interrupt`].
+    /// Ended by [`crate::Interrupt`].
     Interrupted,
 }
 
-/// A failure: its message says where, what, and what to do.
+/// An error. Its message says where it happened, what happened, and what to do.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -42,7 +42,7 @@ impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
-    /// What kind of failure it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -56,7 +56,7 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Of a call that this thread has just made.
+/// The result of the latest C call of this thread.
 pub(crate) fn check(status: sys::tracesmith_status) -> Result<(), Error> {
     let kind = match status {
         sys::TRACESMITH_OK => return Ok(()),
@@ -72,36 +72,38 @@ pub(crate) fn check(status: sys::tracesmith_status) -> Result<(), Error> {
         sys::TRACESMITH_INTERRUPTED => ErrorKind::Interrupted,
         _ => ErrorKind::Internal,
     };
-    // SAFETY: it ends with 0, and stays until this thread's next call.
+    // SAFETY: NUL-terminated, and valid until this thread's next call.
     Err(Error::new(kind, unsafe { text_of(sys::tracesmith_last_error()) }))
 }
 
 /// # Safety
-/// It ends with 0.
+/// `text` must be NUL-terminated.
 pub(crate) unsafe fn text_of(text: *const c_char) -> String {
     // SAFETY: as the caller says.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
-    CString::new(text)
-        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{text:?}: it has a 0 in it")))
+    CString::new(text).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, format!("{text:?}: it contains a NUL byte"))
+    })
 }
 
 pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
     use std::os::unix::ffi::OsStrExt;
-    CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Error::new(ErrorKind::InvalidArgument, format!("{path:?}: it has a 0 in it")))
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, format!("{path:?}: it contains a NUL byte"))
+    })
 }
 
 pub(crate) fn c_texts(texts: &[&str]) -> Result<Vec<CString>, Error> {
     texts.iter().map(|text| c_text(text)).collect()
 }
 
-/// For structs that say how large they are.
+/// A zeroed C struct with its size set.
 macro_rules! sized {
     ($type:ident) => {{
-        // SAFETY: numbers and pointers, of which all may be 0.
+        // SAFETY: it has only numbers and pointers, which may be 0.
         let mut value: tracesmith_sys::$type = unsafe { std::mem::zeroed() };
         value.struct_size = std::mem::size_of::<tracesmith_sys::$type>() as u32;
         value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Spans of the crate `tracing` in a trace of ours.
+//! Records spans and events of the crate `tracing` in a session.
 use crate::{Counter, Name, Session};
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -13,10 +13,12 @@ use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// A layer for `tracing-subscriber`: each time a span is entered and left is a span of the session,
-/// on the thread that did; an event with a message is a marker, and each number in it whose field is
-/// called `counter.NAME` a value of the counter NAME. Markers are called as their messages, 10,000
-/// different ones; further ones as their places in the source.
+/// A layer for `tracing-subscriber` that records into a [`Session`].
+///
+/// - Each time a thread enters and leaves a span, this is a span of the session on that thread.
+/// - An event with a message is a marker of that name. After 10,000 different messages, markers are
+///   named by their place in the source.
+/// - A number in a field called `counter.NAME` is a value of the counter NAME.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -41,19 +43,20 @@ pub struct SessionLayer {
     messages: RwLock<HashMap<String, Name>>,
 }
 
-/// Different messages that become names; those of further ones are where they stand in the source.
+/// The number of different messages that become names. Later markers are named by their place in
+/// the source.
 const MOST_MESSAGES: usize = 10_000;
 
-/// Of a span, in the registry: its name in each session that has a layer.
+/// Extension of a span in the registry: its name in each session that has a layer.
 struct SpanNames(Vec<(usize, Name)>);
 
 thread_local! {
-    /// Which spans this thread is in, of which session, and since when.
+    /// The spans that this thread has entered: session, span, start.
     static ENTERED: RefCell<Vec<(usize, Id, i64)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl SessionLayer {
-    /// Records into this session while it runs. Who stops it holds it as well.
+    /// Records into this session while it runs. The caller keeps another `Arc` of it, to stop it.
     pub fn new(session: Arc<Session>) -> Self {
         Self {
             session,
@@ -74,7 +77,7 @@ impl SessionLayer {
         .unwrap_or(Counter(0))
     }
 
-    /// Of a place in the source: what its span is called, or where its event stands.
+    /// The name of a callsite: the name of its span, or the source position of its event.
     fn place(&self, metadata: &'static Metadata<'static>) -> Name {
         known(&self.places, &metadata.callsite(), usize::MAX, || {
             Some(self.session.name(metadata.name()))
@@ -82,7 +85,7 @@ impl SessionLayer {
         .unwrap_or(Name(0))
     }
 
-    /// Of an event: its message, if there are not too many of them.
+    /// The name of an event's marker: its message, unless there are too many different ones.
     fn marker(&self, event: &Event<'_>, message: Option<String>) -> Name {
         message
             .and_then(|text| {
@@ -94,8 +97,8 @@ impl SessionLayer {
     }
 }
 
-/// What is known of `key`, or what `make` makes of it, which is kept while there are not `most`. None:
-/// there are so many, or it makes none.
+/// The stored value of `key`, or else the result of `make`, which is then stored. `None`: `most`
+/// values are stored already, or `make` returned `None`.
 fn known<Q, K, V: Copy>(
     all: &RwLock<HashMap<K, V>>,
     key: &Q,

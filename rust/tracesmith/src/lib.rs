@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads, records and replays what programs do on a GPU: TraceSmith for Rust.
+//! TraceSmith for Rust: reads, records and replays the GPU activity of programs.
 //!
-//! Columns of a trace are slices, as they lie in memory:
+//! Columns of a trace are slices of its memory:
 //!
 //! ```
 //! # fn main() -> Result<(), tracesmith::Error> {
@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! Everything else is asked in SQL:
+//! SQL answers everything else:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), tracesmith::Error> {
@@ -35,10 +35,10 @@
 //! # }
 //! ```
 //!
-//! A [`Session`] records spans and counters of the program itself, with the feature `tracing` those
-//! of the crate of that name; [`replay`] executes a recording again.
+//! A [`Session`] records spans and counters of the program itself. With the feature `tracing` it
+//! also records those of the crate `tracing`. [`replay`] executes a recording again.
 //!
-//! The crate needs `libtracesmith.so`: found by pkg-config, or in `TRACESMITH_LIB_DIR`.
+//! The crate needs `libtracesmith.so`. It is found by pkg-config, or in `TRACESMITH_LIB_DIR`.
 
 mod answer;
 mod column;
@@ -58,7 +58,7 @@ pub use replay::{replay, Mode, ReplayOptions, ReplayReport, Scheduling};
 pub use session::{Counter, Name, Options, Overflow, Session, SessionInfo, Span};
 pub use trace::{ColumnInfo, Interrupt, TableInfo, Trace, TraceInfo};
 
-/// The programs of the guide are tested with those of this documentation.
+/// Runs the programs of the guide as documentation tests.
 #[cfg(all(doctest, feature = "tracing"))]
 #[doc = include_str!("../../../docs/rust_and_c.md")]
 struct Guide;

@@ -6,96 +6,98 @@ use std::ptr::{null, null_mut};
 use std::time::Duration;
 use tracesmith_sys as sys;
 
-/// What of a recording is replayed.
+/// The part of a recording to replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All of it.
+    /// The whole recording.
     #[default]
     Full,
-    /// What lies in the given times and ids, and what that needs.
+    /// Operations in the given range of times and ids, and those that they need.
     Partial,
-    /// Nothing: what would be executed is found, ordered and checked.
+    /// Executes nothing: finds, orders and checks the operations.
     DryRun,
-    /// This stream, and what it needs.
+    /// This stream, and the operations that it needs.
     Stream(u32),
 }
 
-/// Which of several operations goes first.
+/// Decides which of several ready operations goes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
-    /// The order, and where that is asked for the times, of the recording.
+    /// The recorded order; with [`ReplayOptions::time_scale`] also the recorded times.
     #[default]
     OriginalTiming,
-    /// Streams that can go on take turns.
+    /// Streams that are ready take turns.
     RoundRobin,
     /// By priority.
     Priority,
 }
 
-/// How to replay.
+/// Settings of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
-    /// What of it.
+    /// The part to replay.
     pub mode: Mode,
-    /// In which order.
+    /// The order of operations.
     pub scheduling: Scheduling,
-    /// Of `Mode::Partial`: from and to, since the first recorded call.
+    /// For `Mode::Partial`: start and end, since the first recorded call.
     pub times: (Option<Duration>, Option<Duration>),
-    /// Of `Mode::Partial`: the first and the last operation.
+    /// For `Mode::Partial`: the first and the last operation.
     pub operations: (Option<u64>, Option<u64>),
-    /// Compares what each launch leaves, with recordings that have that.
+    /// Compares the output of each launch, if the recording has launch hashes.
     pub checksums: bool,
     /// 0: as fast as the device goes; 1: at the recorded times; 0.5: twice as fast.
     pub time_scale: f64,
-    /// A command that takes longer is given up; none: after a minute.
+    /// A command that takes longer is given up; `None`: after a minute.
     pub step_limit: Option<Duration>,
-    /// Number or part of the name; none: the recorded one, else any, else none. "simulated": none.
+    /// Number or part of the name of the device; `None`: the recorded one, else any, else a
+    /// simulation. "simulated": a simulation, without a device.
     pub device: Option<String>,
 }
 
-/// What a replay did.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// What was asked for was done, and there are no errors.
+    /// Everything requested was done, without errors.
     pub success: bool,
-    /// Executed, and all that was read back was equal.
+    /// Executed, and all read-backs were equal.
     pub deterministic: bool,
     /// Nothing was executed: times are virtual.
     pub simulated: bool,
-    /// Operations: each was executed, simulated or skipped.
+    /// Number of operations; each was executed, simulated or skipped.
     pub total: u64,
-    /// By the device.
+    /// Operations executed by the device.
     pub executed: u64,
-    /// On a virtual clock.
+    /// Operations timed on a virtual clock.
     pub simulated_operations: u64,
-    /// Not wanted, or not possible.
+    /// Operations that were not requested, or not possible.
     pub skipped: u64,
-    /// Could not be executed, or went otherwise than when it was recorded.
+    /// Operations that could not be executed, or whose result differs from the recording.
     pub failed: u64,
-    /// How long it took.
+    /// Duration of the replay.
     pub duration: Duration,
-    /// How long it took when it was recorded.
+    /// Duration of the recorded run.
     pub original_duration: Duration,
-    /// Read back and compared with the recording.
+    /// Read-backs that were compared with the recording.
     pub read_backs: u64,
-    /// Of these, equal.
+    /// Read-backs that were equal.
     pub read_backs_equal: u64,
-    /// Launches of which what they left was compared.
+    /// Launches whose output was compared.
     pub launches_hashed: u64,
-    /// Of these, equal.
+    /// Launches whose output was equal.
     pub launches_equal: u64,
-    /// That executed; "": none.
+    /// The device that executed; "": none.
     pub device: String,
-    /// What went wrong.
+    /// Messages of errors.
     pub errors: Vec<String>,
-    /// A few lines for people.
+    /// A readable summary of a few lines.
     pub summary: String,
 }
 
-/// Replays a recording (`.sbr`), a trace with the recording beside it, or, on a virtual clock, another
-/// trace. It forks where it executes: call it from a process that has loaded no driver. What went
-/// wrong with the replay is in the report; an error is that nothing could be loaded.
+/// Replays a recording (`.sbr`), a trace with the recording beside it, or, on a virtual clock,
+/// another trace. Execution happens in a forked child, so call this from a process that has loaded
+/// no driver. Problems of the replay are in the report. An error means that nothing could be
+/// loaded.
 pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions) -> Result<ReplayReport, Error> {
     let path = c_path(path.as_ref())?;
     let device = options.device.as_deref().map(c_text).transpose()?;
@@ -135,8 +137,8 @@ pub fn replay(path: impl AsRef<Path>, options: &ReplayOptions) -> Result<ReplayR
     raw.device = device.as_ref().map_or(null(), |device| device.as_ptr());
 
     let mut result = null_mut();
-    // SAFETY: a text that ends with 0, a struct that says its size, and a place for the result, which
-    // is freed below.
+    // SAFETY: a NUL-terminated text, a struct with its size set, and a valid out pointer. The
+    // result is freed below.
     check(unsafe { sys::tracesmith_replay(path.as_ptr(), &raw, &mut result) })?;
     let report = read(result);
     // SAFETY: it is not used afterwards.

@@ -7,40 +7,40 @@ use std::ptr::{null, null_mut, NonNull};
 use std::sync::Mutex;
 use tracesmith_sys as sys;
 
-/// What becomes of records that find a thread's ring full. What is dropped is counted.
+/// The action when a thread's ring is full. Dropped events are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// Who emits waits for room.
+    /// The emitting thread waits for room.
     #[default]
     Block,
-    /// The new one is not taken.
+    /// The new event is dropped.
     DropNewest,
-    /// The oldest ones give way.
+    /// The oldest events are dropped.
     DropOldest,
 }
 
-/// How a session records.
+/// Settings of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where the trace goes; none: it is kept in memory.
+    /// The path of the trace; `None`: the trace is kept in memory.
     pub output_file: Option<PathBuf>,
-    /// Of a full ring.
+    /// The action when a ring is full.
     pub overflow: Overflow,
-    /// The ring of each thread, 4 to 262144 KiB; 0: 1024.
+    /// The size of each thread's ring, 4 to 262144 KiB; 0: 1024.
     pub buffer_kib: u64,
-    /// Threads at once, those of forked children among them; 0: 1024.
+    /// The number of threads at once, including those of forked children; 0: 1024.
     pub max_threads: u32,
-    /// At most this much is lost with the process; 0: 200.
+    /// A killed process loses at most the events of this time; 0: 200.
     pub flush_interval_ms: u32,
-    /// Stops by itself after so long; 0: never.
+    /// Stops the session after this time; 0: never.
     pub duration_ms: u64,
 }
 
-/// The name of spans, markers and allocators, in the session that gave it.
+/// A name for spans, markers and allocators; valid in the session that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(pub(crate) u32);
 
-/// A counter of the session that gave it.
+/// A counter; valid in the session that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter(pub(crate) u32);
 
@@ -48,18 +48,18 @@ pub struct Counter(pub(crate) u32);
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// Whether it records.
+    /// Whether the session records.
     pub running: bool,
-    /// Events that were handed in, counters not among them.
+    /// Emitted events, without counters.
     pub events: u64,
-    /// Values of counters that were handed in.
+    /// Emitted values of counters.
     pub counters: u64,
-    /// Of both, those that are not in the trace.
+    /// Events and values that are not in the trace.
     pub dropped: u64,
 }
 
-/// A program records what it does itself: spans, markers, counters and memory, from any thread and
-/// from children that it forks.
+/// Records the program itself: spans, markers, counters and memory, from any thread and from forked
+/// children.
 ///
 /// ```
 /// # fn main() -> Result<(), tracesmith::Error> {
@@ -78,16 +78,16 @@ pub struct SessionInfo {
 /// ```
 pub struct Session {
     handle: NonNull<sys::tracesmith_session>,
-    control: Mutex<()>, // of what one thread at a time may call
+    control: Mutex<()>, // held by calls that are not thread-safe
 }
 
-// SAFETY: emitting is for any thread, and the rest is kept apart by `control`.
+// SAFETY: emitting is thread-safe; `control` serialises the rest.
 unsafe impl Send for Session {}
 // SAFETY: as above.
 unsafe impl Sync for Session {}
 
 impl Session {
-    /// Starts to record. Errors: the file cannot be created, or the system has no room.
+    /// Starts recording. Errors: the file cannot be created, or the system has no room.
     pub fn start(options: &Options) -> Result<Self, Error> {
         let path = options.output_file.as_deref().map(c_path).transpose()?;
         let mut raw = sized!(tracesmith_session_options);
@@ -102,7 +102,7 @@ impl Session {
         raw.flush_interval_ms = options.flush_interval_ms;
         raw.duration_ms = options.duration_ms;
         let mut session = null_mut();
-        // SAFETY: a struct that says its size, and a place for the handle.
+        // SAFETY: a struct with its size set, and a valid out pointer.
         check(unsafe { sys::tracesmith_session_start(&raw, &mut session) })?;
         let handle = NonNull::new(session)
             .ok_or_else(|| Error::new(ErrorKind::Internal, "there is no session"))?;
@@ -113,44 +113,46 @@ impl Session {
         self.handle.as_ptr()
     }
 
-    /// Runs `f` while no other thread is in here.
+    /// Runs `f` under `control`.
     fn alone<T>(&self, f: impl FnOnce() -> T) -> T {
         let _alone = self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         f()
     }
 
-    /// Everything that was emitted before is in the trace when it returns. The second time it does
+    /// Stops recording. Everything that was emitted before is then in the trace. A second call does
     /// nothing.
     pub fn stop(&self) -> Result<(), Error> {
-        // SAFETY: the handle is alive, as in all of them below.
+        // SAFETY: the handle is alive, here and in all calls below.
         self.alone(|| check(unsafe { sys::tracesmith_session_stop(self.raw()) }))
     }
 
-    /// Brings what was emitted before into the trace, for others to read.
+    /// Writes everything that was emitted before to the trace, so that others can read it.
     pub fn flush(&self) -> Result<(), Error> {
         // SAFETY: as above.
         self.alone(|| check(unsafe { sys::tracesmith_session_flush(self.raw()) }))
     }
 
-    /// Where the trace is, for [`crate::Trace::open`]. In memory: as long as the session is there.
+    /// The path of the trace, for [`crate::Trace::open`]. A trace in memory exists only as long as
+    /// the session.
     pub fn path(&self) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
-        // SAFETY: a text that ends with 0 and stays.
+        // SAFETY: a NUL-terminated text that lives as long as the session.
         let path = unsafe { CStr::from_ptr(sys::tracesmith_session_path(self.raw())) };
         PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes()))
     }
 
-    /// Writes what was recorded so far; `.sbt`, `.json`, else Perfetto's protobuf.
+    /// Writes the events so far. The extension selects the format: `.sbt`, `.json`, else Perfetto's
+    /// protobuf.
     pub fn export(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = c_path(path.as_ref())?;
-        // SAFETY: a text that ends with 0.
+        // SAFETY: a NUL-terminated text.
         self.alone(|| check(unsafe { sys::tracesmith_session_export(self.raw(), path.as_ptr()) }))
     }
 
-    /// How much was recorded.
+    /// Counts of the session.
     pub fn info(&self) -> Result<SessionInfo, Error> {
         let mut info = sized!(tracesmith_session_info);
-        // SAFETY: a struct that says its size.
+        // SAFETY: a struct with its size set.
         check(unsafe { sys::tracesmith_session_get_info(self.raw(), &mut info) })?;
         Ok(SessionInfo {
             running: info.running != 0,
@@ -160,9 +162,9 @@ impl Session {
         })
     }
 
-    /// The name of spans, markers and allocators, to be asked for once. With that of a stopped
-    /// session nothing is recorded; beyond 16 MiB of names all new ones are "(no room for more
-    /// names)".
+    /// Registers a name for spans, markers and allocators; call it once for each name. A name from
+    /// a stopped session records nothing. After 16 MiB of names, all new ones are "(no room for
+    /// more names)".
     pub fn name(&self, text: &str) -> Name {
         // SAFETY: a text and its length.
         Name(unsafe {
@@ -170,18 +172,18 @@ impl Session {
         })
     }
 
-    /// A counter with its unit ("" for none), to be asked for once; as [`Session::name`]. Up to the
-    /// first 0 of either text.
+    /// Registers a counter with its unit ("" for none); see [`Session::name`]. Both texts end at
+    /// their first NUL.
     pub fn counter_name(&self, name: &str, unit: &str) -> Counter {
         let cut = |text: &str| c_text(text.split('\0').next().unwrap_or(""));
         let (Ok(name), Ok(unit)) = (cut(name), cut(unit)) else { return Counter(0) };
-        // SAFETY: texts that end with 0.
+        // SAFETY: NUL-terminated texts.
         Counter(unsafe {
             sys::tracesmith_session_counter_track(self.raw(), name.as_ptr(), unit.as_ptr())
         })
     }
 
-    /// A span from here to the end of the scope.
+    /// Starts a span, which ends with the scope.
     pub fn span(&self, name: Name) -> Span<'_> {
         Span { session: self, name, begin: self.stamp() }
     }
@@ -195,25 +197,25 @@ impl Session {
         unsafe { sys::tracesmith_session_span(self.raw(), name.0, begin, self.stamp()) != 0 }
     }
 
-    /// Marks a moment. False, here and below: it was dropped, or the session does not run.
+    /// Records a marker. False, here and below: it was dropped, or the session does not run.
     pub fn marker(&self, name: Name) -> bool {
         // SAFETY: as above.
         unsafe { sys::tracesmith_session_marker(self.raw(), name.0) != 0 }
     }
 
-    /// A value of a counter, from now on.
+    /// Records the value of a counter from now on.
     pub fn counter(&self, counter: Counter, value: f64) -> bool {
         // SAFETY: as above.
         unsafe { sys::tracesmith_session_counter(self.raw(), counter.0, value) != 0 }
     }
 
-    /// An allocation by the allocator `name`.
+    /// Records an allocation by the allocator `name`.
     pub fn allocation(&self, name: Name, address: u64, bytes: u64) -> bool {
         // SAFETY: as above.
         unsafe { sys::tracesmith_session_memory(self.raw(), name.0, address, bytes, 1) != 0 }
     }
 
-    /// The release of an allocation.
+    /// Records the release of an allocation.
     pub fn release(&self, name: Name, address: u64, bytes: u64) -> bool {
         // SAFETY: as above.
         unsafe { sys::tracesmith_session_memory(self.raw(), name.0, address, bytes, 0) != 0 }
@@ -221,7 +223,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Stops.
+    /// Stops the session.
     fn drop(&mut self) {
         // SAFETY: nothing borrows it any more.
         unsafe { sys::tracesmith_session_free(self.raw()) }

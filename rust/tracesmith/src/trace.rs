@@ -9,36 +9,36 @@ use tracesmith_sys as sys;
 
 pub(crate) struct Handle(NonNull<sys::tracesmith_trace>);
 
-// SAFETY: threads that call it wait for each other.
+// SAFETY: the library serialises calls of several threads.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: who has a handle keeps it alive.
+        // SAFETY: this is the last owner of the handle.
         unsafe { sys::tracesmith_close(self.0.as_ptr()) }
     }
 }
 
-/// A trace that is open for reading: `.sbt`, or another tool's. Threads may share it; their calls
-/// wait for each other. Events are read from the file when they are asked for, and stay.
+/// An open trace: `.sbt`, or another tool's. Threads may share it; their calls take turns. Events
+/// are read from the file on first access, and stay in memory.
 #[derive(Clone)]
 pub struct Trace {
     handle: Arc<Handle>,
 }
 
-/// What is known of a trace as a file.
+/// Facts about the file of a trace.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TraceInfo {
-    /// False: it was cut off, or is still being written.
+    /// False: the trace was cut off, or is still being written.
     pub complete: bool,
-    /// Of the source, where it was another tool's.
+    /// Size of the file; for another tool's trace, the size of the source.
     pub file_bytes: u64,
-    /// At the end, of what was not written whole.
+    /// Bytes of an incomplete block at the end.
     pub cut_bytes: u64,
-    /// Stretches that could not be read, as far as they were met by now.
+    /// Number of damaged parts that reading has met so far.
     pub damaged: u64,
 }
 
@@ -46,9 +46,9 @@ pub struct TraceInfo {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TableInfo {
-    /// As in SQL.
+    /// Name in SQL.
     pub name: String,
-    /// What its rows are.
+    /// Meaning of a row.
     pub meaning: String,
     /// Its columns.
     pub columns: Vec<ColumnInfo>,
@@ -58,22 +58,22 @@ pub struct TableInfo {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ColumnInfo {
-    /// As in SQL.
+    /// Name in SQL.
     pub name: String,
     /// `INTEGER`, `REAL` or `TEXT`.
     pub kind: String,
-    /// What it says.
+    /// Meaning of the column.
     pub meaning: String,
 }
 
-/// Ends what takes long, from any thread; see [`Trace::interrupt`].
+/// Ends long calls from any thread; see [`Trace::interrupt`].
 #[derive(Clone)]
 pub struct Interrupt {
     handle: Arc<Handle>,
 }
 
 impl Interrupt {
-    /// Calls that have not returned, and answers that are still read, fail with "interrupted".
+    /// Running calls, and answers that are still being read, fail with "interrupted".
     pub fn now(&self) {
         // SAFETY: the handle is alive.
         unsafe { sys::tracesmith_interrupt(self.handle.0.as_ptr()) }
@@ -97,7 +97,7 @@ impl Trace {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = c_path(path.as_ref())?;
         let mut trace = null_mut();
-        // SAFETY: a text that ends with 0, and a place for the handle.
+        // SAFETY: a NUL-terminated text, and a valid out pointer.
         check(unsafe { sys::tracesmith_open(path.as_ptr(), &mut trace) })?;
         let handle = NonNull::new(trace)
             .ok_or_else(|| Error::new(ErrorKind::Internal, "there is no trace"))?;
@@ -108,10 +108,10 @@ impl Trace {
         self.handle.0.as_ptr()
     }
 
-    /// What is known of it as a file.
+    /// Facts about the file of the trace.
     pub fn info(&self) -> Result<TraceInfo, Error> {
         let mut info = sized!(tracesmith_trace_info);
-        // SAFETY: a struct that says its size.
+        // SAFETY: a struct with its size set.
         check(unsafe { sys::tracesmith_trace_get_info(self.raw(), &mut info) })?;
         Ok(TraceInfo {
             complete: info.complete != 0,
@@ -121,16 +121,16 @@ impl Trace {
         })
     }
 
-    /// Its tables with their columns.
+    /// The tables with their columns.
     pub fn tables(&self) -> Result<Vec<TableInfo>, Error> {
-        // SAFETY: the handle is alive, as all of them below.
+        // SAFETY: the handle is alive, here and in all calls below.
         let count = unsafe { sys::tracesmith_table_count(self.raw()) };
         (0..count).map(|index| self.table_at(index)).collect()
     }
 
     fn table_at(&self, index: usize) -> Result<TableInfo, Error> {
         let mut table = sized!(tracesmith_table_info);
-        // SAFETY: a struct that says its size; its texts live as long as the trace.
+        // SAFETY: a struct with its size set; its texts live as long as the trace.
         let (name, meaning) = unsafe {
             check(sys::tracesmith_table_at(self.raw(), index, &mut table))?;
             (text_of(table.name), text_of(table.meaning))
@@ -152,31 +152,32 @@ impl Trace {
         Ok(TableInfo { name, meaning, columns })
     }
 
-    /// How many rows a table has. `NotFound`: there is no such table.
+    /// The number of rows of a table. `NotFound`: there is no such table.
     pub fn rows(&self, table: &str) -> Result<u64, Error> {
         let table = c_text(table)?;
         let mut rows = 0;
-        // SAFETY: a text that ends with 0, and a place for the number.
+        // SAFETY: a NUL-terminated text, and a valid out pointer.
         check(unsafe { sys::tracesmith_row_count(self.raw(), table.as_ptr(), &mut rows) })?;
         Ok(rows)
     }
 
-    /// Reads these columns in one pass over the file, before they are asked for one by one.
+    /// Reads these columns in one pass over the file. This is faster than one call of
+    /// [`Trace::column`] for each.
     pub fn load(&self, table: &str, columns: &[&str]) -> Result<(), Error> {
         let table = c_text(table)?;
         let names = Pointers::new(columns)?;
-        // SAFETY: texts that end with 0, and their number.
+        // SAFETY: NUL-terminated texts, and their number.
         check(unsafe {
             sys::tracesmith_load(self.raw(), table.as_ptr(), names.all.as_ptr(), names.all.len())
         })
     }
 
-    /// A column, without a copy where the trace has its values as they are. `NotFound`: there is no
-    /// such table or column; `NoSpace`: there is no room for it in memory.
+    /// A column; stored numbers are not copied. `NotFound`: there is no such table or column;
+    /// `NoSpace`: there is no room for it in memory.
     pub fn column(&self, table: &str, name: &str) -> Result<Column, Error> {
         let (table, name) = (c_text(table)?, c_text(name)?);
         let mut column = null_mut();
-        // SAFETY: texts that end with 0, and a place for the handle.
+        // SAFETY: NUL-terminated texts, and a valid out pointer.
         check(unsafe {
             sys::tracesmith_column_read(self.raw(), table.as_ptr(), name.as_ptr(), &mut column)
         })?;
@@ -186,28 +187,27 @@ impl Trace {
         )
     }
 
-    /// Asks one SELECT of SQLite over the tables; times are in ns. `InvalidArgument`: a mistake in
-    /// it; `Permission`: it would do more than read the trace.
+    /// Runs one SELECT in SQLite's language over the tables. Times are in ns. `InvalidArgument`: a
+    /// mistake in it; `Permission`: it would do more than read the trace.
     pub fn query(&self, sql: &str) -> Result<Answer, Error> {
         Answer::new(self.query_arrow(sql)?)
     }
 
-    /// The same as a stream of Arrow's C interface, for the crates of Arrow. Who takes it releases
-    /// it.
+    /// The same as a stream of Arrow's C interface, for Arrow crates. The caller must release it.
     pub fn query_arrow(&self, sql: &str) -> Result<sys::ArrowArrayStream, Error> {
         let sql = c_text(sql)?;
         let mut stream = empty_stream();
-        // SAFETY: a text that ends with 0, and a place for the stream.
+        // SAFETY: a NUL-terminated text, and a valid out pointer.
         check(unsafe { sys::tracesmith_query(self.raw(), sql.as_ptr(), &mut stream) })?;
         Ok(stream)
     }
 
-    /// Columns of a table as one batch of Arrow's C interface. Who takes it releases it.
+    /// Columns of a table as one batch of Arrow's C interface. The caller must release it.
     pub fn arrow(&self, table: &str, columns: &[&str]) -> Result<sys::ArrowArrayStream, Error> {
         let table = c_text(table)?;
         let names = Pointers::new(columns)?;
         let mut stream = empty_stream();
-        // SAFETY: texts that end with 0, their number, and a place for the stream.
+        // SAFETY: NUL-terminated texts, their number, and a valid out pointer.
         check(unsafe {
             sys::tracesmith_arrow(
                 self.raw(),
@@ -220,17 +220,18 @@ impl Trace {
         Ok(stream)
     }
 
-    /// For another thread, or a handler of signals, to end what this trace was asked until then.
+    /// A handle with which another thread, or a signal handler, ends the running calls of this
+    /// trace.
     pub fn interrupt(&self) -> Interrupt {
         Interrupt { handle: self.handle.clone() }
     }
 
-    /// What `tracesmith analyze --json` says. `parts`: their names there ("gpu-util", "idle", ...),
-    /// none: all. `limit`: rows of tables by name; 0: all.
+    /// The JSON of `tracesmith analyze --json`. `parts`: its option names ("gpu-util", "idle",
+    /// ...); none: all parts. `limit`: the number of rows in tables by name; 0: all rows.
     pub fn analyze(&self, parts: &[&str], limit: u64) -> Result<String, Error> {
         let names = Pointers::new(parts)?;
         let mut json = null_mut();
-        // SAFETY: texts that end with 0, their number, and a place for a text that we free.
+        // SAFETY: NUL-terminated texts, their number, and a place for a text that we free.
         unsafe {
             check(sys::tracesmith_analyze(
                 self.raw(),
@@ -245,18 +246,18 @@ impl Trace {
         }
     }
 
-    /// Writes a file for other tools: Chrome's JSON where its name ends in `.json`, else Perfetto's
+    /// Writes a file for other tools: Chrome's JSON if its name ends in `.json`, else Perfetto's
     /// protobuf.
     pub fn export(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = c_path(path.as_ref())?;
-        // SAFETY: a text that ends with 0.
+        // SAFETY: a NUL-terminated text.
         check(unsafe { sys::tracesmith_export(self.raw(), path.as_ptr()) })
     }
 
-    /// The same; stacks have also the frames of the interpreter, libffi and the loader.
+    /// The same, with the frames of the interpreter, libffi and the loader in stacks.
     pub fn export_all_frames(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = c_path(path.as_ref())?;
-        // SAFETY: a text that ends with 0.
+        // SAFETY: a NUL-terminated text.
         check(unsafe { sys::tracesmith_export_all_frames(self.raw(), path.as_ptr()) })
     }
 }

@@ -31,7 +31,7 @@ fn spans_events_and_counters_of_threads() {
             });
         }
     });
-    // A span that is entered twice, by two threads at once.
+    // A span that two threads have entered at the same time.
     tracing::dispatcher::with_default(&dispatch, || {
         let shared = tracing::info_span!("shared");
         std::thread::scope(|scope| {

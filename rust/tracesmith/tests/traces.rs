@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Traces of sessions of this process, read back.
+//! Records sessions of this process, and reads their traces.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tracesmith::{
@@ -106,7 +106,7 @@ fn answers() {
     assert_eq!(answer.count(), 2);
     assert_eq!(trace.query("SELECT 1 FROM range").unwrap().count(), 201);
 
-    // One that was not read to its end, and outlives its trace.
+    // An answer that is not read to its end, and outlives its trace.
     let mut answer = trace.query("SELECT name FROM range").unwrap();
     drop(trace);
     assert!(answer.next().unwrap().unwrap()[0].as_str().is_some());
@@ -155,7 +155,7 @@ fn what_is_not_there_is_said() {
     let options = Options { output_file: Some("/nowhere/x.sbt".into()), ..Options::default() };
     assert_eq!(kind(Session::start(&options).err().unwrap()), ErrorKind::NotFound);
     use std::os::unix::ffi::OsStrExt;
-    let bytes = std::ffi::OsStr::from_bytes(&[0x80; 3000]); // no UTF-8, and too long for a path
+    let bytes = std::ffi::OsStr::from_bytes(&[0x80; 3000]); // not UTF-8, and too long for a path
     assert!(!Trace::open(bytes).err().unwrap().to_string().is_empty());
     let error = Trace::open("/nowhere.sbt").err().unwrap();
     assert!(error.to_string().contains("/nowhere.sbt"));
@@ -187,7 +187,7 @@ fn analyses_exports_and_replays() {
     assert!(std::fs::read_to_string(folder.join("run.json")).unwrap().contains("\"two\""));
     assert!(folder.join("run.pftrace").metadata().unwrap().len() > 0);
 
-    // A trace without work of a device has nothing to replay, which it says.
+    // A trace without device work has nothing to replay; the error says so.
     match replay(folder.join("run.sbt"), &ReplayOptions::default()) {
         Ok(report) => assert!(!report.success && !report.errors.is_empty(), "{}", report.summary),
         Err(error) => assert!(!error.to_string().is_empty()),

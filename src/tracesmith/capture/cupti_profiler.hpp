@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures the CUDA work of this very process through CUPTI: what
-// createProfiler(PlatformType::CUDA) gives, with what CUDA alone has.
+// Captures the CUDA work of the calling process through CUPTI. It is the profiler of
+// createProfiler(PlatformType::CUDA), with what only CUDA has.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 
 namespace tracesmith {
 
-/// Before the process's first CUDA call or after it. The driver lets the agent in with cuInit(); so
-/// what keeps CUPTI from being used (no libcupti, another tool that uses it) is known from then on:
-/// initialize() says it when CUDA is in use already, else startCapture() and stopCapture() do.
+/// May be created before or after the process's first CUDA call. The driver loads the agent in
+/// cuInit(). Only from then on is it known what prevents the use of CUPTI (no libcupti, another
+/// tool that uses it). If CUDA is in use already, initialize() reports it, else startCapture() and
+/// stopCapture() do.
 class CUPTIProfiler : public IPlatformProfiler {
  public:
   CUPTIProfiler() : profiler_(createInProcessProfiler(PlatformType::CUDA)) {}
@@ -40,7 +41,7 @@ class CUPTIProfiler : public IPlatformProfiler {
   std::string lastError() const override { return profiler_->lastError(); }
   ErrorCode lastErrorCode() const override { return profiler_->lastErrorCode(); }
 
-  /// What cuptiGetVersion() says of the libcupti that this process has loaded; 0: none yet.
+  /// The version that cuptiGetVersion() of the loaded libcupti reports; 0: none is loaded yet.
   uint32_t getCuptiVersion() const;
 
  private:

@@ -15,7 +15,7 @@ int deviceCount(PlatformType platform) {
   return static_cast<int>(backendReport(platform).devices.size());
 }
 
-/// A backend that this build cannot capture. It says so, and what is there all the same.
+/// A backend that this build cannot capture. It reports the reason and the existing devices.
 class UnavailableProfiler : public IPlatformProfiler {
  public:
   explicit UnavailableProfiler(PlatformType platform) : platform_(platform) {}
@@ -148,7 +148,7 @@ bool applyConfig(const ProfilerConfig& config, TraceEvent& event) {
     case EventType::MemAlloc:
     case EventType::MemFree:
       return config.capture_alloc;
-    // Waits and copies that have no name among the event types.
+    // Waits and copies that have no event type of their own.
     case EventType::Marker:
       return config.capture_sync || event.metadata.count("sync_kind") == 0;
     case EventType::Custom:

@@ -80,7 +80,7 @@ TEST(Profiler, LongerCapturesGiveMoreEventsAndIdsStayUnique) {
     sleepMs(lengthMs);
     ASSERT_TRUE(profiler->stopCapture());
     counts[i] = profiler->getEvents(events);
-    // Four times as long as the first really took: a busy machine sleeps longer than it is asked.
+    // Four times as long as the first capture really took: a busy machine sleeps longer than asked.
     lengthMs = static_cast<int>(4 * (monotonicNs() - start) / 1'000'000);
   }
   EXPECT_GT(counts[1], 2 * counts[0]);
@@ -186,7 +186,7 @@ TEST(Profiler, WrongOrderIsRefusedWithAReason) {
   ASSERT_TRUE(profiler->startCapture());
   EXPECT_FALSE(profiler->startCapture());
   EXPECT_EQ(profiler->lastError(), "already capturing");
-  profiler->finalize();  // while it captures
+  profiler->finalize();  // while capturing
   EXPECT_FALSE(profiler->isCapturing());
   EXPECT_TRUE(profiler->initialize());
 }

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/emulate/name_selector.hpp"
 
-#include <fmt/format.h>
-#include <regex.h>
-
 #include <array>
 #include <utility>
 
 namespace tracesmith {
-
-struct NameSelector::Expression {
-  regex_t compiled{};
-  Expression() = default;
-  Expression(const Expression&) = delete;
-  Expression& operator=(const Expression&) = delete;
-  ~Expression() { regfree(&compiled); }
-};
 
 Result<NameSelector> NameSelector::parse(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, Of>, 5> kKinds = {{{"kernel", Of::kKernel},
@@ -43,27 +32,14 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
                 "expected a regular expression for names, such as 'gemm', 'kernel=^void.*gemm', "
                 "'copy=HtoD' or 'call=cudaMalloc'");
   }
-  if (expression.empty()) return out;
-  auto made = std::make_shared<Expression>();
-  const int code =
-      regcomp(&made->compiled, std::string(expression).c_str(), REG_EXTENDED | REG_NOSUB);
-  if (code != 0) {
-    std::array<char, 256> why{};
-    regerror(code, &made->compiled, why.data(), why.size());
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}' is not a regular expression: {}", expression, why.data()));
-  }
-  out.expression_ = std::move(made);
+  TS_TRY(out.names_, NamePattern::parse(expression));
   return out;
 }
 
 bool NameSelector::matches(const Trace& trace, StringId name) const {
-  if (!expression_) return true;
+  if (names_.matchesEverything()) return true;
   const auto [it, fresh] = known_.try_emplace(name, false);
-  if (fresh) {
-    const std::string text(trace.text(name));
-    it->second = regexec(&expression_->compiled, text.c_str(), 0, nullptr, 0) == 0;
-  }
+  if (fresh) it->second = names_.matches(trace.text(name));
   return it->second;
 }
 

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "tracesmith/base/name_pattern.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -30,11 +30,10 @@ class NameSelector {
   bool matches(const Trace& trace, TableId table, StringId name) const;
 
  private:
-  struct Expression;
   NameSelector() = default;
   std::string text_;
   Of of_ = Of::kWork;
-  std::shared_ptr<const Expression> expression_;  // none: matches all
+  NamePattern names_;
   mutable std::unordered_map<StringId, bool> known_;
 };
 

@@ -19,7 +19,7 @@ using stacks::CallPathCache;
 
 namespace {
 
-/// Nothing is numbered, so nothing is told.
+/// Refuses all paths: they get no numbers.
 constexpr stacks::CallPathSink kNoSink{
     [](void*, uint32_t, uint32_t, const uint64_t*, uint32_t) { return false; }, nullptr, nullptr};
 
@@ -81,7 +81,7 @@ uint64_t StackCapture::getCurrentThreadId() { return static_cast<uint64_t>(sysca
 
 size_t StackCapture::captureFrom(uint64_t pc, uint64_t sp, uint64_t fp, CallStack& stack) {
   stack.frames.clear();
-  // The thread that is interrupted by a signal handler may be using it.
+  // A signal handler may have interrupted a thread that is using the cache.
   const bool taken = cache_ == nullptr || in_use_.test_and_set(std::memory_order_acquire);
   CallPathCache* const cache = taken ? CallPathCache::make(optionsOf(config_), kNoSink) : cache_;
   if (cache == nullptr) return 0;
@@ -130,7 +130,7 @@ void StackCapture::resolveSymbols(CallStack& stack) {
 
 [[gnu::noinline]] ScopedStackCapture::ScopedStackCapture(StackCapture& capture) {
   capture.capture(stack_);
-  // The first frame is this constructor.
+  // Remove the first frame, which is this constructor.
   if (!stack_.frames.empty()) stack_.frames.erase(stack_.frames.begin());
 }
 

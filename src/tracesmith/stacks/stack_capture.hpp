@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call stack of the code that asks for it, with names if they are wanted.
+// Captures the caller's call stack, optionally with names.
 #pragma once
 
 #include <atomic>
@@ -19,13 +19,13 @@ class Symbolizer;
 
 struct StackCaptureConfig {
   uint32_t max_depth = 64;         ///< frames, 1 to 512
-  uint32_t skip_frames = 0;        ///< innermost ones that are left out, beside StackCapture's own
+  uint32_t skip_frames = 0;        ///< innermost frames to omit, besides StackCapture's own
   bool async_signal_safe = false;  ///< see StackCapture::capture()
-  bool resolve_symbols = true;     ///< capture() names the frames at once; not when signal-safe
-  bool demangle = true;            ///< C++ names as they are written, not as they are linked
+  bool resolve_symbols = true;     ///< capture() names the frames at once, unless async_signal_safe
+  bool demangle = true;            ///< C++ names as in the source, not as linked
 };
 
-/// Any thread may use one; those at the same time take turns only for names.
+/// May be shared by threads; concurrent callers wait for each other only to resolve names.
 class StackCapture {
  public:
   explicit StackCapture(const StackCaptureConfig& config = {});
@@ -33,20 +33,21 @@ class StackCapture {
   StackCapture(const StackCapture&) = delete;
   StackCapture& operator=(const StackCapture&) = delete;
 
-  /// The stack from the caller outwards, innermost frame first; returns how many frames. Addresses
-  /// are return addresses. With async_signal_safe it may be called in a signal handler: it takes no
-  /// lock and allocates nothing, and therefore keeps at most stack.frames.capacity() frames.
+  /// Captures the stack, innermost frame first, starting at the caller; returns the number of
+  /// frames. Addresses are return addresses. With async_signal_safe it may be called in a signal
+  /// handler. It then takes no lock and does not allocate, and so keeps at most
+  /// stack.frames.capacity() frames.
   size_t capture(CallStack& stack);
-  /// The same, for a thread that is known by a number of the caller's.
+  /// The same, with a thread id chosen by the caller.
   size_t captureWithThreadId(CallStack& stack, uint64_t thread_id);
 
-  /// Function, file and line of each frame as far as they are known. Of functions that were inlined
-  /// the innermost one is named. Not in a signal handler.
+  /// Adds function, file and line to each frame as far as they are known. For inlined functions it
+  /// names the innermost one. Not for signal handlers.
   void resolveSymbols(CallStack& stack);
 
-  /// The system's number of the calling thread.
+  /// The system's id of the calling thread.
   static uint64_t getCurrentThreadId();
-  /// Whether stacks can be taken on this kind of processor.
+  /// Whether stacks can be captured on this kind of processor.
   static bool isAvailable();
 
  private:
@@ -54,12 +55,12 @@ class StackCapture {
 
   StackCaptureConfig config_;
   stacks::CallPathCache* cache_ = nullptr;
-  std::atomic_flag in_use_;  // the cache; who finds it taken uses one of their own
+  std::atomic_flag in_use_;  // protects the cache; when taken, callers use their own
   std::mutex naming_;
   std::unique_ptr<Symbolizer> symbolizer_;
 };
 
-/// The stack of the place where it is made.
+/// The stack at its construction.
 class ScopedStackCapture {
  public:
   explicit ScopedStackCapture(StackCapture& capture);

@@ -11,7 +11,7 @@
 
 namespace tracesmith {
 
-// Of another name space than the tests', for its name.
+// In another namespace than the tests, for the sake of its name.
 [[gnu::noinline]] size_t functionWithAName(StackCapture& capture, CallStack& stack) {
   const size_t n = capture.capture(stack);
   asm volatile("");

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <new>
 #include <vector>
 
-#include "tracesmith/state/interval_tree.hpp"
+#include "tracesmith/base/interval_tree.hpp"
 
 namespace tracesmith {
 namespace {
@@ -50,12 +51,42 @@ class LastUse {
   std::map<uint64_t, Stretch> stretches_;
 };
 
+/// Intervals of memory that streams have read; they may overlap.
+class ReadIntervals {
+ public:
+  struct Interval {
+    uint64_t begin;
+    uint64_t end;
+    StreamId stream;
+  };
+
+  ReadIntervals() = default;
+  ~ReadIntervals() { tree_.free(); }
+  ReadIntervals(const ReadIntervals&) = delete;
+  ReadIntervals& operator=(const ReadIntervals&) = delete;
+
+  void add(const Interval& interval) {
+    if (!tree_.add(interval.begin, interval.end, ++number_, interval.stream))
+      throw std::bad_alloc();
+  }
+  /// Removes those that overlap [begin, end), and appends them to `taken`.
+  void take(uint64_t begin, uint64_t end, std::vector<Interval>& taken) {
+    tree_.take(begin, end, [&](uint64_t from, uint64_t to, StreamId stream) {
+      taken.push_back({from, to, stream});
+    });
+  }
+
+ private:
+  IntervalTree<StreamId> tree_;
+  uint64_t number_ = 0;
+};
+
 /// The memory of one process.
 struct Memory {
   LastUse writers;
   std::map<StreamId, LastUse> readers;  ///< since the last write
   /// Union of all readers' ranges, so that few need to be queried
-  UsedStretches read;
+  ReadIntervals read;
 };
 
 class Finder {
@@ -94,14 +125,14 @@ class Finder {
     memory.writers.visit(address, end, used);
     read_.clear();
     memory.read.take(address, end, read_);
-    for (const UsedStretches::Stretch& read : read_) {
-      LastUse& readers = memory.readers[read.owner];
+    for (const ReadIntervals::Interval& read : read_) {
+      LastUse& readers = memory.readers[read.stream];
       const uint64_t from = std::max(read.begin, address);
       const uint64_t to = std::min(read.end, end);
       readers.visit(from, to, used);
       readers.erase(from, to);
-      if (read.begin < from) memory.read.add({read.begin, from, read.owner});
-      if (read.end > to) memory.read.add({to, read.end, read.owner});
+      if (read.begin < from) memory.read.add({read.begin, from, read.stream});
+      if (read.end > to) memory.read.add({to, read.end, read.stream});
     }
     memory.writers.assign(address, end, op);
   }
@@ -123,9 +154,8 @@ class Finder {
   const std::vector<Operation>& operations_;
   const std::function<void(uint32_t, uint32_t)>& depends_;
   std::map<ProcessId, Memory> memory_;
-  std::vector<UsedStretches::Stretch> read_;  // readers of the ranges that a write overwrites
-  // For one operation: the last dependency of each stream
-  std::map<StreamId, uint32_t> before_;
+  std::vector<ReadIntervals::Interval> read_;  // readers of the ranges that a write overwrites
+  std::map<StreamId, uint32_t> before_;        // by stream: the last dependency of the operation
 };
 
 }  // namespace

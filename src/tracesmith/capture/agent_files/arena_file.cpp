@@ -51,7 +51,7 @@ Result<ArenaFile> ArenaFile::open(const std::string& path, int directory) {
       file.ring_bytes_ >= arena::kMinRingBytes && file.ring_bytes_ <= arena::kMaxRingBytes &&
       file.data_offset_ == arena::dataOffset(file.ring_count_) &&
       file.data_offset_ + file.ring_count_ * file.ring_bytes_ <= bytes;
-  if (!sane) return fail(ErrorCode::kDamaged, "the arena's header makes no sense", path);
+  if (!sane) return fail(ErrorCode::kDamaged, "the arena's header is invalid", path);
   return file;
 }
 

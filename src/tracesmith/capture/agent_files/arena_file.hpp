@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's side of an arena file: maps it, checks it, and walks records without trusting
-// them (the program that wrote them may have been killed, or may have written over them).
+// The collector's side of an arena file: maps it, checks it, and walks its records. It trusts none
+// of them: the program that wrote them may have been killed, or may have overwritten them.
 #pragma once
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace tracesmith {
 
 class ArenaFile {
  public:
-  /// Maps `path` for reading records and writing back how far they have been read.
+  /// Maps `path` to read records and to write back the read positions.
   static Result<ArenaFile> open(const std::string& path, int directory = AT_FDCWD);
 
   ArenaFile(ArenaFile&& other) noexcept;
@@ -28,7 +28,7 @@ class ArenaFile {
 
   const std::string& path() const { return path_; }
   std::string name() const;  ///< file name without directories
-  /// Somebody has cut the file short, or its disk failed: what is mapped reads as zeros now.
+  /// True when the file was truncated or its disk failed. The mapping then reads as zeros.
   bool isDamaged() const;
   arena::ArenaHeader& header() const { return *static_cast<arena::ArenaHeader*>(base_); }
   uint32_t ringCount() const { return ring_count_; }
@@ -41,20 +41,20 @@ class ArenaFile {
   std::string path_;
   void* base_ = nullptr;
   uint64_t bytes_ = 0;
-  // Copies, checked when the file was opened: the mapped ones may change under us.
+  // Copies, checked when the file was opened: the mapped values may change at any time.
   uint32_t ring_count_ = 0;
   uint64_t ring_bytes_ = 0;
   uint64_t data_offset_ = 0;
 };
 
-/// Records of a ring from `position` up to `end`. A record that makes no sense ends the walk and is
-/// reported: nothing behind it can be found.
+/// Walks the records of a ring from `position` to `end`. An invalid record ends the walk and is
+/// reported, because no record after it can be found.
 class RecordWalk {
  public:
   RecordWalk(const uint8_t* data, uint64_t ring_bytes, uint64_t position, uint64_t end)
       : data_(data), ring_bytes_(ring_bytes), position_(position), end_(end) {
-    // A ring holds at most ring_bytes; a head beyond that, or before the tail, is not to be
-    // believed, nor is a place at which no record can begin or end: its header would reach beyond
+    // A ring holds at most ring_bytes, so a head beyond that or before the tail is invalid. So is
+    // an unaligned position: no record starts or ends there, and a header there could reach beyond
     // the ring.
     if (end_ < position_ || end_ - position_ > ring_bytes_ || ((position_ | end_) & 7) != 0) {
       damaged_ = true;
@@ -63,7 +63,7 @@ class RecordWalk {
 
   /// The next record's bytes (whole, header included), or an empty view at the end.
   ByteView next();
-  /// First byte after what next() has given.
+  /// Position after the last record that next() returned.
   uint64_t position() const { return position_; }
   bool damaged() const { return damaged_; }
 
@@ -75,7 +75,7 @@ class RecordWalk {
   bool damaged_ = false;
 };
 
-/// A record's fixed part, copied out of its bytes, and what follows it.
+/// Copies the fixed part of a record to `part` and advances `record` past it. False when too short.
 template <class T>
 bool takePart(ByteView& record, T& part) {
   if (record.size() < sizeof(T)) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena's file that differs from a sound one in any bytes: mapped, checked and walked. The
-// input's first byte says whether the rest is laid over the header (1), over the rings' headers
-// (2), and, always, over the first ring, bit by bit.
+// Maps, checks and walks an arena file that differs from a valid one in arbitrary bytes. The bits
+// of the input's first byte say whether the next bytes overwrite the header (1) and the rings'
+// headers (2). The remaining bytes always overwrite the first ring.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kRingHeaders = arena::kRingsPerArena * sizeof(arena::RingHeader);
 
-/// A file for the whole run, without a name when it is over.
+/// One file for the whole run; unlinked, so that it disappears afterwards.
 struct File {
   File() {
     std::string pattern = "/tmp/tracesmith-fuzz-XXXXXX";
@@ -40,7 +40,7 @@ struct File {
   uint8_t* bytes = nullptr;
 };
 
-/// Lays `input` over `size` bytes at `at` and returns what is left of it.
+/// Copies up to `size` bytes of `input` to `at` and returns the rest.
 ByteView lay(ByteView input, uint8_t* at, uint64_t size) {
   const size_t n = std::min<size_t>(input.size(), size);
   for (size_t i = 0; i < n; ++i) at[i] ^= input[i];

@@ -22,7 +22,7 @@ TEST(ArenaFile, OpensWhatAnAgentMakes) {
   EXPECT_EQ(file->name(), "77.1.0.arena");
   EXPECT_EQ(file->header().pid, 77u);
   EXPECT_EQ(file->ringCount(), arena::kRingsPerArena);
-  // The last byte of the last ring is there.
+  // The last byte of the last ring is mapped.
   EXPECT_EQ(file->ringData(file->ringCount() - 1)[file->ringBytes() - 1], 0);
 }
 
@@ -74,7 +74,7 @@ TEST(ArenaFile, RefusesWhatIsShortOrNoFile) {
   EXPECT_EQ(ArenaFile::open(dir / "absent").error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(ArenaFile::open(dir.path()));
   ASSERT_EQ(mkfifo((dir / "fifo").c_str(), 0600), 0);
-  EXPECT_FALSE(ArenaFile::open(dir / "fifo"));  // and does not wait for a writer
+  EXPECT_FALSE(ArenaFile::open(dir / "fifo"));  // and open() does not wait for a writer
   test::writeArena(dir / "real", h, h.file_bytes);
   ASSERT_EQ(symlink((dir / "real").c_str(), (dir / "link").c_str()), 0);
   EXPECT_FALSE(ArenaFile::open(dir / "link")) << "a link leads out of the session's directory";
@@ -97,7 +97,7 @@ TEST(ArenaFile, RefusesAnyRandomHeaderWithoutReadingBeyondTheFile) {
   }
 }
 
-/// A ring whose last byte lies before a page that cannot be read.
+/// A ring that ends at a page that cannot be read.
 class FencedRing {
  public:
   FencedRing() {
@@ -171,7 +171,7 @@ TEST(RecordWalk, NeverLeavesTheRingOnRandomBytes) {
     for (uint64_t at = 0; at < FencedRing::kBytes; at += 8) {
       const uint64_t words = chance() % 40;
       const uint64_t any = chance();
-      // Mostly headers that could be: a kind, and a length of some words.
+      // Mostly plausible headers: a kind, and a length of some words.
       const uint64_t value = any % 20 == 0 ? any : (any % 13) | words << 16 | words << 32;
       std::memcpy(ring.data() + at, &value, sizeof value);
       if (i % 200 != 0) at += 8 * (chance() % 64);

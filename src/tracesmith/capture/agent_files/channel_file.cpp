@@ -53,7 +53,7 @@ Result<ChannelFile> ChannelFile::open(const std::string& path, int directory) {
   if (!std::has_single_bit(file.ring_bytes_) || file.ring_bytes_ < channel::kMinRingBytes ||
       file.ring_bytes_ > channel::kMaxRingBytes ||
       channel::kHeaderBytes + file.ring_bytes_ > bytes) {
-    return fail(ErrorCode::kDamaged, "the channel's header makes no sense", path);
+    return fail(ErrorCode::kDamaged, "the channel's header is invalid", path);
   }
   return file;
 }
@@ -90,7 +90,7 @@ std::string ChannelFile::endReason() const {
 
 FrameWalk::FrameWalk(const uint8_t* ring, uint64_t ring_bytes, uint64_t position, uint64_t end)
     : ring_(ring), ring_bytes_(ring_bytes), position_(position), end_(end) {
-  // A ring holds at most ring_bytes; a head beyond that, or before the tail, is not to be believed.
+  // A ring holds at most ring_bytes; a head beyond that, or before the tail, is invalid.
   damaged_ = end_ < position_ || end_ - position_ > ring_bytes_ || ((position_ | end_) & 7) != 0;
 }
 

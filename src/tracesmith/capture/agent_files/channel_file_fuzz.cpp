@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel's ring of any bytes, walked from and to any place, and its commands decoded. The
-// input's first 16 bytes are the positions.
+// Walks a channel's ring of arbitrary bytes between arbitrary positions, and decodes its commands.
+// The input's first 16 bytes are the positions.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -107,7 +107,7 @@ TEST(FrameWalk, NeverReadsBeyondTheRingWhateverIsInIt) {
     FrameWalk::Frame frame;
     uint64_t position = begin;
     while (walk.next(frame)) {
-      // It lies between where the walk was and where it is, and in the ring as a whole.
+      // It lies between the previous and the current position, and completely in the ring.
       const auto offset = static_cast<uint64_t>(frame.body.data() - ring.data());
       ASSERT_GT(frame.body.size(), 0u);
       ASSERT_LE(offset + frame.body.size(), kRing);
@@ -120,7 +120,7 @@ TEST(FrameWalk, NeverReadsBeyondTheRingWhateverIsInIt) {
     ASSERT_TRUE(walk.damaged() || (walk.position() == end && end - begin <= kRing));
     if (!walk.damaged()) continue;
     ++refused;
-    ASSERT_GE(walk.position(), position);  // pads may have come before what makes no sense
+    ASSERT_GE(walk.position(), position);  // pads may precede the invalid frame
     ASSERT_TRUE(walk.position() == begin || walk.position() <= end);
   }
   EXPECT_GT(frames, 100u);

@@ -20,7 +20,7 @@ namespace cupti = agent::cupti;
 
 namespace {
 
-/// A record of ours at `p`, which has `bytes` of room; empty where there is none.
+/// The TraceSmith record at `p`, which has `bytes` of space; empty if there is none.
 ByteView recordAt(const uint8_t* p, uint64_t bytes) {
   if (bytes < sizeof(arena::RecordHeader)) return {};
   const uint64_t length = ring::recordBytes(loadFixed<uint64_t>(p));
@@ -28,7 +28,7 @@ ByteView recordAt(const uint8_t* p, uint64_t bytes) {
   return {p, length};
 }
 
-/// The device has not finished it: CUPTI fills the times in at the end.
+/// Whether the device has not finished the work: CUPTI fills in the times at the end.
 bool isUnfinished(const cupti::Activity& a) {
   switch (a.kind) {
     case cupti::kConcurrentKernel:
@@ -45,7 +45,7 @@ bool isUnfinished(const cupti::Activity& a) {
   }
 }
 
-/// The least that is read of a record of this kind; 0: nothing.
+/// The minimum size of a record of this kind; 0: the kind is not read.
 size_t leastBytes(int32_t kind) {
   switch (kind) {
     case cupti::kConcurrentKernel:
@@ -92,10 +92,10 @@ Result<CudaFile> CudaFile::open(const std::string& path, int directory) {
   HeaderCopy h;
   if (fstat(file.fd_, &s) != 0 || !S_ISREG(s.st_mode) ||
       static_cast<uint64_t>(s.st_size) < cuda_file::kLogAt || !file.readAt(0, h.bytes)) {
-    return fail(ErrorCode::kDamaged, "too short for what the CUDA agent makes", path);
+    return fail(ErrorCode::kDamaged, "too short for a file of the CUDA agent", path);
   }
   if (h->magic != cuda_file::kMagic) {
-    return fail(ErrorCode::kDamaged, "not what the CUDA agent makes", path);
+    return fail(ErrorCode::kDamaged, "not a file of the CUDA agent", path);
   }
   if (h->version != cuda_file::kVersion) {
     return fail(ErrorCode::kTooNew, "was written by another version of the CUDA agent", path);
@@ -150,7 +150,7 @@ void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
     log_damaged_ = true;
     return;
   }
-  // What was there before its end was moved is read after it.
+  // Acquire: whatever was written before the end was moved is read after it.
   const uint64_t end = std::min(h->log_end.load(std::memory_order_acquire), cuda_file::kLogBytes);
   definitions_lost_ = h->log_lost.load(std::memory_order_relaxed);
   buffers_refused_ = h->refused.load(std::memory_order_relaxed);
@@ -169,8 +169,8 @@ void CudaFile::readDefinitions(const std::function<void(ByteView)>& take) {
   log_read_ += at;
 }
 
-/// The copy of the header was made while the agent may have written to it: a sample counts only if
-/// its slot was complete before and had not been begun again after the copy.
+/// The agent may have written to the header while it was copied. A sample counts only if its slot
+/// was complete before the copy and no new write to it had started after the copy.
 void CudaFile::readClock(const HeaderCopy& h) {
   using cuda_file::kClockSamples;
   clock_ = h->clock.load(std::memory_order_relaxed) ==
@@ -223,7 +223,7 @@ void CudaFile::readBuffer(uint32_t index, const cuda_file::Buffer& state, const 
   }
   bool first = true;
   uint64_t at = state.told.load(std::memory_order_relaxed);
-  if (at % 8 != 0 || at > bytes.size()) {  // no place of a record
+  if (at % 8 != 0 || at > bytes.size()) {  // not the start of a record
     ++left.unreadable;
     return;
   }
@@ -274,7 +274,7 @@ CudaLeft CudaFile::readBuffers(uint64_t near,
   constexpr size_t kBytes = sizeof(cuda_file::Buffer);
   alignas(cuda_file::Buffer) std::array<uint8_t, cuda_file::kBuffers * kBytes> table;
   if (!readAt(0, h.bytes) || !readAt(cuda_file::kBuffersAt, table)) {
-    left.unreadable = 1;  // or more: which of them had something is not known
+    left.unreadable = 1;  // or more: it is unknown which buffers had records
     return left;
   }
   const Layouts layouts = layoutsOf(h);

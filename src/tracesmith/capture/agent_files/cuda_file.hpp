@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's side of cuda_layout.hpp: definitions, and what a program that was killed had in
-// CUPTI's buffers. Nothing in it is trusted, not even that it stays as long as it was: it is read,
-// for a mapped page that the file has no more is a signal.
+// The collector's side of cuda_layout.hpp: definitions, and the records that a killed program had
+// in CUPTI's buffers. It trusts nothing in the file, not even its size. So it uses read(2):
+// touching a mapped page beyond the end of a truncated file raises a signal.
 #pragma once
 
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 
 namespace tracesmith {
 
-/// What was found in the buffers of a dead program.
+/// Counts of what was found in the buffers of a dead program.
 struct CudaLeft {
   uint64_t records = 0;
-  uint64_t unfinished = 0;  ///< records of work that had not come to its end
-  /// Of those, the ones that are no launch of their own: copies, sets, kernels of graphs.
+  uint64_t unfinished = 0;  ///< records of work that had not ended
+  /// Part of `unfinished`: records that are not launches themselves (copies, fills, graph kernels).
   uint64_t unfinished_others = 0;
   uint64_t unreadable = 0;  ///< buffers that could not be read to their end
 };
@@ -43,32 +43,32 @@ class CudaFile {
   uint64_t pidNamespace() const { return pid_namespace_; }
   uint64_t firstCorrelation() const { return first_correlation_; }
 
-  /// Gives `take` the definitions that it has not given yet.
+  /// Passes to `take` the definitions added since the last call.
   void readDefinitions(const std::function<void(ByteView)>& take);
-  /// What the program had counted when readDefinitions() was called last.
+  /// The program's own count at the last readDefinitions().
   uint64_t definitionsLost() const { return definitions_lost_ + (log_damaged_ ? 1 : 0); }
   uint64_t buffersRefused() const { return buffers_refused_; }
 
-  /// What CUPTI's times are, as the agent had chosen when readDefinitions() was called last.
+  /// Clock of CUPTI's times, as the agent had chosen it at the last readDefinitions().
   arena::StampClockKind clock() const { return clock_; }
-  /// Readings of CUPTI's clock that were complete by then and have not been taken before, oldest
-  /// first. A reader that comes late misses all but the newest cuda_file::kClockSamples.
+  /// Samples of CUPTI's clock that were complete at the last readDefinitions() and have not been
+  /// taken before, oldest first. A late reader gets only the newest cuda_file::kClockSamples.
   std::vector<cuda_file::ClockSample> takeClockSamples();
 
-  /// Gives `take` what the agent would have put into a ring, had the program lived: a record of
-  /// cuda_records.hpp, and whether it is the first one of its buffer. `near` is a correlation id of
-  /// the same time.
+  /// Passes to `take` the records that the agent would have written to a ring had the program
+  /// lived. `take` gets a record of cuda_records.hpp, and whether it is the first of its buffer.
+  /// `near` is a correlation id from about the same time.
   CudaLeft readBuffers(uint64_t near, const std::function<void(ByteView, bool first)>& take) const;
 
  private:
-  /// How CUPTI's records lie, by kind; a copy. 0 bytes: not known.
+  /// A copy of the layouts of CUPTI's records, by kind. 0 bytes: layout unknown.
   struct Layouts {
-    bool selected = false;  ///< they have only `fields`
+    bool selected = false;  ///< records hold only `fields`
     std::array<uint32_t, cuda_file::kKinds> bytes{};
     std::array<std::vector<cuda_file::Field>, cuda_file::kKinds> fields;
   };
 
-  /// The header as it was when it was read.
+  /// A copy of the header at the time of reading.
   struct HeaderCopy {
     alignas(cuda_file::Header) std::array<uint8_t, sizeof(cuda_file::Header)> bytes{};
     const cuda_file::Header* operator->() const {
@@ -77,7 +77,7 @@ class CudaFile {
   };
 
   CudaFile() = default;
-  /// False: the file has not so many bytes (any more).
+  /// False when the file does not have these bytes (any more).
   bool readAt(uint64_t at, std::span<uint8_t> bytes) const;
   static Layouts layoutsOf(const HeaderCopy& header);
   void readClock(const HeaderCopy& header);

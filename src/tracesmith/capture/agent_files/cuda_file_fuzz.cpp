@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA agent's file that differs from a sound one in any bytes, and records of its rings: read
-// and joined as a collector does that goes on after another. The input's first byte says whether
-// the next bytes are laid over the header (1) and over what is said of the buffers (2), bit by bit,
-// and whether the file is cut (4). What follows it are, each with its length before it in 16 bits,
-// the definitions, the first buffer, the second, and records of a ring.
+// Reads and joins, like a resuming collector, a CUDA agent's file that differs from a valid one in
+// arbitrary bytes, together with records of its rings. The input is:
+// - a byte whose bits say whether the next bytes overwrite the header (1) and the states of the
+//   buffers (2), and whether the file is truncated (4)
+// - each with its 16-bit length before it: the definitions, the first buffer, the second buffer,
+//   and records of a ring
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ using cuda_file::kMemoryAt;
 constexpr uint64_t kFileBytes = kMemoryAt + 4 * kBufferBytes;
 constexpr uint64_t kStates = 4 * sizeof(cuda_file::Buffer);
 
-/// A file for the whole run, without a name when it is over.
+/// One file for the whole run; unlinked, so that it disappears afterwards.
 struct File {
   File() {
     std::string pattern = "/tmp/tracesmith-fuzz-XXXXXX";
@@ -48,7 +49,7 @@ struct File {
   uint8_t* bytes = nullptr;
 };
 
-/// As the agent makes them, with CUDA 13's lengths.
+/// Creates a valid file as the agent does, with the record sizes of CUDA 13.
 void makeSound(uint8_t* bytes) {
   auto& h = *reinterpret_cast<cuda_file::Header*>(bytes);
   h.magic = cuda_file::kMagic;
@@ -76,14 +77,14 @@ void makeSound(uint8_t* bytes) {
   buffers[0].state = buffers[1].state = cuda_file::kTaken;
 }
 
-/// Takes from `input`: its first `bytes` at most.
+/// Takes at most `bytes` bytes from the front of `input`.
 ByteView take(ByteView& input, size_t bytes) {
   const ByteView head = input.subspan(0, std::min(bytes, input.size()));
   input = input.subspan(head.size());
   return head;
 }
 
-/// Takes what has its length before it.
+/// Takes a piece that has its length before it.
 ByteView takePiece(ByteView& input) {
   const ByteView length = take(input, sizeof(uint16_t));
   return take(input, length.size() == sizeof(uint16_t) ? loadFixed<uint16_t>(length.data()) : 0);

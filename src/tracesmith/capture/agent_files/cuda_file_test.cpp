@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 
 constexpr uint32_t kKernelBytes = 216;
 
-/// A file as the agent makes it, written by hand.
+/// A file as the agent creates it, written by hand.
 class CudaFileTest : public ::testing::Test {
  protected:
   CudaFileTest() {
@@ -70,7 +70,7 @@ class CudaFileTest : public ::testing::Test {
     if (ftruncate(fd_, static_cast<off_t>(end)) != 0) return failErrno(errno, "truncate", path_);
     return CudaFile::open(path_);
   }
-  /// Correlation ids of what is left.
+  /// Correlation ids of the records left in the buffers.
   std::vector<uint64_t> left(CudaLeft* counts = nullptr) {
     auto file = opened();
     EXPECT_TRUE(file) << file.error().toString();
@@ -136,7 +136,7 @@ TEST_F(CudaFileTest, ReadingsOfTheClockAreGivenOnceAndTheNewestOfManyAreKept) {
   EXPECT_EQ(newest.front(), 10'005);
   EXPECT_EQ(newest.back(), 10'000 + cuda_file::kClockSamples + 4);
 
-  // One that the agent is in the midst of takes the slot of the oldest.
+  // A sample that the agent is writing takes the slot of the oldest.
   for (int64_t i = 0; i < cuda_file::kClockSamples; ++i) read(20'000 + i);
   header_.clock_samples_begun = header_.clock_samples_done + 1;
   header_.clock = static_cast<uint32_t>(arena::StampClockKind::kTimeStampCounter);
@@ -151,7 +151,7 @@ TEST_F(CudaFileTest, WhatWasFinishedInABufferIsRead) {
   for (uint32_t i = 0; i < 4; ++i) kernel(0, i, 10 + i, i == 2 ? 0 : 200);
   taken(1, 0, cuda_file::kPrivate);
   kernel(1, 0, 20, 200);
-  kernel(2, 0, 30, 200);  // nobody's
+  kernel(2, 0, 30, 200);  // in a buffer that is not in use
   taken(3);
   kernel(3, 0, 40, 200);
   CudaLeft counts;
@@ -280,9 +280,9 @@ TEST_F(CudaFileTest, LengthsThatMakeNoSenseAreNotBelieved) {
     EXPECT_THAT(left(&counts), IsEmpty()) << bytes;
     EXPECT_EQ(counts.unreadable, 1u) << bytes;
   }
-  header_.record_bytes[cupti::kConcurrentKernel] = 8;  // less than is read of one
+  header_.record_bytes[cupti::kConcurrentKernel] = 8;  // less than is read of a kernel record
   EXPECT_THAT(left(), IsEmpty());
-  for (const uint64_t told : {uint64_t{12345}, ~uint64_t{7}}) {  // no places of records
+  for (const uint64_t told : {uint64_t{12345}, ~uint64_t{7}}) {  // not starts of records
     taken(0, told);
     CudaLeft counts;
     EXPECT_THAT(left(&counts), IsEmpty()) << told;
@@ -302,7 +302,7 @@ TEST_F(CudaFileTest, ALogThatMakesNoSenseEnds) {
 }
 
 TEST_F(CudaFileTest, RecordsOfSelectedFieldsAreReadByTheirLayout) {
-  // Kind, end, correlation, start; in records of 32 bytes.
+  // Kind, end, correlation and start, in records of 32 bytes.
   struct Selected {
     int32_t kind = cupti::kConcurrentKernel;
     int32_t unused = -1;
@@ -317,7 +317,7 @@ TEST_F(CudaFileTest, RecordsOfSelectedFieldsAreReadByTheirLayout) {
     put(&record, sizeof record, at);
   }
   CudaLeft counts;
-  EXPECT_THAT(left(&counts), IsEmpty());  // how they lie was never told
+  EXPECT_THAT(left(&counts), IsEmpty());  // the layout was never given
   EXPECT_EQ(counts.unreadable, 1u);
   cuda_file::Selection& s = header_.selections[3];
   s.kind = cupti::kConcurrentKernel;
@@ -327,7 +327,7 @@ TEST_F(CudaFileTest, RecordsOfSelectedFieldsAreReadByTheirLayout) {
   s.fields[2] = {24, offsetof(cupti::Kernel, start), 8};
   EXPECT_THAT(left(&counts), ElementsAre(10, 12));
   EXPECT_EQ(counts.unfinished, 1u);
-  // Fields that lie outside are left out, whatever is said of them.
+  // Fields outside a record are ignored.
   s.fields[0] = {28, offsetof(cupti::Kernel, end), 8};
   EXPECT_THAT(left(&counts), IsEmpty());
   EXPECT_EQ(counts.unfinished, 3u);
@@ -359,19 +359,19 @@ TEST_F(CudaFileTest, AFileThatBecomesShorterIsReadAsFarAsItGoes) {
   define();
   EXPECT_EQ(given, 1);
 
-  // The last buffer is cut.
+  // The last buffer is truncated.
   const auto second_end = cuda_file::kMemoryAt + 2 * cuda_file::kBufferBytes;
   ASSERT_EQ(ftruncate(fd_, static_cast<off_t>(second_end + 100)), 0);
   EXPECT_EQ(read().unreadable, 1u);
   EXPECT_THAT(left, ElementsAre(10, 11));
 
-  // There are more definitions than the file has.
+  // The header claims more definitions than the file has.
   header_.log_end += 32;
   put(&header_, sizeof header_, 0);
   ASSERT_EQ(ftruncate(fd_, static_cast<off_t>(cuda_file::kLogAt + 16)), 0);
   define();
   EXPECT_EQ(given, 1);
-  EXPECT_EQ(file->definitionsLost(), 4u);  // the three, and those
+  EXPECT_EQ(file->definitionsLost(), 4u);  // the three, and those that are missing
 
   for (const off_t bytes : {off_t{cuda_file::kBuffersAt + 100}, off_t{100}, off_t{0}}) {
     ASSERT_EQ(ftruncate(fd_, bytes), 0);

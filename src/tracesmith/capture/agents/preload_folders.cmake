@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Folders for the dynamic loader's $PLATFORM, beside the agents: what LD_PRELOAD names through them
-# is the agent in a 64-bit program, and an empty library in a 32-bit one, which would otherwise
-# print "wrong ELF class" (capture/launch/preload_path.cpp).
+# Folders beside the agents, named after values of the dynamic loader's $PLATFORM. An LD_PRELOAD
+# path through them leads to the agent in a 64-bit program, and to an empty library in a 32-bit one.
+# The 32-bit program would otherwise print "wrong ELF class" (capture/launch/preload_path.cpp).
 #
 #   PLATFORM   values of glibc: sysdeps/x86/cpu-features.c, and the kernel's AT_PLATFORM
 #   x86_64, haswell, xeon_phi   64-bit programs
 #   i386 ... i686               32-bit programs
-#   $PLATFORM                   the same three, word for word: musl replaces nothing
+#   $PLATFORM                   64-bit programs with musl, which does not replace this text
 
 set(_libraries libtracesmith-process.so libtracesmith-xray.so)
 if(TRACESMITH_HAVE_OPENCL_AGENT)
@@ -15,7 +15,7 @@ endif()
 set(_place "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 set(_folders "")
 
-# The compiler needs no 32-bit C library for a library without content.
+# An empty library can be compiled without a 32-bit C library.
 function(tracesmith_make_empty_library path made)
   set(${made} FALSE PARENT_SCOPE)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" OR NOT CMAKE_SIZEOF_VOID_P EQUAL 8)

@@ -14,12 +14,12 @@ namespace {
 constexpr std::array<clockid_t, HostClocks::kKinds.size()> kClockIds = {
     CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME};
 
-// A host clock is taken for the device's when its map misses a bracket by no more than this: the
-// map's own error and the drift since the last sample.
+// A host clock is accepted as the device's when its map misses a bracket by at most this: the map's
+// own error and the drift since the last sample.
 constexpr int64_t kSlackNs = 2'000;
 constexpr int64_t kWindowNs = 1'000'000'000;
 
-/// How far a clock can have drifted in `distance_ns`.
+/// The most that a clock can have drifted in `distance_ns`.
 int64_t driftWithin(int64_t distance_ns) {
   return std::abs(distance_ns) / 1'000'000 * ClockCurve::kMaxDriftPpm +
          std::abs(distance_ns) % 1'000'000 * ClockCurve::kMaxDriftPpm / 1'000'000 + 1;
@@ -29,7 +29,7 @@ int64_t driftWithin(int64_t distance_ns) {
 
 void HostClocks::sample(int64_t interval_ns) {
   if (!samples_.empty() && monotonicNs() - samples_.back().host_ns < interval_ns) return;
-  // The tightest of a few tries: a preempted one would be off by a time slice.
+  // Keep the tightest of a few tries: one that was preempted would be off by a time slice.
   Sample best;
   best.error_ns = INT64_MAX;
   for (int i = 0; i < 5; ++i) {
@@ -57,7 +57,7 @@ HostTime HostClocks::toHost(size_t kind, int64_t value) const {
 
 void DeviceClock::observe(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp,
                           const HostClocks& clocks) {
-  // Bounds within which times can be subtracted: a damaged record may hold anything.
+  // Limits within which times can be subtracted: a damaged record may contain any value.
   constexpr int64_t kFar = INT64_MAX / 4;
   if (stamp <= 0 || stamp > kFar || host_begin_ns < -kFar || host_end_ns > kFar) return;
   if (host_end_ns < host_begin_ns) return;
@@ -76,9 +76,9 @@ void DeviceClock::addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_
   int64_t high = host_end_ns - stamp;
   if (!windows_.empty()) {
     Window& w = windows_.back();
-    // Each bracket bounds the offset at its own stamp. Brought to the later of the two, an earlier
-    // one has become wider by what the clock may have drifted in between; without that, the
-    // intersection could exclude the truth. Threads may come in any order.
+    // Each bracket bounds the offset at its own stamp. To compare two at the later stamp, widen the
+    // earlier one by the possible drift in between. Without that, the intersection could exclude
+    // the true offset. Stamps of several threads may come in any order.
     const int64_t drift = driftWithin(stamp - w.stamp);
     Window met = w;
     if (stamp > w.stamp) {
@@ -91,7 +91,7 @@ void DeviceClock::addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_
     }
     met.low = std::max(met.low, low);
     met.high = std::min(met.high, high);
-    // A bracket that contradicts the window shows that the clock was set: a new window begins.
+    // A bracket that contradicts the window shows that the clock was set: start a new window.
     if (host_begin_ns - w.begin_ns < kWindowNs && met.low <= met.high) {
       w = met;
       return;
@@ -101,9 +101,9 @@ void DeviceClock::addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_
 }
 
 size_t DeviceClock::chosen() const {
-  // Soon after a machine's start CLOCK_MONOTONIC and its raw sibling are the same to within a
-  // bracket. The raw one is then taken, for it has a map with a bound that can say so
-  // (identityError); CLOCK_MONOTONIC is the time of the trace itself and counts as exact.
+  // Soon after boot CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW agree within a bracket. The raw clock
+  // is then chosen, because its map has an error bound that can include the difference
+  // (identityError). CLOCK_MONOTONIC is the time of the trace itself and counts as exact.
   constexpr std::array<size_t, kCandidates> kOrder = {1, kMonotonic, 2, 3};
   static_assert(HostClocks::kKinds[0] == ClockKind::kHostMonotonicRaw);
   for (size_t c : kOrder) {
@@ -113,8 +113,8 @@ size_t DeviceClock::chosen() const {
 }
 
 bool DeviceClock::explainsBrackets(size_t candidate) const {
-  // A hundredth of the brackets may fail: a call's stamps can be cut by a driver that queues from
-  // another thread.
+  // 1 % of the brackets may fail: a driver that queues from another thread can take stamps outside
+  // the call.
   return misses_[candidate] * 100 <= observations_;
 }
 

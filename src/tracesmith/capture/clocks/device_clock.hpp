@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which clock does a device stamp with, and how does it map to host time?
+// Finds out which clock a device takes its time stamps from, and maps that clock to host time.
 //
-// No vendor call is needed: an enqueue's QUEUED stamp is taken inside the host call, so the offset
-// between the clocks lies in [call start - queued, call end - queued]. First every clock of the
-// host is tried: one that explains every bracket is it, and its own samples give the map, within
-// tens of ns. When none does, the brackets themselves are intersected, second by second; the bound
-// is half of what remains.
+// No vendor call is needed: the QUEUED stamp of an enqueue is taken inside the host call. So the
+// offset between the clocks lies in [call start - queued, call end - queued].
+// - First each clock of the host is tried. If one explains every bracket, it is the device's clock,
+//   and its own samples give the map, within tens of ns.
+// - Otherwise the brackets are intersected, second by second. The bound is half of the
+//   intersection's width.
 #pragma once
 
 #include <array>
@@ -30,11 +31,11 @@ class HostClocks {
 
   /// Takes a sample now if the last kept one is older than `interval_ns`.
   void sample(int64_t interval_ns = 100'000'000);
-  /// For tests and for finishing another collector's session.
+  /// For tests and for resuming another collector's session.
   void add(const Sample& sample);
 
   const std::vector<Sample>& samples() const { return samples_; }
-  /// Host time of `value` of kKinds[kind].
+  /// Host time of the reading `value` of clock kKinds[kind].
   HostTime toHost(size_t kind, int64_t value) const;
 
  private:
@@ -43,18 +44,19 @@ class HostClocks {
 
 class DeviceClock {
  public:
-  /// One bracket: the host took [host_begin_ns, host_end_ns] for the call in which the device's
-  /// clock read `stamp`.
+  /// Adds one bracket: the host was inside the call from host_begin_ns to host_end_ns, and the
+  /// device's clock read `stamp` during it.
   void observe(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp, const HostClocks& clocks);
 
-  /// What the brackets say by now. kHostMonotonic: stamps are host time already.
+  /// The clock that the brackets indicate so far. kHostMonotonic: stamps are host time already.
   ClockKind kind() const;
   bool observed() const { return observations_ > 0; }
 
-  /// Snapshots of a bracketed clock that have not been given out yet; `finish` also gives the last,
+  /// Snapshots of a bracketed clock that have not been returned yet. `finish` adds the last,
   /// unfinished second. Empty unless the kind is kBracketed.
   std::vector<ClockCurve::Snapshot> takeBracketSnapshots(bool finish);
-  /// Bound of a host clock's map: what other clocks would also explain adds to it.
+  /// Error bound of a host clock's map; it includes the other clocks that would also explain the
+  /// brackets.
   int64_t identityError() const;
 
  private:
@@ -62,17 +64,17 @@ class DeviceClock {
   static constexpr size_t kCandidates = HostClocks::kKinds.size() + 1;
   struct Window {
     int64_t begin_ns = 0;
-    int64_t low = 0;    // at `stamp` the offset (host - device) was at least this
-    int64_t high = 0;   // and at most this
+    int64_t low = 0;    // lower bound of the offset (host - device) at `stamp`
+    int64_t high = 0;   // upper bound of the offset
     int64_t stamp = 0;  // the latest device time in the window
   };
-  size_t chosen() const;  // kCandidates: none of them
+  size_t chosen() const;  // kCandidates: none
   bool explainsBrackets(size_t candidate) const;
   void addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp);
 
   uint64_t observations_ = 0;
   std::array<uint64_t, kCandidates> misses_{};
-  std::array<int64_t, kCandidates> last_host_{};  // the last stamp under each candidate
+  std::array<int64_t, kCandidates> last_host_{};  // of the last stamp under each candidate
   std::vector<Window> windows_;
   size_t given_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invented device clocks, seen only through the brackets of host calls: the clock that is found and
-// the bound that is given for it must hold at every moment.
+// Simulated device clocks, observed only through the brackets of host calls. The clock that is
+// found, and its error bound, must hold at every moment.
 #include "tracesmith/capture/clocks/device_clock.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr int64_t kRealtimeAhead = 1'700'000'000 * kSecond;
 
 using Clock = std::function<int64_t(int64_t host_ns)>;
 
-/// The machine's clocks as HostClocks samples them: the raw one runs 40 ppm slower and is behind.
+/// The machine's clocks as HostClocks samples them: the raw one runs 40 ppm slower, with an offset.
 int64_t rawOf(int64_t host_ns, int64_t behind = kRawBehind) {
   return host_ns - behind - (host_ns - kStart) / 25'000;
 }
@@ -27,8 +27,8 @@ HostClocks::Sample sampleAt(int64_t host_ns, int64_t raw_behind = kRawBehind) {
   return {host_ns, {rawOf(host_ns, raw_behind), host_ns, host_ns + kRealtimeAhead}, 30};
 }
 
-/// A program that launches about every `every_ns`, in calls that take some us and now
-/// and then a time slice; the device stamps somewhere inside. Feeds `clock` through it.
+/// A program that launches about every `every_ns`. Its calls take some us, and now and then a time
+/// slice; the device takes its stamps inside them. feed() passes the stamps to `clock`.
 struct Launches {
   int64_t every_ns = 1'000'000;
   int64_t duration_ns = 20 * kSecond;
@@ -87,7 +87,7 @@ TEST(DeviceClockTest, OneLaunchIsEnoughToTellClocksThatAreFarApart) {
 }
 
 TEST(DeviceClockTest, ClocksThatCanNotBeToldApartAddTheirDifferenceToTheBound) {
-  // Just after the machine's start: 1.5 us between the two.
+  // Shortly after boot: the two clocks are 1.5 us apart.
   constexpr int64_t kApart = 1'500;
   for (bool raw : {true, false}) {
     DeviceClock found;
@@ -95,7 +95,7 @@ TEST(DeviceClockTest, ClocksThatCanNotBeToldApartAddTheirDifferenceToTheBound) {
     Launches launches{.duration_ns = kSecond / 20, .raw_behind = kApart};
     const Clock clock = [raw](int64_t t) { return raw ? rawOf(t, kApart) : t; };
     launches.feed(found, clocks, clock);
-    // CLOCK_MONOTONIC would count as exact, whichever it is in truth.
+    // CLOCK_MONOTONIC would count as exact, whichever clock is the true one.
     ASSERT_EQ(found.kind(), ClockKind::kHostMonotonicRaw);
     const int64_t at = kStart + kSecond / 40;
     const HostTime t = clocks.toHost(0, clock(at));
@@ -109,7 +109,7 @@ TEST(DeviceClockTest, AFewBracketsThatFailDoNotHideTheClock) {
   HostClocks clocks;
   Launches launches;
   int n = 0;
-  // One in 200 is stamped by a thread of the driver, after the call.
+  // A thread of the driver takes one stamp in 200 after the call.
   launches.feed(found, clocks, [&](int64_t t) { return rawOf(t + (++n % 200 ? 0 : 30'000'000)); });
   EXPECT_EQ(found.kind(), ClockKind::kHostMonotonicRaw);
 }
@@ -160,7 +160,7 @@ TEST_P(InventedClockTest, IsMappedWithABoundThatHolds) {
       if (within_snapshots) worst_bound = std::max(worst_bound, mapped.error_ns);
     }
     EXPECT_EQ(outside, 0u) << "seed " << seed;
-    // No wider than the calls are long, or than the clock may drift from one launch to the next.
+    // Not wider than the length of the calls plus the possible drift between launches.
     EXPECT_LT(worst_bound, 10'000 + every_ns / 1'000) << "seed " << seed;
   }
 }

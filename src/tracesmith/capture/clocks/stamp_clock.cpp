@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-// Samples further apart than this are kept; between them only the newest is.
+// Keep samples that are further apart than this; of closer ones keep only the newest.
 constexpr int64_t kSpacingNs = 50'000'000;
 
 }  // namespace
@@ -39,7 +39,7 @@ void StampClock::sample() {
 void StampClock::add(const Sample& sample) {
   auto at = std::lower_bound(samples_.begin(), samples_.end(), sample.counter,
                              [](const Sample& s, int64_t counter) { return s.counter < counter; });
-  // A pair that would let time run backwards is worse than none.
+  // Reject a pair that would let time run backwards.
   if (at != samples_.begin() && std::prev(at)->host_ns >= sample.host_ns) return;
   if (at != samples_.end() && (at->host_ns <= sample.host_ns || at->counter == sample.counter)) {
     return;
@@ -58,7 +58,7 @@ int64_t StampClock::toNs(arena::StampClockKind kind, int64_t stamp) const {
   if (after == samples_.end()) --after;
   const Sample& a = *std::prev(after);
   const Sample& b = *after;
-  // In 128 bits: a record that was written over may hold any stamp.
+  // Uses 128 bits: an overwritten record may contain any stamp.
   const __int128 scaled =
       (static_cast<__int128>(stamp) - a.counter) * (static_cast<__int128>(b.host_ns) - a.host_ns);
   const __int128 ns = a.host_ns + scaled / (static_cast<__int128>(b.counter) - a.counter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the stamps of agents into CLOCK_MONOTONIC ns: they may be readings of the processor's time
-// stamp counter, which costs a program half as much as asking the system.
+// Converts the stamps of agents to CLOCK_MONOTONIC ns. Stamps may be readings of the processor's
+// time stamp counter, which costs a program half as much as a system clock call.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,18 @@ class StampClock {
     int64_t error_ns = 0;
   };
 
-  /// Pairs the counter with the host clock, now. Called at every pass of the collector, so that
-  /// what it then reads lies between two samples.
+  /// Pairs the counter with the host clock, now. The collector calls it in every pass, so that the
+  /// stamps it reads next lie between two samples.
   void sample();
-  /// A pair from elsewhere: an arena's header, or the file of a resumed session.
+  /// Adds a pair from elsewhere: an arena's header, or the file of a resumed session.
   void add(const Sample& sample);
 
-  /// Host ns of a stamp: interpolated between samples, beyond them by the rate nearby.
+  /// Host ns of a stamp: interpolated between samples, extrapolated outside them at the nearest
+  /// rate.
   int64_t toNs(arena::StampClockKind kind, int64_t stamp) const;
 
-  /// Forgets all but the newest `keep`; earlier stamps are then converted by the rate after them.
+  /// Keeps only the newest `keep` samples. Earlier stamps are then converted at the rate of the
+  /// oldest samples kept.
   void trim(size_t keep) {
     if (samples_.size() > keep) {
       samples_.erase(samples_.begin(), samples_.end() - static_cast<ptrdiff_t>(keep));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readings of a processor's counter become host time.
+// Converts readings of a processor's counter to host time.
 #include "tracesmith/capture/clocks/stamp_clock.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr auto kCounter = arena::StampClockKind::kTimeStampCounter;
 constexpr int64_t kStartNs = 5'000'000'000'000;
 
-/// A counter of 2.9 GHz that is `ppm` off what it says, read at a host time.
+/// Reading of a 2.9 GHz counter with an error of `ppm`, at a host time.
 int64_t counterAt(int64_t host_ns, int64_t ppm) {
   return static_cast<int64_t>(static_cast<__int128>(host_ns) * 29 * (1'000'000 + ppm) / 10'000'000);
 }

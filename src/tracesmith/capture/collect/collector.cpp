@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kCommitRows = 128 << 10;
 
-/// Records of threads and stacks are ours, not events of the program: agents do not count them.
+/// Records of threads and stacks are not events of the program, so agents do not count them.
 bool isCounted(ByteView record) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   switch (header.kind) {
@@ -66,7 +66,8 @@ Result<std::unique_ptr<Collector>> Collector::create(SessionDir dir, CollectorOp
 // --- Arenas and processes -------------------------------------------------------------------
 
 void Collector::scan() {
-  // Looked for before the arenas, which are made before them: each that is found has its process.
+  // List the CUDA files before the arenas: each arena is created before its CUDA file, so every
+  // file found has its process.
   const std::vector<std::string> cuda_files = dir_.cudaFiles();
   for (std::string& path : dir_.arenas()) {
     if (!known_files_.emplace(path, true).second) continue;
@@ -102,8 +103,8 @@ void Collector::addArena(ArenaFile file) {
     ring.defined = ring.committed = ring.h1 = ring.position;
   }
   if (!capturing_) arena->file.header().capture_enabled.store(0, std::memory_order_relaxed);
-  // A resumed session's losses hold what arenas had that are gone, and what those have that are
-  // still here: only the former stays.
+  // A resumed session's losses include arenas that are gone and arenas that still exist. Subtract
+  // the latter, which are counted again from their headers.
   CollectorTotals& closed = arena->share->closed;
   if (closed.emitted > 0) {
     CollectorTotals here;
@@ -119,7 +120,7 @@ void Collector::addArena(ArenaFile file) {
 void Collector::addCudaFile(const std::string& path) {
   auto file = CudaFile::open(path, dir_.files().fd());
   if (!file) return noteLoss("CUDA files", 1, 1, file.error().toString());
-  // Its arena was made before it, and is removed after it.
+  // Its arena is created before it, and removed after it.
   Process* const process = findOwn(file->pid(), file->startTicks(), file->pidNamespace());
   if (process == nullptr) {
     return noteLoss("CUDA files", 1, 1, "belongs to no process that was recorded: " + path);
@@ -136,7 +137,7 @@ void Collector::setCapturing(bool on) {
 }
 
 Status Collector::commitNow() {
-  // The second pass joins what the first one only defined.
+  // The second pass joins records that the first one only defined.
   pass();
   pass();
   commit();
@@ -176,7 +177,7 @@ void Collector::closeDeadArenas() {
     known_files_.erase(arena->file.path());
     return true;
   });
-  // What explains the records goes when the last of them has.
+  // When the last arena of a process is gone, remove the files that explain its records.
   for (auto& [key, process] : processes_) {
     const auto its = [&process = process](const auto& arena) {
       return arena->process == process.get();
@@ -247,7 +248,7 @@ uint64_t Collector::pass() {
     ring.emitted = std::max(ring.emitted, shared.emitted.load(std::memory_order_relaxed));
     ring.dropped = std::max(ring.dropped, shared.dropped.load(std::memory_order_relaxed));
   });
-  // What was committed before H1 was stamped before this sample.
+  // Everything committed before H1 was stamped before this sample.
   shared_.stamps.sample();
   scan();
   forEachRing([&](Arena& arena, uint32_t i) { defineRing(arena, i); });
@@ -269,8 +270,8 @@ void Collector::readCudaDefinitions() {
   }
 }
 
-/// What a program that is dead, or was replaced by exec, had in CUPTI's buffers. Its rings have
-/// been read to their end: it makes no more records, and a pass has gone by since.
+/// Reads the records that a program had in CUPTI's buffers when it died or was replaced by exec.
+/// Its rings have been read completely: it writes no more records, and a pass has gone by since.
 void Collector::readCudaLeft() {
   for (auto& [key, process] : processes_) {
     uint64_t newest = 0;
@@ -321,7 +322,7 @@ bool Collector::commitDue() const {
     for (const Ring& ring : arena->rings) {
       if (ring.position - ring.committed > arena->file.ringBytes() / 4) return true;
     }
-    // The rest of a dead process: written out, its arena can go.
+    // The remaining records of a dead process: once they are written, its arena can be removed.
     if (!arena->process->alive) return true;
   }
   return false;
@@ -338,7 +339,7 @@ void Collector::commit() {
   for (const auto& arena : arenas_) {
     for (const Ring& ring : arena->rings) moved = moved || ring.position != ring.committed;
   }
-  std::vector<CudaShare*> left;  // whose rows are about to be written
+  std::vector<CudaShare*> left;  // rows of these are about to be written
   for (auto& [key, process] : processes_) {
     for (auto& [path, share] : process->cuda_files) {
       if (share.left_read && !share.committed) left.push_back(&share);
@@ -370,8 +371,8 @@ void Collector::commit() {
     delta.commit_mark.clear();
   }
   for (CudaShare* share : left) share->committed = write_status_.has_value();
-  // Nothing that a program emits from here on can be kept; on a full disk each page that it writes
-  // to costs it a search for room.
+  // From here on no record can be kept. Stop the programs from emitting: on a full disk each new
+  // page that they write to costs them a search for space.
   if (!write_status_ && capturing_) setCapturing(false);
   for (const auto& arena : arenas_) {
     for (uint32_t i = 0; i < arena->rings.size(); ++i) {
@@ -386,8 +387,8 @@ void Collector::commit() {
 }
 
 void Collector::writeClocks(bool finish) {
-  // Domains 1..3 are the host's other clocks, 4 the time stamp counter, 4 + n the bracketed clock
-  // of device n.
+  // Domains 1..3 are the other clocks of the host, 4 is the time stamp counter, 4 + n is the
+  // bracketed clock of device n.
   constexpr size_t kHostKinds = HostClocks::kKinds.size();
   constexpr auto kCounterDomain = idAt<ClockDomainId>(kHostKinds);
   Trace& delta = shared_.delta;
@@ -407,7 +408,7 @@ void Collector::writeClocks(bool finish) {
   written_clock_.resize(shared_.devices.size(), ClockKind::kHostMonotonic);
 
   for (auto& [key, process] : processes_) process->joiner.giveCudaClockSnapshots();
-  std::array<int64_t, kHostKinds> extra{};  // what the devices' brackets leave undecided
+  std::array<int64_t, kHostKinds> extra{};  // ambiguity left by the devices' brackets
   for (size_t i = 0; i < shared_.devices.size(); ++i) {
     SharedRows::DeviceState& device = shared_.devices[i];
     if (!device.vendor_snapshots.empty()) {
@@ -440,7 +441,8 @@ void Collector::writeClocks(bool finish) {
     }
   }
   for (const StampClock::Sample& s : shared_.stamps.samples()) {
-    // The newest may yet be replaced; it is written when it is no longer the newest, or at the end.
+    // The newest sample may still be replaced. Write it once it is no longer the newest, or at the
+    // end.
     const bool newest = &s == &shared_.stamps.samples().back();
     if (s.host_ns <= written_stamps_ns_ || (newest && !finish)) continue;
     written_stamps_ns_ = s.host_ns;
@@ -449,7 +451,7 @@ void Collector::writeClocks(bool finish) {
                                .clock_value = s.counter,
                                .error_ns = s.error_ns});
   }
-  // All host clocks, all the time: which of them a device uses may turn out later.
+  // Write samples of all host clocks, because the clock of a device may be identified later.
   for (; written_samples_ < samples.size(); ++written_samples_) {
     const HostClocks::Sample& s = samples[written_samples_];
     for (size_t k = 0; k < kHostKinds; ++k) {
@@ -461,8 +463,8 @@ void Collector::writeClocks(bool finish) {
   }
 }
 
-/// The times of the device's work are in host time already: the vendor's library converts them. The
-/// snapshots say how far its clock is from the host's, and not how well it converts.
+/// For a device whose work is already in host time, converted by the vendor's library. The
+/// snapshots give the offset of its clock from the host's, but not the accuracy of that conversion.
 void Collector::writeVendorClock(SharedRows::DeviceState& device, ClockDomainId domain) {
   Trace& delta = shared_.delta;
   if (device.row.clock_domain_id != domain) {
@@ -485,7 +487,8 @@ uint64_t Collector::fileBytes() const { return writer_ ? writer_->bytesWritten()
 Status Collector::finish() {
   if (finished_) return write_status_;
   shared_.host_clocks.sample(0);
-  // What a dead program had committed is all there; two passes join what the first one defined.
+  // All records that a dead program committed are in its rings. Two passes are needed: the second
+  // joins what the first defined.
   last_liveness_ns_ = 0;
   checkLiveness();
   for (auto& [key, process] : processes_) {
@@ -521,8 +524,8 @@ Status Collector::finish() {
     if (write_status_) write_status_ = checkFinished(writer_->path());
     if (!write_status_) return write_status_;
   }
-  // After a failed write the rings of a running program were drained all the same; nothing in them
-  // could be recovered. What is in the file is kept.
+  // After a failed write the rings of running programs were still drained, so their contents cannot
+  // be recovered. Keep what is in the file.
   auto published = publish(dir_, write_status_.has_value());
   if (published) {
     published_ = std::move(*published);

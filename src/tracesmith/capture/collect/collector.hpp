@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drains the arenas of a session into a trace file, while the programs run and after they died.
 //
-// A pass reads every ring in an order that makes every use of a handle findable:
-//   1. note all heads (H1);  2. look for new arenas;  3. note all heads again (H2) and take the
-//   definitions up to H2;  4. join the records up to H1.
-// What a record before H1 refers to was committed before it, in whatever ring, so it lies before
+// A pass reads all rings in an order that ensures that every handle can be resolved:
+//   1. note all heads (H1)
+//   2. look for new arenas
+//   3. note all heads again (H2) and take the definitions up to H2
+//   4. join the records up to H1
+// Whatever a record before H1 refers to was committed before it, in some ring, so it lies before
 // H2.
 //
-// A commit writes the rows of the passes since the last one, then a block that says how far every
-// ring is in the file, and only then gives the room back to the rings. So the rings always hold
-// what the file does not, and `resume` knows where to go on.
+// A commit writes the rows of the passes since the last commit, then a block with the committed
+// position of every ring. Only then it frees that space in the rings. So everything that is not in
+// the file is still in the rings, and `resume` knows where to continue.
 #pragma once
 
 #include <cstdint>
@@ -35,45 +37,44 @@ namespace tracesmith {
 struct CollectorOptions {
   bool keep_kernels = true;
   bool keep_memory = true;
-  int64_t shortest_call_ns = 0;  ///< XRay's calls that are shorter make no rows
+  int64_t shortest_call_ns = 0;  ///< XRay calls shorter than this make no rows
   int64_t commit_interval_ns = 1'000'000'000;
 };
 
 /// Totals over all processes.
 struct CollectorTotals {
-  uint64_t emitted = 0;  ///< records that agents made or tried to make
-  uint64_t written = 0;  ///< records that are rows (or parts of rows) now
+  uint64_t emitted = 0;  ///< records that agents wrote or tried to write
+  uint64_t written = 0;  ///< records that became rows (or parts of rows)
   uint64_t dropped = 0;
-  uint64_t cut = 0;  ///< of those dropped: half written when their process was killed
-  uint64_t reentrant =
-      0;  ///< of those dropped: made by a signal handler while a record was written
-  uint64_t without_ring = 0;  ///< of those dropped: made by threads that could get no ring
-  uint64_t damaged = 0;       ///< of those dropped: lay in a file that was cut short
+  uint64_t cut = 0;        ///< part of `dropped`: half written when their process was killed
+  uint64_t reentrant = 0;  ///< part of `dropped`: from a signal handler while a record was written
+  uint64_t without_ring = 0;  ///< part of `dropped`: from threads that could get no ring
+  uint64_t damaged = 0;       ///< part of `dropped`: lay in a file that was truncated
   uint64_t unresolved = 0;    ///< commands without completion, completions without command
-  uint64_t blocked_ns = 0;    ///< time that program threads waited for room
-  /// Of cl_khr_command_buffer, that were enqueued; beside all others.
+  uint64_t blocked_ns = 0;    ///< time that program threads waited for space in a ring
+  /// Enqueued command buffers (cl_khr_command_buffer); not counted in any other field.
   uint64_t command_buffers = 0;
 };
 
 class Collector {
  public:
-  /// Makes the trace in the session directory, with the session's id.
+  /// Creates the trace in the session directory, with the session's id.
   static Result<std::unique_ptr<Collector>> create(SessionDir dir, CollectorOptions options);
-  /// Continues the session of a collector that died, from what the trace says it had committed.
-  /// It leaves out what that was asked to leave out. When its finish() fails, all is left as it
-  /// was, to be resumed again.
+  /// Continues the session of a collector that died, from the last commit in the trace. Keeps that
+  /// collector's options about which rows to leave out. If its finish() fails, the session is
+  /// unchanged and can be resumed again.
   static Result<std::unique_ptr<Collector>> resume(SessionDir dir);
   ~Collector();
 
-  /// One pass, and a commit when one is due. Returns the number of records it met. After a write
-  /// error it goes on draining (and counting), so that no program waits for us.
+  /// Runs one pass, and a commit when one is due. Returns the number of records read. After a write
+  /// error it continues to drain (and to count), so that no program waits for the collector.
   uint64_t poll();
 
-  /// Adds or updates what is known of a process; the agent's own report fills gaps. Rows are told
-  /// apart by pid and start_ticks.
+  /// Adds or updates a process row, identified by pid and start_ticks. The agent's own report only
+  /// fills gaps.
   void noteProcess(const ProcessRow& row, std::string_view command_line,
                    std::string_view executable, std::string_view boot_id, std::string_view seen_by);
-  /// Switches the capture of events on or off in every process of the session.
+  /// Enables or disables the capture of events in every process of the session.
   void setCapturing(bool on);
   /// Commits now, so that a reader of the file sees everything up to here.
   Status commitNow();
@@ -81,26 +82,27 @@ class Collector {
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
 
-  /// True while a process that has an arena is alive, as far as can be seen.
+  /// True while a process that has an arena is alive, as far as can be determined.
   bool agentsAlive() const;
-  /// pid and start_ticks of every process in sight that has (had) an arena.
+  /// pid and start_ticks of every process that has (had) an arena and is visible in /proc.
   std::vector<std::pair<uint32_t, uint64_t>> agents() const;
 
-  /// Drains what is left, writes totals, index and end marker, puts trace and recording to their
-  /// places (publish()) and removes the session directory. A recording has to be finished before.
+  /// Drains the rest, writes totals, index and end marker, publishes trace and recording
+  /// (publish()) and removes the session directory. A recording must be finished before.
   Status finish();
-  /// Where they are, after finish().
+  /// Paths of the published files; valid after finish().
   const Published& published() const { return published_; }
-  /// Of the trace while it is written.
+  /// Path of the trace while it is being written.
   const std::string& tracePath() const { return writer_->path(); }
 
   const SharedRows& rows() const { return shared_; }
   CollectorTotals totals() const;
-  /// Rows of functions that XRay traced.
+  /// Number of rows for functions traced by XRay.
   uint64_t functionCalls() const;
-  /// Rows of ranges and marks that programs made with NVTX.
+  /// Number of rows for NVTX ranges and marks.
   uint64_t annotations() const;
-  /// What agents could not do, each once; with `whole` only why an agent captures nothing.
+  /// What agents could not do, without duplicates. With `whole`, only the reasons why an agent
+  /// captures nothing.
   std::vector<std::string> agentProblems(bool whole = false) const;
   bool sawTraceableProgram() const;
   uint64_t fileBytes() const;
@@ -111,36 +113,36 @@ class Collector {
     uint64_t h1 = 0;
     uint64_t position = 0;   // joined up to here
     uint64_t defined = 0;    // definitions taken up to here
-    uint64_t committed = 0;  // in the file up to here
-    uint64_t records = 0;    // joined, of those that agents count
+    uint64_t committed = 0;  // written to the file up to here
+    uint64_t records = 0;    // joined records of the kinds that agents count
     uint64_t committed_records = 0;
-    uint64_t emitted = 0;  // as last seen: a file that is cut short says 0
+    uint64_t emitted = 0;  // last value seen: a truncated file reads as 0
     uint64_t dropped = 0;
     uint32_t tid = 0;
     bool damaged = false;
   };
-  // pid, start_ticks; and of a process out of sight the namespace in which its pid means something.
+  // pid, start_ticks; for a process not visible in /proc also the pid namespace, else 0.
   using ProcessKey = std::tuple<uint32_t, uint64_t, uint64_t>;
   struct Process;
   struct Share;
   struct Arena {
     ArenaFile file;
     Process* process = nullptr;
-    Share* share = nullptr;  // of the process
+    Share* share = nullptr;  // of `process`
     std::vector<Ring> rings;
   };
-  /// What one agent of a process has made.
+  /// Counts of one agent of a process.
   struct Share {
     LossId loss{};
     LossId command_buffer_loss{};
-    CollectorTotals closed;  // of arenas that have been given up
+    CollectorTotals closed;  // of arenas that have been closed
   };
-  /// A file of the CUDA agent: of one life of a process.
+  /// A file of the CUDA agent, for one life of a process.
   struct CudaShare {
     CudaFile file;
     bool seen_dead = false;
-    bool left_read = false;  // the program is dead, and what it left is in rows
-    bool committed = false;  // and in the trace file
+    bool left_read = false;  // the dead program's buffers have been read into rows
+    bool committed = false;  // and those rows are in the trace file
   };
   /// One process that has arenas.
   struct Process {
@@ -148,12 +150,12 @@ class Collector {
         : joiner(shared, id, clock) {}
     RecordJoiner joiner;
     ProcessKey key;
-    // As it calls itself.
+    // As the process itself reports them.
     uint32_t own_pid = 0;
     uint64_t pid_namespace = 0;
-    bool in_sight = true;  // /proc shows it; else it is not known how long it lives
+    bool in_sight = true;  // visible in /proc; otherwise its lifetime is unknown
     bool alive = true;
-    std::map<std::string, Share> shares;          // by what their losses are called: sourceOf()
+    std::map<std::string, Share> shares;          // by loss source: sourceOf()
     std::map<std::string, CudaShare> cuda_files;  // by path
     LossId wait_loss{};
     LossId stack_loss{};
@@ -176,7 +178,7 @@ class Collector {
   void readCudaDefinitions();
   void readCudaLeft();
   Process& processOf(arena::ArenaHeader& header);
-  /// By what it calls itself.
+  /// Finds a process by the ids that it reports itself.
   Process* findOwn(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
   Process& addProcess(arena::ArenaHeader& header);
   ProcessId processId(const ProcessKey& key);
@@ -213,9 +215,9 @@ class Collector {
   /// Threads, contexts and streams.
   void restoreIds(const Trace& file, const ProcessIndex& processes);
   void restoreLosses(const Trace& file, const ProcessIndex& processes);
-  /// What the processes share: devices, launch shapes, counter tracks, stacks.
+  /// Dictionaries shared by the processes: devices, launch shapes, counter tracks, stacks.
   void restoreDictionaries(const Trace& file);
-  /// What records to come may refer to.
+  /// Rows that later records may refer to.
   static void restoreJoined(const Trace& file, const ProcessIndex& processes);
   static void forgetCompleted(const Trace& file, const ProcessIndex& processes);
   void restoreStampClock(const Trace& file);
@@ -230,7 +232,7 @@ class Collector {
   std::map<ProcessKey, std::unique_ptr<Process>> processes_;
   std::map<ProcessKey, ProcessRow> process_rows_;
   std::map<std::string, LossId> losses_;
-  // From a resumed session: how far each ring of each arena had been committed.
+  // From a resumed session: committed position of each ring of each arena.
   std::map<std::pair<std::string, uint32_t>, CommitRow> resumed_;
   std::vector<ClockKind> written_clock_;  // per device: kind in its last row
   size_t written_samples_ = 0;
@@ -238,14 +240,14 @@ class Collector {
   int64_t last_commit_ns_ = 0;
   int64_t last_liveness_ns_ = 0;
   bool capturing_ = true;
-  bool resumed_session_ = false;  // what cannot be written now may be, the next time
+  bool resumed_session_ = false;  // what cannot be written now may be at the next resume
   bool finished_ = false;
   Published published_;
 };
 
-/// A ring of the session has given room back: its rows were written to a trace.
+/// True when a ring of the session has freed space, that is, when its rows were written to a trace.
 bool hasCommittedRows(const SessionDir& dir);
-/// Reads all of a finished file back: checksums, values, index and end marker.
+/// Reads a finished file back completely: checksums, values, index and end marker.
 Status checkFinished(const std::string& path);
 
 }  // namespace tracesmith

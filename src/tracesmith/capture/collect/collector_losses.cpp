@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session has lost, and why: counted by agents, rings and joiners, and told in `loss`.
+// Writes the rows of `loss`: what a session has lost and why, as counted by agents, rings and
+// joiners.
 #include <algorithm>
 #include <cstring>
 
@@ -46,7 +47,7 @@ CollectorTotals Collector::totalsOf(const Process& process, const Share& share) 
   for (const auto& arena : arenas_) {
     if (arena->share == &share) addRings(*arena, t);
   }
-  // What a thread was writing when it was killed: it never got its place in the ring.
+  // Records that a thread was writing when it was killed were never committed to the ring.
   if (finished_ && !process.alive && t.emitted > t.written + t.dropped) {
     t.cut = t.emitted - t.written - t.dropped;
     t.dropped += t.cut;
@@ -103,7 +104,7 @@ void Collector::writeLosses() {
   }
 }
 
-/// How many calls were not seen is not known: only that they could not be.
+/// Describes OpenCL libraries whose calls cannot be seen; the number of missed calls is unknown.
 std::string Collector::unseenLoadersOf(const Process& process) {
   std::string all;
   for (const auto& [path, why] : process.joiner.unseenLoaders()) {
@@ -112,10 +113,10 @@ std::string Collector::unseenLoadersOf(const Process& process) {
     switch (why) {
       case arena::UnseenLoader::kTooMany:
         all += "calls through " + library +
-               " were not recorded: the agent stands above no more OpenCL loaders of one process";
+               " were not recorded: the agent supports no more OpenCL loaders in one process";
         break;
       case arena::UnseenLoader::kWithoutLayers:
-        if (path.empty()) {  // its functions come before those of any library
+        if (path.empty()) {  // its functions take precedence over those of any library
           all +=
               "calls to functions of OpenCL that the program itself defines, if there were any, "
               "were not recorded";
@@ -146,7 +147,7 @@ std::string Collector::unseenLoadersOf(const Process& process) {
 
 void Collector::writeRecordLoss(Process& process, const std::string& source, Share& share) {
   const CollectorTotals t = totalsOf(process, share);
-  const bool commands = source == kOpenClRecords;  // of which completions are awaited
+  const bool commands = source == kOpenClRecords;  // commands, which expect a completion
   const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
   std::vector<std::string> reasons;
   if (t.damaged > 0) {
@@ -156,7 +157,7 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
         "were not recorded");
   }
   if (t.dropped > t.cut + t.reentrant + t.without_ring + t.damaged) {
-    reasons.emplace_back("no room in the ring of the calling thread (a larger one: -b)");
+    reasons.emplace_back("the ring of the calling thread was full (larger rings: -b BYTES)");
   }
   if (t.without_ring > 0) {
     reasons.push_back(std::to_string(t.without_ring) + " calls came from threads without a ring");
@@ -171,10 +172,11 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
                       "handler jumped out of them");
   }
   if (t.blocked_ns > 0) {
-    reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) + " ns for room");
+    reasons.emplace_back("threads waited " + std::to_string(t.blocked_ns) +
+                         " ns for space in a ring");
   }
   if (const uint64_t n = process.joiner.damagedRecords(); commands && n > 0) {
-    reasons.push_back(std::to_string(n) + " records made no sense");
+    reasons.push_back(std::to_string(n) + " records were invalid");
   }
   if (unresolved > 0 && finished_) {
     reasons.emplace_back("commands whose completion never came");
@@ -196,7 +198,7 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
 void Collector::writeCallLoss(Process& process) {
   const RecordedCalls& calls = process.joiner.calls();
   const CallTotals& t = calls.totals();
-  // What is open may still be left, as long as there is more to come.
+  // Open calls may still end, until the session is finished.
   const uint64_t open = finished_ ? t.open : 0;
   const uint64_t guessed = t.with_caller + t.never_begun + open;
   if (!calls.any() || (guessed + t.too_short == 0 && calls.problem().empty())) return;
@@ -225,11 +227,11 @@ void Collector::writeStackLoss(Process& process) {
     if (count == 0) return;
     reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
   };
-  add(t.without, "calls have none");
+  add(t.without, "calls have no stack");
   add(t.too_deep, "are cut: there are more frames than --max-depth");
   add(t.no_information, "end where there is no unwind information");
-  add(t.broken, "end at a frame that makes no sense");
-  add(t.not_merged, "have Python frames that do not fit the native ones, and stand before them");
+  add(t.broken, "end at an invalid frame");
+  add(t.not_merged, "have Python frames that do not match the native ones and come before them");
   pushLoss(process.stack_loss, "call stacks", process,
            {.emitted = t.calls, .written = t.calls - cut, .dropped = cut}, reason);
 }
@@ -278,15 +280,15 @@ void Collector::writeNvtxLoss(Process& process) {
     if (count == 0) return;
     reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
   };
-  add(t.open, "were not ended when their thread or the program was, and are marked as begun");
-  add(t.never_begun, "ends have no begin");
-  add(t.unnamed, "have no name: there was no room to tell it");
+  add(t.open, "had not ended when their thread or the program ended; only their start is shown");
+  add(t.never_begun, "ends have no start");
+  add(t.unnamed, "have no name: the agent had no space for it");
   pushLoss(process.nvtx_loss, "NVTX ranges", process,
            {.emitted = t.begun + t.never_begun, .written = t.begun, .dropped = t.never_begun},
            reason);
 }
 
-/// What the agent could not get from CUPTI, beside what its rings lost.
+/// What the agent could not get from CUPTI, in addition to its rings' losses.
 void Collector::writeCudaLoss(Process& process) {
   const RecordedCuda::Losses losses = process.joiner.cuda().losses();
   if (losses.reason.empty()) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a session: which of those that /proc shows an agent is in, and whether it lives.
+// The processes of a session: matches agents with the processes visible in /proc, and checks
+// whether they are alive.
 #include <algorithm>
 #include <cstring>
 
@@ -35,8 +36,8 @@ Collector::Process* Collector::findOwn(uint32_t own_pid, uint64_t start_ticks,
   return nullptr;
 }
 
-/// Looks for it among those that we see, if it lives in another pid namespace, as in a container:
-/// there it has another number.
+/// Adds the process of an arena. A process in another pid namespace, as in a container, has another
+/// number here; it is then searched for among the visible processes.
 Collector::Process& Collector::addProcess(arena::ArenaHeader& header) {
   const bool foreign = header.pid_namespace != 0 && header.pid_namespace != ownPidNamespace();
   SeenProcess seen{foreign ? header.seen_pid.load(std::memory_order_relaxed) : header.pid, true};
@@ -55,7 +56,7 @@ Collector::Process& Collector::addProcess(arena::ArenaHeader& header) {
   process->own_pid = header.pid;
   process->pid_namespace = header.pid_namespace;
   process->in_sight = seen.pid != 0;
-  // Where the others of its namespace are seen, it has ended already.
+  // Other processes of its namespace are visible, so this one has ended.
   if (!process->in_sight && seen.namespace_is_seen) process->alive = false;
   return *process;
 }
@@ -68,7 +69,7 @@ Collector::Process& Collector::processOf(arena::ArenaHeader& header) {
   if (process == nullptr) process = &addProcess(header);
   const auto pid = std::get<0>(process->key);
   uint32_t parent_pid = header.parent_pid;
-  if (pid != header.pid) {  // that is a number of its namespace's
+  if (pid != header.pid) {  // parent_pid is a number of its namespace, too
     const auto stat = readProcessStat(pid);
     parent_pid = stat && stat->start_ticks == header.start_ticks ? stat->parent_pid : 0;
   }
@@ -146,7 +147,8 @@ void Collector::checkLiveness() {
     if (!process->alive || !process->in_sight) continue;
     const auto& [pid, start_ticks, elsewhere] = key;
     const auto stat = readProcessStat(pid);
-    // Field 22 tells a reused pid. A zombie writes no more, unless it has other threads.
+    // Field 22 (start time) detects a reused pid. A zombie writes no more, unless it has other
+    // threads.
     process->alive = stat && stat->start_ticks == start_ticks && stat->runs();
   }
 }

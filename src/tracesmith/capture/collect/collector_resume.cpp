@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes on where a collector died: the trace file holds everything but what is still in the rings.
+// Resumes the session of a collector that died. The trace file has everything except what is still
+// in the rings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace tracesmith {
 namespace {
 
-/// Blocks up to and including the last commit mark; what follows may be half of a commit.
+/// Number of blocks up to and including the last commit mark; later blocks may be an incomplete
+/// commit.
 size_t committedBlocks(const TraceReader& reader) {
   const std::vector<BlockInfo>& blocks = reader.blocks();
   for (size_t i = blocks.size(); i-- > 0;) {
@@ -21,14 +23,14 @@ size_t committedBlocks(const TraceReader& reader) {
   return 0;
 }
 
-/// An arena of a process; there is one, or there is nothing to join.
+/// An arena of the process; without one there is nothing to join.
 std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& dir) {
   for (const std::string& path : dir.arenas()) {
     auto file = ArenaFile::open(path, dir.files().fd());
     if (!file) continue;
     const arena::ArenaHeader& h = file->header();
     const uint32_t seen_pid = h.seen_pid.load(std::memory_order_relaxed);
-    // The row has its number where the collector was, if it was in sight there.
+    // The row has the pid in the collector's namespace if the process was visible there.
     if ((seen_pid != 0 ? seen_pid : h.pid) == process.pid && h.start_ticks == process.start_ticks &&
         (h.pid_namespace == process.pid_namespace || h.pid_namespace == 0)) {
       return std::move(*file);
@@ -37,7 +39,7 @@ std::optional<ArenaFile> arenaOf(const ProcessRow& process, const SessionDir& di
   return std::nullopt;
 }
 
-/// Ids are given in order: the next is one more than the highest of the table's.
+/// Raises the last assigned id to the highest in the table, because ids are assigned in order.
 template <class Table>
 void raiseToHighest(uint32_t& given, const Table& table) {
   for (size_t i = 0; i < table.size(); ++i) {
@@ -76,7 +78,7 @@ Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
                                     .shortest_call_ns = dir.info().shortest_call_ns};
   auto reader = TraceReader::open(dir.tracePath());
   if (!reader && lookAt(dir.tracePath()).kind == Occupant::Kind::kOther) {
-    return tl::unexpected<Error>(reader.error());  // one that cannot be read is not written over
+    return tl::unexpected<Error>(reader.error());  // do not overwrite a trace that cannot be read
   }
   const size_t kept = reader ? committedBlocks(*reader) : 0;
   if (reader && reader->complete()) {
@@ -91,7 +93,7 @@ Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
             dir.tracePath() + " and try again. The session is kept",
         dir.path());
   }
-  // Nothing was committed, so all of it is in the arenas.
+  // Nothing was committed, so all records are still in the arenas.
   if (kept == 0) {
     auto anew = create(std::move(dir), options);
     if (anew) (*anew)->resumed_session_ = true;
@@ -109,7 +111,7 @@ Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
   return c;
 }
 
-/// The processes that have an agent, by the id that their rows have in the trace.
+/// The processes that have an agent, by their id in the trace.
 class Collector::ProcessIndex {
  public:
   explicit ProcessIndex(const std::map<ProcessKey, std::unique_ptr<Process>>& processes) {
@@ -121,7 +123,7 @@ class Collector::ProcessIndex {
     const auto it = by_id_.find(id);
     return it == by_id_.end() ? nullptr : it->second;
   }
-  /// Calls `restore(joiner, i)` for every row i that is of one of them, in the table's order.
+  /// Calls `restore(joiner, i)` for every row i of these processes, in the table's order.
   template <class Table, class Restore>
   void forRowsOf(const Table& table, Restore&& restore) const {
     for (size_t i = 0; i < table.size(); ++i) {
@@ -220,7 +222,7 @@ void Collector::restoreLosses(const Trace& file, const ProcessIndex& processes) 
     if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
     Share& share = process->shares[source];
     share.loss = row.id;
-    // Less what the arenas that are still here say themselves: see addArena().
+    // addArena() subtracts what the still existing arenas report themselves.
     share.closed.emitted = row.emitted;
     share.closed.written = row.written;
     share.closed.dropped = row.dropped;
@@ -275,7 +277,7 @@ void Collector::forgetCompleted(const Trace& file, const ProcessIndex& processes
   completed(file.copy);
   completed(file.fill);
   completed(file.sync);
-  // Work of CUDA's that may have waited as well.
+  // CUDA work that may have been waiting as well.
   const auto came = [&](const auto& table) {
     processes.forRowsOf(table, [&](RecordJoiner& joiner, size_t i) {
       joiner.forgetCudaWaiting(table.correlation_id[i]);

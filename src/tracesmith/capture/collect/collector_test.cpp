@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector on arenas that the tests write themselves; with real agents: tests/capture.
+// Tests the collector with arenas that the tests write themselves. tests/capture uses real agents.
 #include "tracesmith/capture/collect/collector.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// An arena of a process, written to as its threads would.
+/// An arena of a process, written as its threads would write it.
 class WrittenArena {
  public:
   WrittenArena(const SessionDir& dir, uint32_t pid, uint64_t start_ticks, int number = 0,
@@ -56,7 +56,7 @@ class WrittenArena {
     test::putText(out, path);
     put(0, test::finished(out));
   }
-  /// A call of its function 1.
+  /// A call of that program's function 1.
   void functionCall(int64_t begin_ns, int64_t end_ns) {
     for (const auto& [event, time] : {std::pair{arena::FunctionEvent::kEntry, begin_ns},
                                       std::pair{arena::FunctionEvent::kExit, end_ns}}) {
@@ -79,7 +79,7 @@ class WrittenArena {
   std::optional<ArenaFile> file_;
 };
 
-constexpr uint32_t kDeadPid = 0x3fffffff;  // no system numbers its processes so high
+constexpr uint32_t kDeadPid = 0x3fffffff;  // above every pid that the system assigns
 
 class CollectorTest : public ::testing::Test {
  protected:
@@ -110,7 +110,7 @@ class CollectorTest : public ::testing::Test {
   }
   WrittenArena ownArena() { return {*dir_, static_cast<uint32_t>(getpid()), own_ticks_}; }
 
-  /// Each of the launches 1..n once, and one row of losses that says all were written.
+  /// Expects each of the launches 1..n once, and one loss row that says that all were written.
   static void expectLaunches(const Trace& trace, uint64_t n, uint64_t records) {
     std::set<uint64_t> seen;
     for (uint64_t id : trace.kernel.correlation_id) EXPECT_TRUE(seen.insert(id).second) << id;
@@ -177,8 +177,8 @@ TEST_F(CollectorTest, GivesRoomBackOnlyWhenItIsInTheFile) {
 }
 
 TEST_F(CollectorTest, AProcessThatCanNotBeSeenIsReadToTheEnd) {
-  // In namespaces that are not there: nobody can say whether these are alive. Their numbers are
-  // also that of a process here.
+  // In namespaces that do not exist, so nobody knows whether these are alive. Their pids are also
+  // in use here.
   constexpr uint64_t kElsewhere = 7, kAnother = 8;
   const auto pid = static_cast<uint32_t>(getpid());
   WrittenArena own = ownArena();
@@ -198,7 +198,7 @@ TEST_F(CollectorTest, AProcessThatCanNotBeSeenIsReadToTheEnd) {
   EXPECT_EQ(collector->agents().size(), 1u) << "what is told to those who go by our numbers";
   ASSERT_TRUE(collector->commitNow());
 
-  // Another collector tells them apart as well.
+  // A resuming collector distinguishes them as well.
   collector.reset();
   for (WrittenArena& arena : others) arena.launch(5);
   collector = resume();
@@ -228,7 +228,7 @@ TEST_F(CollectorTest, GoesOnWhereAnotherDiedWhetherThatHadCommittedOrNot) {
       uint64_t next = 1;
       auto launch = [&](int n) {
         for (; n > 0; --n) arena.launch(next++);
-        arena.put(0, test::kernelRecord(next));  // under way when it dies
+        arena.put(0, test::kernelRecord(next));  // under way when the collector dies
       };
       auto first = create();
       launch(committed);
@@ -303,7 +303,7 @@ TEST_F(CollectorTest, WhatWasToBeLeftOutIsLeftOutByTheNextToo) {
     EXPECT_EQ(trace.copy.size(), 0u);
     ASSERT_EQ(trace.range.size(), 1u);
     EXPECT_EQ(trace.range.row(0).start_ns, 2000);
-    // The first one was not told to leave them out.
+    // The first collector was not asked to leave them out.
     EXPECT_EQ(trace.kernel.size(), committed ? 1u : 0u);
     dir_.reset();
   }

@@ -21,7 +21,8 @@ bool isLaunch(const recording::CommandHeader& header) {
   return header.kind == recording::CommandKind::kLaunch && header.result == 0;
 }
 
-/// What is with the writer but not yet in the file holds room in the rings: a part of the smallest.
+/// Commands that are with the writer but not yet in the file still occupy their ring. So flush
+/// after a fraction of the smallest ring.
 constexpr uint64_t kFlushBytes = channel::kMinRingBytes / 2;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;
 constexpr int64_t kDiscoveryIntervalNs = 10'000'000;
@@ -32,7 +33,7 @@ void sleepNs(int64_t ns) {
   nanosleep(&pause, nullptr);
 }
 
-/// True for a process of a container that we see from outside.
+/// Whether a process of a container is visible from outside.
 bool runsInItsNamespace(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace) {
   for (const ListedProcess& listed : listProcesses()) {
     if (listed.stat.start_ticks != start_ticks) continue;
@@ -65,7 +66,7 @@ Result<std::unique_ptr<RecordingDrain>> RecordingDrain::resume(const SessionDir&
   auto drain = std::unique_ptr<RecordingDrain>(new RecordingDrain(dir));
   drain->path_ = dir.recordingPath();
   auto reader = RecordingReader::open(drain->path_);
-  // Without commands in the file, all of them are still in the channels. One that cannot be read
+  // Without commands in the file, all of them are still in the channels. A file that cannot be read
   // must not be overwritten.
   if (!reader && reader.error().code != ErrorCode::kNotFound) {
     return tl::unexpected<Error>(reader.error());
@@ -107,7 +108,7 @@ void RecordingDrain::beat() {
   while (!stop_.load()) {
     {
       const std::lock_guard lock(mutex_);
-      // Those who wait for a broken writer need not wait for a stale heartbeat as well.
+      // When the writer is broken, programs must not wait until the heartbeat is stale.
       const int64_t now = broken_.load() ? 0 : monotonicNs();
       for (ChannelHeader* header : beating_) {
         header->heartbeat_ns.store(now, std::memory_order_relaxed);
@@ -127,7 +128,7 @@ void RecordingDrain::run() {
       endChannels("the recording could not be written: " + met.error().message);
       return;
     }
-    if (behind_) continue;  // what has come meanwhile is more than a little
+    if (behind_) continue;  // much more has arrived meanwhile
     pause_ns = *met ? 500'000 : std::min<int64_t>(pause_ns * 2, 4'000'000);
     sleepNs(pause_ns);
   }
@@ -152,7 +153,7 @@ void RecordingDrain::noteEnd(uint32_t pid, const std::string& reason) {
 Status RecordingDrain::discover() {
   std::vector<std::string> found = dir_.channels();
   std::erase_if(found, [&](const std::string& path) { return seen_.contains(path); });
-  // Names are PID.CREATED: one process's channels come in the order in which it made them.
+  // Names are PID.CREATED: this sorts the channels of a process by creation.
   std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
@@ -218,7 +219,7 @@ Result<bool> RecordingDrain::drain(Channel& c) {
         c.damaged = true;
         break;
       }
-      // What is less was in the file when its writer died before it could say so.
+      // Earlier commands are already in the file; its writer died before it could say so.
       if (header.sequence == c.next_sequence) {
         TS_CHECK_OK(writer_->addCommands(c.number, frame.body, 1));
         if (isLaunch(header)) ++totals_.recorded_launches;
@@ -241,8 +242,8 @@ void RecordingDrain::noteDamage(Channel& c) {
   c.damaged = true;
   totals_.ended.push_back("process " + std::to_string(c.pid) +
                           (c.file.isDamaged() ? ": its channel was cut short, or its disk failed"
-                                              : ": its channel holds what no agent writes"));
-  // Its program must not wait for us when the ring is full.
+                                              : ": its channel has invalid contents"));
+  // Its program must not wait when the ring is full.
   const std::lock_guard lock(mutex_);
   std::erase(beating_, &c.file.header());
   c.file.header().ended.store(1);
@@ -261,7 +262,7 @@ void RecordingDrain::endChannels(const std::string& reason) {
 Status RecordingDrain::flush() {
   if (!writer_) return {};
   TS_CHECK_OK(writer_->flush());
-  // Only now: what a ring has given up must be in the file.
+  // Advance the tails only now: commands must be in the file before their ring space is reused.
   for (const auto& c : channels_) {
     if (!c->closed) c->file.header().tail.store(c->consumed, std::memory_order_release);
   }
@@ -272,7 +273,8 @@ Status RecordingDrain::flush() {
 
 bool RecordingDrain::processGone(const Channel& c, bool at_end) const {
   if (c.pid_namespace != 0 && c.pid_namespace != ownPidNamespace()) {
-    // Its number is another process's here, or nobody's; where it cannot be found it may still be.
+    // In this namespace the pid is another process's, or unused. A process that cannot be found may
+    // still exist.
     return at_end && !runsInItsNamespace(c.pid, c.start_ticks, c.pid_namespace);
   }
   const auto stat = readProcessStat(c.pid);
@@ -292,7 +294,7 @@ Status RecordingDrain::close(Channel& c, bool process_gone) {
   if (c.closed) return {};
   std::string reason = c.file.endReason();
   if (reason.empty() && c.damaged) reason = "the channel was damaged";
-  if (!reason.empty() && !c.damaged) {  // noteDamage() has said so
+  if (!reason.empty() && !c.damaged) {  // noteDamage() has reported that case
     totals_.ended.push_back("process " + std::to_string(c.pid) + ": " + reason);
   }
   {
@@ -331,7 +333,7 @@ Result<bool> RecordingDrain::poll() {
   if (now - last_flush_ns_ > kFlushIntervalNs) {
     TS_CHECK_OK(flush());
     last_flush_ns_ = now;
-    // A process that is gone needs its 64 MiB no more: neither the file, nor its pages here.
+    // The 64 MiB of a dead process are no longer needed: remove its file, and unmap it here.
     for (const auto& c : channels_) {
       if (c->closed || !processGone(*c) || !knowsEnd(*c)) continue;
       TS_CHECK_OK(drain(*c));
@@ -350,14 +352,14 @@ Status RecordingDrain::finish() {
       noteTotals(*c);
       c->file.header().heartbeat_ns.store(0);
     }
-    if (writer_) (void)writer_->finish();  // what is whole stays readable in any case
+    if (writer_) (void)writer_->finish();  // complete parts stay readable in any case
     return status_;
   }
   const Status status = [&]() -> Status {
     TS_CHECK_OK(discover());
     for (const auto& c : channels_) {
       const bool gone = processGone(*c, true);
-      // Whoever goes on after us must not wait for us.
+      // Programs that continue to run must not wait for the drain.
       if (!gone) c->file.header().heartbeat_ns.store(0);
       TS_CHECK_OK(drain(*c));
       TS_CHECK_OK(close(*c, gone));

@@ -21,7 +21,7 @@ using channel::FrameKind;
 
 constexpr uint64_t kRingBytes = channel::kMinRingBytes;
 
-/// A session with one channel that no agent writes.
+/// A session with one channel, written by the test instead of an agent.
 class RecordingDrainTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -43,7 +43,7 @@ class RecordingDrainTest : public ::testing::Test {
     rmdir(directory_.c_str());
   }
 
-  /// The channel of a process of which nothing else is said.
+  /// Creates the channel of a process, with no other facts about it.
   ChannelFile& makeChannel(uint32_t pid, uint64_t start_ticks, uint64_t pid_namespace) {
     channel_path_ = dir_->path() + "/" + std::to_string(pid) + ".1" + channel::kSuffix;
     const int fd = ::open(channel_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -64,7 +64,7 @@ class RecordingDrainTest : public ::testing::Test {
     channel_.emplace(std::move(*file));
     return *channel_;
   }
-  /// Until what happens about once a second has happened.
+  /// Polls until everything that happens about once a second has happened.
   void pollForAWhile() {
     const int64_t until = monotonicNs() + 1'300'000'000;
     while (monotonicNs() < until) {
@@ -76,7 +76,7 @@ class RecordingDrainTest : public ::testing::Test {
   static uint64_t ownStart() {
     return readProcessStat(static_cast<uint32_t>(getpid()))->start_ticks;
   }
-  /// How often this process has the channel mapped.
+  /// Number of mappings of the channel in this process.
   int maps() const {
     std::ifstream in("/proc/self/maps");
     int count = 0;
@@ -103,7 +103,7 @@ TEST_F(RecordingDrainTest, AProcessThatHasEndedLeavesNothingMapped) {
   EXPECT_EQ(drain_->totals().processes, 1u);
 }
 
-// Who waits for it may learn how it ended long after the drain has seen that it is gone.
+// The waiting parent may learn how a process ended long after the drain has seen its end.
 TEST_F(RecordingDrainTest, TheReasonForWhichAProcessEndedMayComeLate) {
   const auto pid = static_cast<uint32_t>(getpid());
   makeChannel(pid, ownStart() + 1, ownPidNamespace());
@@ -129,7 +129,7 @@ TEST_F(RecordingDrainTest, TheReasonForWhichAProcessEndedMayComeLate) {
 }
 
 TEST_F(RecordingDrainTest, AProcessOfAnotherNamespaceLivesUntilTheSessionEnds) {
-  // There is no process of that number here.
+  // There is no process with this pid here.
   makeChannel(4'000'000, 1, ownPidNamespace() + 1);
   pollForAWhile();
   EXPECT_TRUE(channelIsThere());
@@ -149,7 +149,7 @@ TEST_F(RecordingDrainTest, AProgramNeedNotWaitForADamagedChannel) {
   memcpy(const_cast<uint8_t*>(file.ring()), &nonsense, sizeof nonsense);
   header.head.store(64);
   EXPECT_TRUE(soon([&] { return header.ended.load() != 0; }));
-  usleep(500'000);  // more than two beats
+  usleep(500'000);  // more than two heartbeats
   EXPECT_EQ(header.heartbeat_ns.load(), 0);
   EXPECT_TRUE(drain_->finish());
   EXPECT_FALSE(drain_->totals().ended.empty());

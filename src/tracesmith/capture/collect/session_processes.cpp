@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kPollIntervalNs = 10'000'000;
 constexpr int64_t kSilentLookNs = 10'000'000;
 constexpr int64_t kRowsIntervalNs = 1'000'000'000;
-// The kernel's word of the last exits may come a moment after wait(2) has returned.
+// The kernel's events of the last exits may arrive shortly after wait(2) has returned.
 constexpr int64_t kLastWordNs = 20'000'000;
 
 }  // namespace
@@ -76,7 +76,7 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
   for (const ProcessRecord& p : tracker_->processes(now_ns)) {
     if (p.flags & process_flags::kUnobserved) ++unobserved_;
     pids_.insert(p.facts.pid);
-    // Until it is exact, the start that tells processes apart may still change.
+    // An inexact start time is part of the row's key and may still change.
     if (!all && !p.start_ticks_exact) continue;
     collector_.noteProcess({.pid = p.facts.pid,
                             .parent_pid = p.facts.ppid,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the descendants of the recorded command for a session: chooses the witnesses, and keeps
+// Follows the descendants of the recorded command for a session. Chooses the witnesses, and keeps
 // the collector's `process` rows up to date.
 #pragma once
 
@@ -18,12 +18,12 @@ namespace tracesmith {
 
 class Descendants {
  public:
-  /// Call before the command is started. Without a tracker (the error is kept as a warning) only
+  /// Call it before the command is started. Without a tracker (the error is kept as a warning) only
   /// processes with an agent are seen.
   Descendants(const SessionDir& dir, Collector& collector);
 
-  /// The library that has to be preloaded, with process_log::kEnvLog naming the session's log; not
-  /// where the kernel tells us itself.
+  /// The library that must be preloaded, with process_log::kEnvLog naming the session's log. Empty
+  /// where the kernel reports processes itself.
   bool needsPreload() const { return !preload_.empty(); }
   const std::string& preload() const { return preload_; }
 
@@ -31,11 +31,11 @@ class Descendants {
   void poll(int64_t now_ns);
   void finish(const ExitStatus& root, int64_t now_ns);
 
-  /// What to tell of processes that loaded a GPU driver and of which no agent reported, be it that
-  /// it could not; each is a row of `loss` as well. Call it after the collector's last pass.
+  /// Messages about processes that loaded a GPU driver but from which no agent reported, for
+  /// whatever reason. Each is also a row of `loss`. Call it after the collector's last pass.
   std::vector<std::string> reportSilent(const SessionDir& dir);
 
-  /// True for a process of the tree, whether it runs or has ended. Call it after finish().
+  /// True for a process of the tree, running or ended. Call it after finish().
   bool has(uint32_t pid) const { return pids_.count(pid) > 0; }
 
   uint32_t unobserved() const { return unobserved_; }

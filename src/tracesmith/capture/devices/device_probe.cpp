@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few functions of each vendor's API that list devices, declared here by hand: no vendor's
-// headers are needed to build, none of their libraries to start.
+// The few functions of each vendor's API that list devices, declared here by hand. So no vendor's
+// headers are needed to build, and no vendor's library to start.
 #include "tracesmith/capture/devices/device_probe.hpp"
 
 #include <dlfcn.h>
@@ -22,14 +22,14 @@ std::string environmentPath(const char* variable, const char* below) {
   const char* root = std::getenv(variable);
   return root == nullptr || root[0] != '/' ? std::string() : std::string(root) + below;
 }
-/// `fixed`, and the place that the vendor's own environment variable names, if it is set.
+/// `fixed`, preceded by the directory in the vendor's environment variable, if it is set.
 Places placesOf(Places fixed, const char* variable, const char* below) {
   if (std::string place = environmentPath(variable, below); !place.empty())
     fixed.insert(fixed.begin(), std::move(place));
   return fixed;
 }
 
-/// "cuInit failed with 100" and where to look on.
+/// "cuInit failed with 100".
 std::string failed(const char* function, long code) {
   return fmt::format("{} failed with {}", function, code);
 }
@@ -117,7 +117,7 @@ void probeOpenCl(BackendReport& report, const Places& first) {
 
 // --- CUDA (CUDA driver API; numbers from cuda.h) --------------------------------------------
 
-/// The driver's functions; those that it need not have may be missing.
+/// The driver's functions; optional ones may be missing.
 struct CudaDriver {
   explicit CudaDriver(const VendorLibrary& library)
       : init(library.find<int (*)(unsigned)>("cuInit")),
@@ -141,8 +141,8 @@ struct CudaDriver {
   int (*error_text)(int, const char**);
 };
 
-/// Initializes the driver and returns how many devices it has; nothing when it cannot, and then
-/// the report says why.
+/// Initializes the driver and returns its number of devices. On failure returns nullopt and
+/// explains it in the report.
 std::optional<int> startCuda(BackendReport& report, const CudaDriver& driver) {
   if (!driver.init || !driver.count || !driver.get) {
     report.problem = lacks(report, "cuInit");
@@ -165,7 +165,7 @@ std::optional<int> startCuda(BackendReport& report, const CudaDriver& driver) {
   return count;
 }
 
-/// "GPU-01234567-89ab-cdef-0123-456789abcdef", as NVIDIA's tools write it.
+/// "GPU-01234567-89ab-cdef-0123-456789abcdef", as NVIDIA's tools format it.
 std::string cudaUuidText(const std::array<uint8_t, 16>& uuid) {
   std::string text = "GPU-";
   for (size_t b = 0; b < uuid.size(); ++b)
@@ -340,8 +340,8 @@ void probeRocm(BackendReport& report, const Places& first) {
 
 // --- MetaX MACA -----------------------------------------------------------------------------
 
-// Not proven on a real device. The runtime follows HIP's names with "mc" in front; whatever
-// function is missing costs its field only.
+// Not tested on a real device. The runtime uses HIP's names with the prefix "mc"; a missing
+// function leaves only its field empty.
 void probeMaca(BackendReport& report, const Places& first) {
   const Places vendor = placesOf(
       placesOf({"/opt/maca/lib", "/opt/mxdriver/lib"}, "MACA_PATH", "/lib"), "MACA_ROOT", "/lib");
@@ -379,8 +379,8 @@ void probeMaca(BackendReport& report, const Places& first) {
 
 // --- Huawei Ascend (AscendCL) ---------------------------------------------------------------
 
-// Not proven on a real device. A device's memory can be asked only after a context has been made
-// on it, which takes memory and time there: left out.
+// Not tested on a real device. A device's memory size is omitted: it requires a context on the
+// device, which takes memory and time there.
 void probeAscend(BackendReport& report, const Places& first) {
   const VendorLibrary library(
       report, {"libascendcl.so"}, first,
@@ -461,7 +461,7 @@ void probeVulkan(BackendReport& report, const Places& first) {
   void* instance = nullptr;
   const VulkanInstanceCreateInfo request;
   if (const int code = create(&request, nullptr, &instance); code != 0) {
-    constexpr int kIncompatibleDriver = -9;  // what the loader says when it finds no driver
+    constexpr int kIncompatibleDriver = -9;  // the loader's code when it finds no driver
     report.problem = code == kIncompatibleDriver ? "no Vulkan driver is installed"
                                                  : failed("vkCreateInstance", code);
     return;
@@ -492,7 +492,7 @@ void probeVulkan(BackendReport& report, const Places& first) {
     row.vendor = report.strings.intern(fmt::format("PCI vendor 0x{:04x}", properties->vendor_id));
     row.platform = report.strings.intern("Vulkan");
     row.api_version = report.strings.intern("Vulkan " + version(properties->api_version));
-    // Each vendor packs it in its own way: the bare number is the only thing that is always true.
+    // Each vendor packs the version differently, so show the plain number.
     row.driver_version = report.strings.intern(fmt::format("{:#x}", properties->driver_version));
     constexpr uint32_t kDeviceLocal = 1;
     for (uint32_t heap = 0; heap < std::min<uint32_t>(memory.heap_count, 16); ++heap)

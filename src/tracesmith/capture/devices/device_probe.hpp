@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks one vendor's library what devices there are, in the calling process. A vendor's library may
-// crash or hang there: devices.hpp does it in a child process and is what everybody else calls.
+// Asks one vendor's library for its devices, in the calling process. A vendor's library may crash
+// or hang while it is asked. Other code therefore calls devices.hpp, which does this in a child
+// process.
 #pragma once
 
 #include <string>
@@ -10,11 +11,12 @@
 
 namespace tracesmith {
 
-/// A backend's library, opened (and never closed again: vendors' threads may run on in it).
+/// A backend's library, opened. It is never closed, because the vendor's threads may still run in
+/// it.
 class VendorLibrary {
  public:
-  /// Tries `names` in `directories`, then by the system's search, then in the vendor's own places,
-  /// and notes in `report` what was found or where it was looked for.
+  /// Tries `names` in `directories`, then by the system's search, then in the vendor's own
+  /// directories. Notes in `report` what was found, or where it was looked for.
   VendorLibrary(BackendReport& report, const std::vector<const char*>& names,
                 const std::vector<std::string>& directories,
                 const std::vector<std::string>& vendor_directories);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vendors' libraries crash, hang, print and start threads of their own. So each is asked in a child
-// process, all at the same time, and what it says comes back through a pipe.
+// process, all at the same time, and its reply comes back through a pipe.
 #include "tracesmith/capture/devices/devices.hpp"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ Bytes encode(const BackendReport& report) {
   DeviceTable::visitColumns(table, [&](const ColumnInfo&, const auto& column) {
     for (const auto& value : column) putFixed(out, value);
   });
-  putFixed<uint8_t>(out, 0x5a);  // all of it arrived
+  putFixed<uint8_t>(out, 0x5a);  // end marker: the reply is complete
   return out;
 }
 
@@ -77,18 +77,18 @@ bool decode(ByteView bytes, BackendReport& report) {
 }
 
 [[noreturn]] void childMain(int reply_fd, BackendReport report, const ProbeOptions& options) {
-  // Drivers print what they like; none of it is for our caller's streams.
+  // Drivers print messages, which must not appear in the caller's streams.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2 && null >= 0; ++fd) ::dup2(null, fd);
-  // A driver that spins in a call is ended even if we, who would end it, are killed.
-  // Nor may our caller's handlers (or a sanitizer's) make a crash look like an exit.
+  // A driver that spins in a call must end even if the parent, which would kill it, is killed
+  // first. The caller's signal handlers (or a sanitizer's) must not make a crash look like an exit.
   for (const int signal : {SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
     ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::alarm(static_cast<unsigned>(options.timeout_ms / 1000 + 2));
-  ::unsetenv(kCudaInjection);  // else the driver loads an agent, for this question
+  ::unsetenv(kCudaInjection);  // otherwise the driver loads an agent here
   probeBackend(report, options.search_first);
   const Bytes reply = encode(report);
   size_t written = 0;
@@ -113,7 +113,7 @@ struct Probe {
 void begin(Probe& probe, const ProbeOptions& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    probe.report.problem = fmt::format("cannot look: {}", ::strerror(errno));
+    probe.report.problem = fmt::format("cannot ask the vendor's library: {}", ::strerror(errno));
     probe.done = true;
     return;
   }
@@ -125,12 +125,12 @@ void begin(Probe& probe, const ProbeOptions& options) {
   ::close(ends[1]);
   probe.fd = ends[0];
   if (probe.child < 0) {
-    probe.report.problem = fmt::format("cannot look: {}", ::strerror(errno));
+    probe.report.problem = fmt::format("cannot ask the vendor's library: {}", ::strerror(errno));
     probe.done = true;
   }
 }
 
-/// Reads what is there; done at the end of the stream.
+/// Reads available bytes; sets `done` at the end of the stream.
 void readSome(Probe& probe) {
   uint8_t buffer[65536];
   const ssize_t n = ::read(probe.fd, buffer, sizeof buffer);
@@ -144,7 +144,7 @@ void end(Probe& probe, const ProbeOptions& options) {
   if (probe.fd >= 0) ::close(probe.fd);
   if (probe.child < 0) return;
   if (!probe.done) ::kill(probe.child, SIGKILL);
-  // A child that has closed its pipe may still hang in its driver: it has had its time.
+  // A child that has closed its pipe may still hang in its driver: kill it after a while.
   int status = 0;
   for (int i = 0; ::waitpid(probe.child, &status, WNOHANG) == 0; ++i) {
     if (i == 100) ::kill(probe.child, SIGKILL);
@@ -168,7 +168,7 @@ void end(Probe& probe, const ProbeOptions& options) {
     probe.report.problem = fmt::format("the {} library ended the process that asked it", whose);
 }
 
-/// Whether this build can record the backend through the driver that was found, and why not.
+/// Sets whether this build can record the backend through the driver found, and otherwise why not.
 void noteCapture(BackendReport& report) {
   const bool cuda = report.backend == PlatformType::CUDA;
   if (!cuda && report.backend != PlatformType::OpenCL) {
@@ -230,7 +230,7 @@ std::vector<BackendReport> probeBackends(const std::vector<PlatformType>& backen
 
 const BackendReport& backendReport(PlatformType backend) {
   static std::mutex mutex;
-  static std::map<PlatformType, BackendReport> reports;  // they stay where they are
+  static std::map<PlatformType, BackendReport> reports;  // a map, so that references stay valid
   const std::lock_guard lock(mutex);
   const auto known = reports.find(backend);
   if (known != reports.end()) return known->second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real libraries where this machine has them; else stand-ins, built here, that answer, refuse,
-// crash and hang as vendors' libraries do. Those prove our side only.
+// Uses the real libraries that this machine has. For others it builds stand-ins that answer,
+// refuse, crash and hang as vendors' libraries do; those test our side only.
 #include "tracesmith/capture/devices/devices.hpp"
 
 #include <dlfcn.h>

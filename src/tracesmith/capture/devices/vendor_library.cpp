@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds vendors' libraries the way programs do, and remembers where it looked.
+// Finds vendors' libraries as programs do, and notes where it searched.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-/// What the dynamic linker searches: LD_LIBRARY_PATH, then the system's directories.
+/// The dynamic linker's search path: LD_LIBRARY_PATH, then the system's directories.
 std::vector<std::string> linkerDirectories() {
   std::vector<std::string> found;
   void* self = ::dlopen(nullptr, RTLD_LAZY);
@@ -43,15 +43,15 @@ VendorLibrary::VendorLibrary(BackendReport& report, const std::vector<const char
                              const std::vector<std::string>& directories,
                              const std::vector<std::string>& vendor_directories) {
   report.library = names.front();
-  std::string trouble;  // a library that is there and cannot be loaded says why
+  std::string trouble;  // the error of a library that exists but cannot be loaded
   const auto tryOpen = [&](const std::string& path) {
     ::dlerror();
     handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ != nullptr) {
       report.library = path.substr(path.find_last_of('/') + 1);
     } else if (const char* said = ::dlerror(); said != nullptr) {
-      // "libX.so: cannot open shared object file: No such file or directory" only when X itself is
-      // missing; of one of its own dependencies it names that one.
+      // The message is "libX.so: cannot open shared object file: No such file or directory" only
+      // when X itself is missing. When a dependency is missing, it names the dependency.
       const std::string text = said;
       if (text.rfind(path + ": cannot open shared object file: No such", 0) != 0) trouble = text;
     }

@@ -23,8 +23,8 @@ void CallWindow::restrict(Trace& part) {
     }
     if (kept.size() < table.size()) table = std::move(kept);
   };
-  // Of allocations and compilations there may be more than of calls that are recorded, and what
-  // CUPTI does belongs to none: their time tells.
+  // Allocations and compilations may have no recorded call, and CUPTI's own overhead belongs to no
+  // call. Select these by time.
   const auto dropBefore = [this](auto& table, const auto& times) {
     std::decay_t<decltype(table)> kept;
     for (size_t i = 0; i < table.size(); ++i) {
@@ -37,7 +37,7 @@ void CallWindow::restrict(Trace& part) {
   dropBefore(part.counter, part.counter.time_ns);
   const size_t ranges = part.range.size();
   dropBefore(part.range, part.range.start_ns);
-  // They tell rows by their places.
+  // Attributes refer to ranges by index.
   if (part.range.size() < ranges) part.attribute.clear();
   restrictTo(part.kernel);
   restrictTo(part.copy);

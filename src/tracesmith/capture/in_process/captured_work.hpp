@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI tells of what the device does whether or not calls are captured, and tells it late. Of a
-// trace that arrives in parts this keeps the device work whose calls lie in the capture.
+// Keeps the device work whose host calls lie in the capture, for a trace that arrives in parts. It
+// is needed because CUPTI reports device work late, and whether or not calls are captured.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace tracesmith {
 
 class CallWindow {
  public:
-  /// From here on the calls of `part`s count. `now_ns` is CLOCK_MONOTONIC's.
+  /// Starts a capture: host calls of later parts count. `now_ns`: CLOCK_MONOTONIC.
   void begin(int64_t now_ns) {
     first_.clear();
     begin_ns_ = now_ns;
   }
-  /// Removes from `part` the device work that no call of this capture has started. Calls come with
-  /// their work or before it, and their ids grow.
+  /// Removes from `part` the device work that no call of this capture started. Calls arrive with
+  /// their work or before it, and their correlation ids ascend.
   void restrict(Trace& part);
 
  private:

@@ -40,14 +40,14 @@ TEST(CallWindow, KeepsWorkOfTheCaptureAndNoOther) {
   window.begin(0);
   Trace part;
   call(part, 12);
-  call(part, 11);  // of another thread: it began before and ended later
+  call(part, 11);  // another thread's, started before and ended later
   for (const uint64_t id : {9u, 11u, 12u}) work(part, id);
   work(part, 10, ThreadId::kNone);
   window.restrict(part);
   EXPECT_THAT(left(part), ElementsAre(11, 12));
   EXPECT_EQ(part.host_call.size(), 2u);
 
-  Trace later;  // work comes without its call, which was there before
+  Trace later;  // the work's call came in an earlier part
   work(later, 12);
   work(later, 10);
   window.restrict(later);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a profiler keeps events until they are taken: bounded, and every loss is counted.
+// A profiler's buffer of events until they are taken. It is bounded, and every loss is counted.
 #pragma once
 
 #include <condition_variable>
@@ -16,19 +16,20 @@ namespace tracesmith {
 /// All methods may be called from any thread.
 class EventBuffer {
  public:
-  /// How long push() waits for room with OverflowPolicy::Block, before it drops the event. After
-  /// that it does not wait again until events have been taken: nobody may be there to take them.
+  /// How long push() waits for space with OverflowPolicy::Block before it drops the event. It then
+  /// does not wait again until events have been taken, because there may be no reader.
   static constexpr int64_t kMaxBlockNs = 100'000'000;
 
   EventBuffer(size_t capacity, OverflowPolicy policy) : capacity_(capacity), policy_(policy) {}
 
-  /// False when the event was dropped. DropOldest takes it, and drops another one.
+  /// False when the event was dropped. DropOldest always accepts it, and drops the oldest one
+  /// instead.
   bool push(TraceEvent event);
   size_t take(std::vector<TraceEvent>& out, size_t max);
 
-  uint64_t captured() const;  ///< taken in and not dropped since
+  uint64_t captured() const;  ///< accepted, and not dropped since
   uint64_t dropped() const;
-  /// Whether a full buffer with OverflowPolicy::Block waits at all (it does at first).
+  /// Whether a full buffer with OverflowPolicy::Block waits at all (default: it does).
   void setWaiting(bool waiting);
 
  private:

@@ -8,7 +8,7 @@
 namespace tracesmith {
 namespace {
 
-/// Process and correlation id, which only both together name a piece of work.
+/// Process and correlation id, which together identify a piece of work.
 using Work = std::pair<ProcessId, uint64_t>;
 using WorkSet = std::set<Work>;
 

@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// The dictionaries of `trace`, and of its event rows those for which keep(table, row) holds.
+/// The dictionaries of `trace`, plus the event rows for which keep(table, row) is true.
 template <class Keep>
 Trace partOf(const Trace& trace, Keep&& keep) {
   Trace part = trace;
@@ -37,7 +37,7 @@ TEST(EventFeed, PartsGiveTheEventsOfTheWhole) {
   auto add = [&](std::vector<TraceEvent> events) {
     for (TraceEvent& e : events) parts.push_back(std::move(e));
   };
-  // As a collector gives them: calls when they return, device work when it is over.
+  // As a collector delivers them: calls when they return, device work when it has ended.
   const TimeRange range = timeRange(trace);
   auto partOfRow = [&](TableId id, size_t row) {
     auto at = [&](const auto& t) { return t.start_ns[row] + t.duration_ns[row]; };
@@ -56,7 +56,7 @@ TEST(EventFeed, PartsGiveTheEventsOfTheWhole) {
     waited += feed.waiting();
   }
   EXPECT_GT(waited, 0u);
-  // Those whose work the end of the trace has cut off.
+  // Host calls whose work comes after the end of the trace.
   add(feed.flush(trace));
   auto order = [](const TraceEvent& a, const TraceEvent& b) {
     return std::tie(a.timestamp, a.type, a.correlation_id, a.name, a.duration) <

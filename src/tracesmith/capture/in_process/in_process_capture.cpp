@@ -23,18 +23,18 @@ std::atomic<bool> g_armed{false};
 void addLayer(const std::string& agent) {
   const char* layers = std::getenv("OPENCL_LAYERS");
   const std::string before = layers == nullptr ? "" : layers;
-  // Its name is there already when the process that started us armed it and is gone.
+  // The agent is already listed when an armed parent process started this one and has ended.
   if ((":" + before + ":").find(":" + agent + ":") != std::string::npos) return;
   setenv("OPENCL_LAYERS", (before.empty() ? agent : before + ":" + agent).c_str(), 1);
 }
 
-/// The agent's library, and how it comes into this process.
+/// The agent's library, and how to load it.
 struct AgentEntry {
   std::string library;
-  bool at_once = false;  // CUDA is in use: its driver has looked for the library already
+  bool at_once = false;  // CUDA is in use: its driver has already looked for the library
 };
 
-/// An error when this process cannot be captured.
+/// Fails when this process cannot be captured.
 Result<AgentEntry> findAgentEntry(const InProcessOptions& options) {
   const char* outer = std::getenv(arena::kEnvSession);
   std::error_code ec;
@@ -73,7 +73,8 @@ Result<std::string> makeCaptureDirectory() {
   return directory;
 }
 
-/// What the agent reads, and what brings it into this process and its children.
+/// Sets the variables that configure the agent, and those that load it into this process and its
+/// children.
 void setAgentEnvironment(const InProcessOptions& options, const SessionDir& dir,
                          const std::string& agent) {
   setenv(arena::kEnvSession, dir.path().c_str(), 1);
@@ -134,7 +135,7 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::armOnce(const InProc
   return capture;
 }
 
-/// As the driver would have done within cuInit().
+/// Loads and starts the agent as the driver would have done in cuInit().
 Status InProcessCapture::enterNow(const std::string& agent) {
   void* const library = dlopen(agent.c_str(), RTLD_NOW | RTLD_LOCAL);
   const auto initialize = library == nullptr
@@ -163,7 +164,7 @@ InProcessCapture::~InProcessCapture() {
   if (collector_) (void)collector_->finish();
   std::error_code ec;
   std::filesystem::remove_all(directory_, ec);
-  // The agent stays loaded until the process ends, so it cannot be armed a second time.
+  // The agent stays loaded until the process ends, so the process cannot be armed a second time.
 }
 
 void InProcessCapture::run() {
@@ -173,13 +174,12 @@ void InProcessCapture::run() {
   uint32_t agents = 0;
   while (!stop_) {
     const uint64_t met = collector_->poll();
-    // A process whose agent began with what the environment said before has to hear of it.
+    // An agent that started with the environment's earlier setting needs the current one.
     if (collector_->agentProcesses() != agents) {
       agents = collector_->agentProcesses();
       collector_->setCapturing(capturing_);
     }
-    // While nobody captures, what there may be (an agent that is loaded, a child that ends) can
-    // wait.
+    // While capture is disabled, other work (a newly loaded agent, a child that ends) can wait.
     const std::chrono::milliseconds longest = capturing_ ? 5ms : 100ms;
     pause = met > 0 ? 1ms : std::min(pause * 2, longest);
     wake_.wait_for(lock, pause);
@@ -189,9 +189,9 @@ void InProcessCapture::run() {
 void InProcessCapture::setCapturing(bool on) {
   const std::lock_guard lock(mutex_);
   capturing_ = on;
-  // An agent that is loaded from now on begins so, and misses no call.
+  // An agent that is loaded from now on starts with this setting, and misses no call.
   if (collector_->agentProcesses() == 0) setenv(arena::kEnvCapture, on ? "on" : "off", 1);
-  collector_->poll();  // an arena that is there but not yet known must hear of it, too
+  collector_->poll();  // an arena that is not yet known needs the setting, too
   collector_->setCapturing(on);
   wake_.notify_all();
 }
@@ -245,7 +245,7 @@ Result<Trace> InProcessCapture::takeNew() {
   return trace;
 }
 
-/// What was named before costs no more than being written down again.
+/// Frames that were named before only have their rows copied.
 void InProcessCapture::nameFrames(Trace& trace) {
   for (const NamedFrame& named : named_) {
     SymbolRow row = named.row;

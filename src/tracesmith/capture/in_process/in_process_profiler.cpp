@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures the OpenCL or CUDA work of this very process, through the agent that `tracesmith
-// profile` uses.
+// Captures the OpenCL or CUDA work of the calling process with the agent of `tracesmith profile`.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -33,10 +32,11 @@ namespace tracesmith {
 namespace {
 
 constexpr auto kReadPeriod = std::chrono::milliseconds(20);
-/// How long stopCapture() waits for work that the device has not yet finished.
+/// Longest time that stopCapture() waits for unfinished device work.
 constexpr int64_t kDrainNs = 500'000'000;
 
-/// Whether a driver is loaded already: then the loader has read its layers, and ours is not one.
+/// Whether an OpenCL driver is loaded already. Then the loader has read its list of layers, without
+/// ours.
 bool openClInUse() {
   const char* named = std::getenv("OCL_ICD_VENDORS");
   const std::filesystem::path place = named != nullptr ? named : "/etc/OpenCL/vendors";
@@ -55,11 +55,11 @@ bool openClInUse() {
   return false;
 }
 
-/// The agent stays in the process once it is there, so the capture does as well, until the process
-/// ends: one for all profilers, one after the other.
+/// The agent stays in the process once it is loaded, and so does the capture, until the process
+/// ends. All profilers share it, one after the other.
 class SharedCapture {
  public:
-  /// Null with `error` when another profiler has it, or it cannot be armed.
+  /// Null with `error` when another profiler uses it, or it cannot be armed.
   static InProcessCapture* acquire(PlatformType platform, const ProfilerConfig& config,
                                    std::string& error) {
     SharedCapture& shared = instance();
@@ -96,7 +96,7 @@ class SharedCapture {
         options.overflow = OverflowPolicy::DropNewest;
       }
       if (config.capture_callstacks) {
-        // One more, for the frame that says that there are more.
+        // One more for the frame that marks a cut stack.
         const uint32_t more = 1 + (platform == PlatformType::CUDA ? kVendorFrames : 0);
         options.stack_depth =
             std::clamp(config.callstack_depth, 1u, StackOptions::kMostDepth - more) + more;
@@ -116,7 +116,7 @@ class SharedCapture {
           "without capture_callstacks";
       return nullptr;
     }
-    // The agent does not come a second time.
+    // The agent cannot be loaded a second time.
     if (error = shared.capture_->problem(); !error.empty()) return nullptr;
     shared.in_use_ = true;
     return shared.capture_;
@@ -133,8 +133,8 @@ class SharedCapture {
     return shared;
   }
   ~SharedCapture() {
-    // A forked child that ends is not the end of the capture: its threads and files are the
-    // parent's.
+    // The exit of a forked child must not end the capture: its threads and files belong to the
+    // parent.
     if (owner_ == getpid()) delete capture_;
   }
 
@@ -180,7 +180,7 @@ class InProcessProfiler : public IPlatformProfiler {
     if (capture_ == nullptr) return misused("not initialized");
     if (capturing_) return misused("already capturing");
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
-    // What an earlier capture left behind is not ours.
+    // Discard what an earlier capture left.
     if (auto left = capture_->takeNew(); !left) return refuse(left.error());
     capture_->setActive(true);
     if (std::string problem = capture_->problem(); !problem.empty()) return refuse(problem);
@@ -188,7 +188,7 @@ class InProcessProfiler : public IPlatformProfiler {
     stop_asked_ = false;
     buffer_->setWaiting(true);
     capture_->setCapturing(true);
-    capture_->setActive(true);  // of an agent that came meanwhile
+    capture_->setActive(true);  // for an agent that was loaded meanwhile
     auto thread = startQuietThread([this] { run(); });
     if (!thread) {
       capture_->setCapturing(false);
@@ -245,7 +245,7 @@ class InProcessProfiler : public IPlatformProfiler {
   bool refuse(const Error& error) { return refuse(error.toString(), error.code); }
   bool misused(std::string how) { return refuse(std::move(how), ErrorCode::kInvalidArgument); }
 
-  /// What this build or this machine lacks; "" for nothing.
+  /// What this build or machine lacks; "" if nothing.
   std::string missing() const {
     const BackendReport& report = backendReport(platform_);
     if (!report.capture_supported) return report.capture_problem;
@@ -286,7 +286,7 @@ class InProcessProfiler : public IPlatformProfiler {
   }
 
   bool takeInAll() {
-    // CUPTI would keep it until the agent asks the next time.
+    // CUPTI would keep its records until the agent's next request.
     if (platform_ == PlatformType::CUDA && capture_->agentLoaded()) flushLoadedCupti();
     return takeIn();
   }
@@ -310,13 +310,13 @@ class InProcessProfiler : public IPlatformProfiler {
   }
 
   const PlatformType platform_;
-  InProcessCapture* capture_ = nullptr;  // SharedCapture's
+  InProcessCapture* capture_ = nullptr;  // owned by SharedCapture
   ProfilerConfig config_;
   std::unique_ptr<EventBuffer> buffer_;
   EventCallback callback_;
   std::atomic<bool> capturing_ = false;
   uint64_t dropped_before_ = 0;
-  EventFeed feed_;  // thread_'s while it runs, as is window_
+  EventFeed feed_;  // thread_ uses it while it runs; so for window_
   CallWindow window_;
   mutable std::mutex error_mutex_;
   Error error_{ErrorCode::kUnsupported, {}, {}};

@@ -13,11 +13,11 @@
 namespace tracesmith {
 namespace {
 
-/// Calls `use` with each libcupti that is loaded.
+/// Calls `use` with each loaded libcupti.
 template <class Use>
 void forEachCupti(Use use) {
   std::vector<std::string> paths;
-  // Within the walk the loader is locked, so that nothing is opened there.
+  // The loader is locked during the walk, so no library is opened in it.
   ::dl_iterate_phdr(
       [](dl_phdr_info* object, size_t, void* data) {
         const std::string_view path = object->dlpi_name;

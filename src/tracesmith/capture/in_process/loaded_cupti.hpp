@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libcupti that this process has loaded: the agent's or the program's, which are one as a rule.
+// The libcupti that this process has loaded. The agent and the program usually use the same one.
 #pragma once
 
 #include <cstdint>
 
 namespace tracesmith {
 
-/// 0: none is loaded.
+/// Version; 0: none is loaded.
 uint32_t loadedCuptiVersion();
 
-/// Has what is complete delivered to the agent, before this returns. Nothing without a libcupti.
+/// Makes CUPTI deliver all completed records to the agent before this returns. Does nothing without
+/// a libcupti.
 void flushLoadedCupti();
 
 }  // namespace tracesmith

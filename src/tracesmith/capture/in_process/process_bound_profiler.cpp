@@ -13,7 +13,8 @@ class ProcessBoundProfiler : public IPlatformProfiler {
   explicit ProcessBoundProfiler(std::unique_ptr<IPlatformProfiler> profiler)
       : platform_(profiler->platformType()), profiler_(std::move(profiler)) {}
   ~ProcessBoundProfiler() override {
-    // Destroying a condition variable that a thread of the parent waits on would wait for ever.
+    // The destructor of a condition variable blocks forever when a thread of the parent waits on
+    // it.
     if (!ours()) (void)profiler_.release();
   }
 
@@ -58,7 +59,7 @@ class ProcessBoundProfiler : public IPlatformProfiler {
 
   PlatformType platform_;
   std::unique_ptr<IPlatformProfiler> profiler_;
-  pid_t owner_ = 0;  // the process that has initialized it; 0: none
+  pid_t owner_ = 0;  // the process that called initialize(); 0: none
 };
 
 }  // namespace

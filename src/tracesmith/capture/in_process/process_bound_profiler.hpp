@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a profiler with threads harmless in the children of a program that forks: a child has the
-// object, but neither its threads nor a say over the locks that they held at that moment.
+// Makes a profiler with threads harmless in the children of a program that forks. A child has a
+// copy of the object, but not its threads, and cannot release locks that they held at the fork.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 namespace tracesmith {
 
 /// From initialize() to finalize() the profiler belongs to the process that called initialize(). In
-/// another one it refuses with a reason, gives nothing, and its destruction touches nothing. The
-/// child cannot initialize() it; it can create one of its own.
+/// another process it refuses with a reason, returns no events, and its destructor does nothing.
+/// The child cannot initialize() it; it can create a profiler of its own.
 std::unique_ptr<IPlatformProfiler> boundToItsProcess(std::unique_ptr<IPlatformProfiler> profiler);
 
 }  // namespace tracesmith

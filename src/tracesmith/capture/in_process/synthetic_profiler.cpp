@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler without a device: while it captures, a made-up training loop "runs", and gives as many
-// events as the time that passes warrants. Every event has the metadata "synthetic".
+// A profiler without a device. While it captures, a synthetic training loop "runs" and produces
+// events according to the time that passes. Every event has the metadata "synthetic".
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -70,9 +70,9 @@ class SimulationProfiler : public IPlatformProfiler {
   mutable std::mutex error_mutex_;
   Error error_{ErrorCode::kUnsupported, {}, {}};
 
-  // Of the capture under way; `thread_` alone touches the first three while it runs.
+  // State of the current capture; only `thread_` uses the first three while it runs.
   std::optional<Simulation> simulation_;
-  std::vector<std::pair<uint64_t, TraceEvent>> ahead_;  // not yet over, with the time when they are
+  std::vector<std::pair<uint64_t, TraceEvent>> ahead_;  // events not yet over, with their end times
   bool first_piece_ = true;
   uint64_t seed_ = 0;
   uint64_t next_correlation_ = 1;
@@ -137,8 +137,8 @@ void SimulationProfiler::run() {
   }
 }
 
-/// Delivers what is over by `now_ns`. A launch and its kernel come together or, when the capture
-/// ends before the kernel does, not at all.
+/// Delivers the events that are over by `now_ns`. A launch and its kernel are delivered together.
+/// If the capture ends before the kernel, neither is.
 void SimulationProfiler::advance(int64_t now_ns) {
   simulation_->runUntil(now_ns);
   std::vector<TraceEvent> events = toEvents(simulation_->take());
@@ -149,7 +149,7 @@ void SimulationProfiler::advance(int64_t now_ns) {
     next_correlation_ = std::max(next_correlation_, e.correlation_id + 1);
   }
   for (TraceEvent& e : events) {
-    // The piece's dictionaries tell again what the first one told.
+    // Later pieces repeat the dictionaries of the first one.
     if (!first_piece_ && (e.type == EventType::StreamCreate || e.type == EventType::ContextCreate))
       continue;
     const uint64_t over =

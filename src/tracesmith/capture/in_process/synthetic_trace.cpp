@@ -17,7 +17,7 @@ constexpr uint64_t kBatchBytes = 6 * kMega;
 constexpr uint64_t kWeightBytes = 16 * kMega;
 constexpr uint64_t kActivationBytes = 24 * kMega;
 
-/// Numbers that are the same with every standard library (SplitMix64, Box-Muller).
+/// Random numbers that are the same with every standard library (SplitMix64, Box-Muller).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -40,7 +40,7 @@ class Random {
   uint64_t state_;
 };
 
-/// A kernel of the made-up network: how long it takes, and how it is launched.
+/// A kernel of the synthetic network: its duration and launch shape.
 struct KernelModel {
   const char* name;
   double median_us;
@@ -85,12 +85,12 @@ class Simulation::Impl {
  private:
   struct Stream {
     StreamId id;
-    int64_t free_ns = 0;  // its last work ends then
+    int64_t free_ns = 0;  // end of its last work
     uint64_t last = 0;    // correlation id of that work
   };
   struct Device {
     Random random{0};
-    double slowness = 1;  // no two devices are equally fast
+    double slowness = 1;  // devices differ in speed
     DeviceId id;
     ContextId context;
     ThreadId thread;
@@ -100,10 +100,10 @@ class Simulation::Impl {
     std::vector<uint64_t> activations;
     size_t last_compute = 0;  // stream in which the backward pass ended
   };
-  /// A piece of device work.
+  /// One piece of device work.
   struct Work {
     uint64_t correlation = 0;
-    int64_t call_ns = 0;  // its host call began
+    int64_t call_ns = 0;  // start of its host call
     int64_t call_end_ns = 0;
     int64_t start_ns = 0;
     int64_t end_ns = 0;
@@ -133,7 +133,7 @@ class Simulation::Impl {
   ShapeId shapeOf(const KernelModel& model);
 
   SimulationOptions options_;
-  Trace trace_;  // dictionaries; event rows only while take() fills them
+  Trace trace_;  // dictionaries; has event rows only during take()
   std::vector<Device> devices_;
   std::vector<std::pair<const char*, ShapeId>> shapes_;
   ProcessId process_ = idAt<ProcessId>(0);
@@ -243,7 +243,7 @@ ShapeId Simulation::Impl::shapeOf(const KernelModel& model) {
 
 // --- The host -------------------------------------------------------------------------------
 
-/// A host call: some time passes, the call takes some time.
+/// A host call: first some time passes, then the call takes some time.
 Simulation::Impl::Work Simulation::Impl::call(Device& d, const char* name, CallKind kind,
                                               StreamId stream, double median_us) {
   d.host_ns += d.random.logNormal(2.5 * kMicro, 0.5);
@@ -266,8 +266,8 @@ Simulation::Impl::Work Simulation::Impl::call(Device& d, const char* name, CallK
   return w;
 }
 
-/// A host call that puts work into a stream: it begins 5 to 50 µs after the call did, when what
-/// lies before it in the stream is done.
+/// A host call that enqueues work on a stream. The work starts 5 to 50 µs after the call started,
+/// and not before the earlier work of the stream is done.
 Simulation::Impl::Work Simulation::Impl::enqueue(Device& d, const char* name, CallKind kind,
                                                  size_t stream, int64_t duration_ns) {
   Stream& s = d.streams[stream];
@@ -280,14 +280,14 @@ Simulation::Impl::Work Simulation::Impl::enqueue(Device& d, const char* name, Ca
   return w;
 }
 
-/// What comes next in `stream` waits for what is in `other` now.
+/// Makes later work in `stream` wait for the current work in `other`.
 void Simulation::Impl::waitFor(Device& d, size_t stream, size_t other) {
   if (stream == other || d.streams[other].last == 0) return;
   d.streams[stream].free_ns = std::max(d.streams[stream].free_ns, d.streams[other].free_ns);
   FlowRow flow;
   flow.process_id = process_;
   flow.from_correlation_id = d.streams[other].last;
-  flow.to_correlation_id = next_correlation_;  // the next call is the one that waits
+  flow.to_correlation_id = next_correlation_;  // the next call is the waiting one
   flow.kind = FlowKind::kWait;
   flows_.push_back(flow);
 }
@@ -320,7 +320,7 @@ Simulation::Impl::Work Simulation::Impl::kernel(Device& d, const KernelModel& mo
 }
 
 void Simulation::Impl::copy(Device& d, CopyKind kind, uint64_t bytes, size_t stream) {
-  // About 20 GB/s beside a fixed cost.
+  // About 20 GB/s plus a fixed cost.
   const int64_t duration = d.random.logNormal(1.5 * kMicro + static_cast<double>(bytes) / 20, 0.05);
   const Work w = enqueue(d, "simMemcpyAsync", CallKind::kCopy, stream, duration);
   CopyRow row;
@@ -405,7 +405,8 @@ void Simulation::Impl::release(Device& d) {
   row.name = trace_.strings.intern("simFree");
   memory_.push_back(row);
   d.activations.pop_back();
-  if (d.activations.empty()) d.next_address = row.address;  // the next iteration uses it again
+  // the next iteration reuses the addresses
+  if (d.activations.empty()) d.next_address = row.address;
 }
 
 void Simulation::Impl::range(const Device& d, const std::string& name, int64_t begin_ns) {
@@ -444,8 +445,8 @@ void Simulation::Impl::trainOn(Device& d, std::vector<Reduction>& reductions) {
     stream = next;
     for (const KernelModel& model : kBackward) kernel(d, model, stream);
     release(d);
-    // Gradients of four layers are reduced together, while the next ones are computed; without a
-    // stream for that, all of them at the end.
+    // Gradients of four layers are reduced together, while the next layers are computed. Without a
+    // separate stream, all are reduced at the end.
     const bool due = layer % 4 == 0 && (reduceStream(d) != 0 || layer == 0);
     if (due && options_.devices > 1) {
       waitFor(d, reduceStream(d), stream);
@@ -467,8 +468,8 @@ void Simulation::Impl::iteration() {
     begins.push_back(devices_[i].host_ns);
     trainOn(devices_[i], reductions[i]);
   }
-  // A collective ends everywhere at once, when the last device has come to it and it is done; the
-  // devices that came early wait in it.
+  // A collective starts its work when the last device has reached it, and ends on all devices at
+  // the same time. Devices that arrive early wait in it.
   std::vector<int64_t> shift(devices_.size(), 0);
   for (size_t k = 0; k < reductions[0].size(); ++k) {
     int64_t last_ns = 0, duration_ns = 0;
@@ -483,7 +484,7 @@ void Simulation::Impl::iteration() {
       r.work.end_ns = last_ns + duration_ns;
       Stream& s = devices_[i].streams[reduceStream(devices_[i])];
       s.free_ns = std::max(s.free_ns, r.work.end_ns);
-      // What comes after it in its stream moves as far as it was held up.
+      // Later work in the same stream shifts by the delay.
       if (k + 1 < reductions[i].size())
         shift[i] = std::max<int64_t>(0, r.work.end_ns - reductions[i][k + 1].work.start_ns);
       pushKernel(devices_[i], kReduce, r.work, reduceStream(devices_[i]));

@@ -87,7 +87,7 @@ TEST_P(SimulationTest, EverythingSaysThatItIsSynthetic) {
 TEST_P(SimulationTest, AStreamDoesOneThingAtATimeInTheOrderOfItsCalls) {
   std::map<StreamId, int64_t> free_ns;
   size_t checked = 0;
-  for (const auto& [correlation, w] : work_) {  // correlation ids grow with the calls
+  for (const auto& [correlation, w] : work_) {  // correlation ids ascend with the calls
     EXPECT_GE(w.start_ns, free_ns[w.stream]) << correlation;
     EXPECT_GT(w.end_ns, w.start_ns);
     free_ns[w.stream] = w.end_ns;
@@ -158,7 +158,7 @@ TEST_P(SimulationTest, ItLastsAsLongAsItWasAskedTo) {
   EXPECT_GE(range.begin_ns, options_.start_ns);
   EXPECT_LT(range.begin_ns, options_.start_ns + 1'000'000);
   EXPECT_GE(range.duration(), 95'000'000);
-  EXPECT_LE(range.duration(), 150'000'000);  // the last iteration is finished
+  EXPECT_LE(range.duration(), 150'000'000);  // the last iteration is complete
 }
 
 TEST(Simulation, IsTheSameForTheSameSeedOnly) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a ring: walked, joined and written, as a collector would.
+// Walks, joins and writes arbitrary bytes as a ring, like a collector.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@ using namespace tracesmith;  // NOLINT: a program of one function
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 16) return 0;
-  // Two rings' worth of passes over the same records; the first bytes choose place and clock.
+  // Two passes over the same records; the first bytes choose the position and the clock.
   constexpr uint64_t kRing = 4096;
   const auto begin = loadFixed<uint16_t>(data);
   const auto length = loadFixed<uint16_t>(data + 2);

@@ -18,7 +18,7 @@ constexpr uint32_t kSeldom = 64;
 
 }  // namespace
 
-/// "cudaEventRecord_ptsz", "cuEventRecordWithFlags"; not what makes nodes of graphs.
+/// "cudaEventRecord_ptsz", "cuEventRecordWithFlags"; not the functions that add graph nodes.
 bool CudaEvents::recordsEvent(std::string_view function) {
   for (const std::string_view api : {"cuda", "cu"}) {
     if (function.starts_with(api)) return function.substr(api.size()).starts_with("EventRecord");
@@ -83,7 +83,7 @@ void CudaEvents::noteTimes(uint64_t number, const Recording& recording) {
   events_.at(recording.event).by_start.insert({recording.start_ns, number});
 }
 
-/// An event's last recording may be waited for at any time: it stays, if there is room.
+/// An event's last recording may be waited for at any time, so it is kept if there is space.
 void CudaEvents::forgetOldest() {
   const auto [number, recording] = *recordings_.begin();
   Recordings& of_event = events_.at(recording.event);
@@ -122,7 +122,8 @@ const CudaEvents::Recording* CudaEvents::bySync(const Use& use) const {
   return found == syncs_.end() ? nullptr : &recordings_.at(found->second);
 }
 
-/// A call that recorded an event, and maybe this one, after `since_ns` and not after the wait.
+/// Whether a call that may have recorded the same event ran after `since_ns` and not after the
+/// wait.
 bool CudaEvents::mayBeAnother(const Wait& wait, int64_t since_ns) const {
   if (unknown_until_ns_ > since_ns) return true;
   const int64_t reach =
@@ -139,11 +140,12 @@ CudaEvents::Answer CudaEvents::byOrder(const Wait& wait, const Recording*& found
   bool is_clear = true;
   if (event != events_.end()) {
     const auto& by_start = event->second.by_start;
-    if (by_start.size() != event->second.numbers.size()) return Answer::kLater;  // not known when
-    // From the last one back, as far as one may reach to where it matters.
+    // some times are still unknown
+    if (by_start.size() != event->second.numbers.size()) return Answer::kLater;
+    // Search backwards from the last one, as far as a call can reach into the interval.
     for (auto it = by_start.lower_bound({wait.end_ns, 0}); it != by_start.begin();) {
       const Recording& r = recordings_.at((--it)->second);
-      if (r.end_ns > wait.start_ns) return Answer::kLater;  // at the same time
+      if (r.end_ns > wait.start_ns) return Answer::kLater;  // concurrent with the wait
       if (found == nullptr) {
         found = &r;
       } else if (found->start_ns < r.end_ns) {
@@ -157,7 +159,7 @@ CudaEvents::Answer CudaEvents::byOrder(const Wait& wait, const Recording*& found
   if (!is_clear || mayBeAnother(wait, found != nullptr ? found->start_ns : INT64_MIN)) {
     return Answer::kLater;
   }
-  // One that was never recorded is not waited for.
+  // A wait for an event that was never recorded has no edge.
   return found != nullptr ? Answer::kEdge : Answer::kNothing;
 }
 
@@ -165,7 +167,7 @@ CudaEvents::Answer CudaEvents::answer(const Wait& wait, const Recording*& found)
   if (wait.use.event_sync == arena::kNoEventSync) return byOrder(wait, found);
   found = bySync(wait.use);
   if (found == nullptr) return wait.use.event_sync == 0 ? Answer::kNothing : Answer::kLater;
-  // What a graph recorded belongs to its launch, and that is no place on the stream.
+  // A recording by a graph belongs to the graph launch, which is not a position in the stream.
   return found->start_ns == INT64_MIN ? Answer::kLater : Answer::kEdge;
 }
 
@@ -173,8 +175,8 @@ void CudaEvents::endPass() {
   if (changed_) look(false);
 }
 
-/// Most find their recording at once. Those that have not for some time are looked at now and then:
-/// theirs may never come.
+/// Most waits find their recording at once. Older ones are examined only now and then, because
+/// their recording may never come.
 void CudaEvents::look(bool at_all) {
   changed_ = false;
   std::erase_if(waits_, [this, at_all](Wait& wait) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which recording of a CUDA event a wait was for: an exact edge between two streams, or none.
+// Finds the recording of a CUDA event that a wait was for. The result is an exact edge between two
+// streams, or none.
 //
-// From CUDA 13 on CUPTI says it by a number of each recording. Before, a wait names the event
-// alone, and is for its last recording whose call had ended when the wait began; that is only known
-// when no other recording of it may have come in between, which all calls that record events tell.
+// From CUDA 13 on CUPTI gives each recording a number, and the wait names it. Earlier versions name
+// only the event. The wait is then for the event's last recording whose call had ended when the
+// wait started. That recording is only certain when no other recording of the event can have come
+// in between. To decide that, all calls that record events are tracked.
 #pragma once
 
 #include <compare>
@@ -24,7 +26,7 @@ class CudaEvents {
  public:
   CudaEvents(Trace& delta, ProcessId process) : delta_(delta), process_(process) {}
 
-  /// In one life of the process: its ids begin anew with another program.
+  /// An event in one life of the process: ids start again with each exec.
   struct Event {
     uint32_t life = 0;
     uint32_t context = 0;
@@ -34,31 +36,31 @@ class CudaEvents {
   struct Use {
     uint64_t correlation = 0;
     Event event;
-    uint64_t event_sync = 0;  ///< arena::kNoEventSync: this CUPTI has none
+    uint64_t event_sync = 0;  ///< arena::kNoEventSync: this CUPTI has no such number
   };
 
-  /// A call that records events, known by its name.
+  /// Whether a function of this name records events.
   static bool recordsEvent(std::string_view function);
-  /// Such a call, which succeeded.
+  /// Adds a successful call of such a function.
   void called(uint64_t correlation, int64_t start_ns, int64_t end_ns);
-  /// What CUPTI tells of it, before or after.
+  /// Adds CUPTI's record of it, before or after called().
   void recorded(const Use& use, StreamId stream);
-  /// A wait of a stream or of the host between these times.
+  /// Adds a wait of a stream or of the host.
   void waited(const Use& use, int64_t start_ns, int64_t end_ns);
-  /// Waits whose recording is known by now make their edges.
+  /// Makes the edges of waits whose recording is known by now.
   void endPass();
-  /// The others are given up.
+  /// Gives up the remaining waits.
   void finish();
 
-  /// Waits for which no recording was found, or not the one.
+  /// Waits without a recording, or without a certain one.
   uint64_t unmatched() const { return unmatched_; }
 
-  /// For `recover`: waits that have no edge yet, as rows of `pending`.
+  /// For `recover`: writes waits that have no edge yet as rows of `pending`.
   static constexpr uint32_t kPendingKind = 0x54564543;  // "CEVT"
   void writeWaiting();
   void restoreRecorded(const ObjectRow& row);
   void restoreWait(const PendingRow& row);
-  /// The file has its edge; before the waits are restored.
+  /// The file already has the edge of this wait. Call it before the waits are restored.
   void restoreEdge(uint64_t to_correlation) { restored_edges_.insert(to_correlation); }
 
  private:
@@ -67,7 +69,7 @@ class CudaEvents {
     Event event;
     uint64_t event_sync = 0;
     StreamId stream{};
-    // Of its call; before that is known anything may have been.
+    // Times of its call. Until they are known, it may have run at any time.
     int64_t start_ns = INT64_MIN;
     int64_t end_ns = INT64_MAX;
   };
@@ -75,15 +77,15 @@ class CudaEvents {
     Use use;
     int64_t start_ns = 0;
     int64_t end_ns = 0;
-    bool told = false;   // by writeWaiting()
-    uint32_t tries = 0;  // passes in which it was looked at, or could have been
+    bool told = false;   // written by writeWaiting()
+    uint32_t tries = 0;  // number of passes in which it was, or could have been, examined
   };
   enum class Answer { kEdge, kNothing, kLater };
 
-  /// Those of an event, and up to when some of it may have been forgotten.
+  /// The recordings of one event, and the time up to which some may have been forgotten.
   struct Recordings {
     std::set<uint64_t> numbers;
-    std::set<std::pair<int64_t, uint64_t>> by_start;  // those whose call is known; with number
+    std::set<std::pair<int64_t, uint64_t>> by_start;  // those with known call: start, number
     int64_t forgotten_until_ns = INT64_MIN;
   };
 
@@ -100,19 +102,19 @@ class CudaEvents {
   Trace& delta_;
   ProcessId process_;
   uint64_t unmatched_ = 0;
-  uint64_t next_ = 0;                                        // number of a recording
-  std::map<uint64_t, Recording> recordings_;                 // by number: the oldest first
+  uint64_t next_ = 0;                                        // number of the next recording
+  std::map<uint64_t, Recording> recordings_;                 // by number: oldest first
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> syncs_;  // life and id: number
   std::map<Event, Recordings> events_;
   std::unordered_multimap<uint64_t, uint64_t> by_call_;  // correlation id: number
-  // Calls that record, and of which CUPTI has not told yet: by start and correlation id.
+  // Calls that record and that CUPTI has not reported yet, by start and correlation id.
   std::map<std::pair<int64_t, uint64_t>, int64_t> untold_;  // end
   std::unordered_map<uint64_t, int64_t> untold_starts_;     // correlation id: start
-  int64_t longest_call_ns_ = 0;                             // of all that recorded
+  int64_t longest_call_ns_ = 0;                             // of all calls that recorded
   int64_t unknown_until_ns_ = INT64_MIN;  // calls up to here may have been forgotten
   std::vector<Wait> waits_;
   bool changed_ = false;                         // since the last endPass()
-  std::unordered_set<uint64_t> restored_edges_;  // correlation ids of their waits
+  std::unordered_set<uint64_t> restored_edges_;  // correlation ids of the waits
 };
 
 }  // namespace tracesmith

@@ -27,7 +27,7 @@ class CudaEventsTest : public ::testing::Test {
             {static_cast<uint32_t>(correlation / cuda_file::kIdsOfLife), context, event},
             sync};
   }
-  /// A call from `time` to `time` + 10, and what CUPTI tells of it.
+  /// A call from `time` to `time` + 10, and CUPTI's record of it.
   void record(uint64_t correlation, int64_t time, uint32_t event, uint64_t sync = kNoSync,
               uint32_t stream = 1) {
     events_.called(correlation, time, time + 10);
@@ -77,7 +77,7 @@ TEST_F(CudaEventsTest, ASyncIdMayComeBeforeItsRecording) {
   wait(4, 400, 7, 31);
   EXPECT_THAT(edges(), IsEmpty());
   events_.recorded(use(1, 7, 31), StreamId{4});
-  EXPECT_THAT(edges(), IsEmpty());  // its call is not known: it may be a graph's
+  EXPECT_THAT(edges(), IsEmpty());  // its call is unknown: it may be a graph's
   events_.called(1, 100, 110);
   EXPECT_THAT(edges(), ElementsAre(Pair(1, 4)));
 }
@@ -85,8 +85,8 @@ TEST_F(CudaEventsTest, ASyncIdMayComeBeforeItsRecording) {
 TEST_F(CudaEventsTest, WhatAGraphRecordedIsNoPlaceOnAStream) {
   events_.recorded(use(1, 7, 31), StreamId{4});
   wait(2, 200, 7, 31);
-  wait(3, 200, 7, 99);  // was recorded before there was capture
-  wait(4, 200, 8, 0);   // was never recorded
+  wait(3, 200, 7, 99);  // recorded before capture was enabled
+  wait(4, 200, 8, 0);   // never recorded
   events_.finish();
   EXPECT_THAT(edges(), IsEmpty());
   EXPECT_EQ(events_.unmatched(), 2u);
@@ -116,7 +116,7 @@ TEST_F(CudaEventsTest, ARecordingThatIsNotToldYetIsAwaited) {
   record(1, 100, 7);
   events_.called(2, 120, 130);
   wait(3, 140, 7);
-  EXPECT_THAT(edges(), IsEmpty());  // it may be for the second
+  EXPECT_THAT(edges(), IsEmpty());  // it may be for the second recording
   events_.recorded(use(2, 8), StreamId{1});
   EXPECT_THAT(edges(), ElementsAre(Pair(1, 3)));
   events_.called(4, 150, 160);
@@ -127,12 +127,12 @@ TEST_F(CudaEventsTest, ARecordingThatIsNotToldYetIsAwaited) {
 
 TEST_F(CudaEventsTest, WithoutSyncIdsWhatHappensAtOnceHasNoEdge) {
   record(1, 100, 7);
-  record(2, 195, 7);  // while the wait is called
+  record(2, 195, 7);  // during the wait's call
   wait(3, 200, 7);
   record(4, 300, 8);
-  record(5, 305, 8);  // by two threads
+  record(5, 305, 8);  // by another thread at the same time
   wait(6, 400, 8);
-  events_.called(7, 420, 430);  // of which CUPTI tells nothing, as when a stream is captured
+  events_.called(7, 420, 430);  // without a CUPTI record, as when a stream is captured
   wait(8, 440, 8);
   events_.finish();
   EXPECT_THAT(edges(), IsEmpty());

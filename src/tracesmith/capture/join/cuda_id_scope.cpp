@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr int kMostCopies = 64;  // of a graph of a graph
+constexpr int kMostCopies = 64;  // longest chain of graph copies
 
 std::string uuidText(const uint8_t (&uuid)[16]) {
   std::string text = "GPU-";

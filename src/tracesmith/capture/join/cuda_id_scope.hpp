@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI's numbers mean in one life of a process: from its start, or its last exec, to its end.
+// The meaning of CUPTI's numbers in one life of a process: from its start or last exec to its end.
 #pragma once
 
 #include <algorithm>
@@ -34,41 +34,42 @@ class CudaLife {
     bool is_virtual_memory = false;
   };
   struct GraphNode {
-    StringId name{};        // of its kernel, once one has run
-    CallPathId path{};      // at which it was made
-    uint64_t original = 0;  // of a copy
+    StringId name{};        // of its kernel, once the node has run
+    CallPathId path{};      // where the node was created
+    uint64_t original = 0;  // for a copy: the original node
   };
 
-  // Definitions. False when the record makes no sense.
+  // Definitions. False when the record is invalid.
   bool defineText(const arena::CudaTextRecord& head, std::string_view text);
   bool defineDevice(ByteView record);
   bool defineContext(ByteView record);
   void defineGraphNode(uint64_t node, uint64_t original, CallPathId path);
 
   void noteCall(uint64_t correlation) { newest_call_ = std::max(newest_call_, correlation); }
-  /// Or an id that those of its first calls are near to.
+  /// The newest correlation id; before the first call, an id close to those of the first calls.
   uint64_t newestCall() const { return newest_call_; }
   Function function(uint32_t number) const;
   StringId kernelName(uint32_t number) const;
   GraphNode& graphNode(uint64_t node) { return graph_nodes_[node]; }
-  /// Of the node itself, or of the one that it is a copy of.
+  /// The path of the node, or of the original when the node is a copy.
   CallPathId graphNodePath(uint64_t node) const;
 
   DeviceId device(uint32_t ordinal);
-  /// Adds the devices that have been used.
+  /// Adds the devices used so far.
   void addDevices(std::set<DeviceId>& out) const {
     for (const auto& [ordinal, id] : devices_) out.insert(id);
   }
-  /// Whether device() can describe it: what CUPTI says of devices comes with its first buffer.
+  /// Whether device() can describe it. CUPTI's device records arrive with its first buffer.
   bool knowsDevice(uint32_t ordinal) const;
   ContextId context(uint32_t number);
   StreamId stream(uint32_t context, uint32_t number);
-  /// Device work names its device, whether its context was described or not.
+  /// Notes the device of a context. Device work names both, even if the context was not described.
   void noteContext(uint32_t number, uint32_t device) {
     context_devices_.try_emplace(number, device);
   }
 
-  /// Rows of the trace: their handles are the numbers, and in the upper half that of the life.
+  /// Restores rows of the trace. Their handles hold the number in the lower half and the life in
+  /// the upper half.
   static uint32_t lifeOf(uint64_t handle) { return static_cast<uint32_t>(handle >> 32); }
   void restoreContext(const ContextRow& row);
   void restoreStream(const StreamRow& row, uint32_t context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handle meant at a time. Drivers reuse handles, and the rings of different threads are read
-// in any order, so every definition keeps its time and a use asks "what was it then?".
+// Tells what a handle meant at a given time. Drivers reuse handles, and the rings of different
+// threads are read in any order. So every definition keeps its time, and a use looks up the
+// definition in force at its own time.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace tracesmith {
 template <class Value>
 class HandleHistory {
  public:
-  /// Remembers that `handle` is `value` from `time` on (a time of any clock, always the same).
-  /// Returns false when that very definition is known already.
+  /// Defines `handle` as `value` from `time` on (of any clock, but always the same one). Returns
+  /// false when a definition with the same time exists.
   bool define(uint64_t handle, int64_t time, Value value) {
     std::vector<Version>& versions = versions_[handle];
     size_t at = versions.size();
@@ -31,7 +32,7 @@ class HandleHistory {
     return true;
   }
 
-  /// The value at `time`, or null when the handle was not known then.
+  /// The value in force at `time`, or null when the handle was not known then.
   const Value* at(uint64_t handle, int64_t time) const {
     auto it = versions_.find(handle);
     if (it == versions_.end()) return nullptr;
@@ -44,10 +45,10 @@ class HandleHistory {
     return const_cast<Value*>(std::as_const(*this).at(handle, time));
   }
 
-  /// Ends a pass of the collector: forgets what no later use can ask for. A record is joined in the
-  /// pass in which it was defined or in the next one, so the definitions of the last two passes
-  /// stay (a driver may have used one handle a thousand times in them), the one before them, and
-  /// some.
+  /// Ends a pass of the collector: forgets definitions that no later use can need. A record is
+  /// joined in the pass in which it was defined, or in the next one. So these stay: the definitions
+  /// of the last two passes (a driver may have reused one handle a thousand times in them), the one
+  /// in force before them, and a few more.
   void endPass() {
     ++pass_;
     std::erase_if(grown_, [&](uint64_t handle) {
@@ -70,7 +71,7 @@ class HandleHistory {
   }
 
  private:
-  // For calls that began long before they were recorded.
+  // For calls that started long before they were recorded.
   static constexpr size_t kKept = 8;
   struct Version {
     int64_t time;

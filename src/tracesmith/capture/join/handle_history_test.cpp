@@ -37,7 +37,8 @@ TEST(HandleHistory, EveryLifeOfAHandleCanBeFoundInItsPassAndTheNext) {
   h.endPass();
   h.endPass();
   h.endPass();
-  // A thousand lives between two passes; their uses, and one of the life before, come a pass later.
+  // A thousand definitions between two passes. Their uses, and one of the definition before them,
+  // come a pass later.
   for (int i = 1; i <= 1000; ++i) h.define(1, i, i);
   for (int i = 0; i <= 1000; ++i) ASSERT_EQ(*h.at(1, i), i);
   h.endPass();

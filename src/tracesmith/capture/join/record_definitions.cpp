@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What records say of objects (devices, queues, kernels, buffers), before any command names them.
+// Takes the definitions of objects (devices, queues, kernels, buffers) from records, before any
+// command refers to them.
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
 
@@ -103,7 +104,7 @@ void RecordJoiner::defineObject(ByteView record) {
                                  .created_ns = hostNs(r.time)});
       break;
     }
-    case ObjectKind::kMemory:  // made while capture was off; otherwise see defineMemory
+    case ObjectKind::kMemory:  // created while capture was disabled; otherwise see defineMemory
       object.bytes = row.bytes = r.other;
       if (!memory_.define(r.handle, r.time, object)) return;
       break;
@@ -138,7 +139,7 @@ void RecordJoiner::defineDevice(ByteView record) {
   row.clock_mhz = r.clock_mhz;
   row.max_work_group_size = r.max_work_group_size;
   const DeviceId id = shared_.device(row);
-  // A device's handle means the same for the life of the process.
+  // A device's handle has the same meaning for the life of the process.
   if (devices_.define(r.handle, 0, id)) {
     shared_.delta.object.push({.process_id = process_,
                                .kind = ObjectKind::kDevice,
@@ -195,7 +196,7 @@ void RecordJoiner::restoreObject(const ObjectRow& row) {
     case ObjectKind::kGraphNode:
       cuda_.restoreGraphNode(row);
       break;
-    case ObjectKind::kEvent:  // of CUDA: those of OpenCL are known by the commands they belong to
+    case ObjectKind::kEvent:  // CUDA only: OpenCL events are known by their commands
       cuda_.events().restoreRecorded(row);
       break;
     default:

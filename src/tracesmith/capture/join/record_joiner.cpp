@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostArguments = 64;  // of a kernel, in the argument summary
 
-/// `count` u64 values at the front of `bytes`; false when there are not that many.
+/// Takes `count` u64 values from the front of `bytes`; false when there are fewer.
 bool takeWords(ByteView& bytes, size_t count, std::vector<uint64_t>& out) {
   out.clear();
   if (bytes.size() / 8 < count) return false;
@@ -115,7 +115,7 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
       return damagedUnless(stacks_.addModule(record));
     case RecordKind::kObject:
     case RecordKind::kDevice:
-      return;  // define() has done all there is to do
+      return;  // define() has already handled it
     default:
       return joinCall(record, tid);
   }
@@ -167,7 +167,7 @@ void RecordJoiner::joinThread(ByteView record) {
   nvtx_.threadBegins(thread(r.header.aux, r.name));
 }
 
-/// What the program calls it stays, whatever the system does.
+/// A name given by the program takes precedence over the system's.
 void RecordJoiner::nameThread(uint32_t tid, std::string_view name) {
   const ThreadId id = thread(tid);
   const StringId text = shared_.delta.strings.intern(name);
@@ -207,7 +207,8 @@ void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
   const ApiFunction* function = apiFunction(call.header.aux);
   if (function == nullptr) return damaged();
   ++shared_.host_calls;
-  // A queue's own creation ends after its object was described; it counts as addressed by it.
+  // The call that creates a queue ends after its object was described. It counts as a call on that
+  // queue.
   shared_.delta.host_call.push({.start_ns = hostNs(call.start),
                                 .duration_ns = hostNs(call.end) - hostNs(call.start),
                                 .name = shared_.delta.strings.intern(function->name),
@@ -252,7 +253,7 @@ void RecordJoiner::joinKernel(const CallRecord& call, ByteView rest, uint32_t ti
   auto at = [](const std::vector<uint64_t>& v, size_t i, uint64_t otherwise) {
     return i < v.size() ? v[i] : otherwise;
   };
-  const uint64_t unused = n == 0 ? 0 : 1;  // sizes of the dimensions that were not given
+  const uint64_t unused = n == 0 ? 0 : 1;  // sizes of unspecified dimensions
   shape.global_x = at(global, 0, unused);
   shape.global_y = at(global, 1, unused);
   shape.global_z = at(global, 2, unused);
@@ -288,7 +289,7 @@ void RecordJoiner::joinKernel(const CallRecord& call, ByteView rest, uint32_t ti
 bool RecordJoiner::isFirstLaunch(const PendingRow& row, const Object* kernel, int64_t stamp,
                                  const LaunchShapeRow& shape) {
   const uint64_t* build = kernel == nullptr ? nullptr : builds_.at(kernel->parent, stamp);
-  // Drivers that compile at the first launch do so per kernel, device and work-group size.
+  // Drivers that compile at the first launch do so for each kernel, device and work-group size.
   const uint64_t group =
       shape.local_x | (uint64_t{shape.local_y} << 21) | (uint64_t{shape.local_z} << 42);
   const uint64_t number = build == nullptr ? 0 : *build;
@@ -302,7 +303,7 @@ bool RecordJoiner::isFirstLaunch(const PendingRow& row, const Object* kernel, in
 StringId RecordJoiner::describeArguments(uint64_t kernel, int64_t stamp) {
   auto it = arguments_.find(kernel);
   if (it == arguments_.end()) return StringId::kNone;
-  // Scalars go by size, not by value: a loop counter would make a text of every launch.
+  // Scalars are shown by size, not by value: a loop counter would give each launch its own text.
   std::string text;
   for (const Argument& a : it->second) {
     if (!text.empty()) text += ", ";
@@ -384,7 +385,7 @@ void RecordJoiner::joinMemory(const CallRecord& call, ByteView rest, uint32_t ti
   arena::MemoryPart part;
   if (!takePart(rest, part)) return damaged();
   hostCall(call, tid);
-  // A sub-buffer is a view of memory that is counted already.
+  // A sub-buffer is a view of memory that is already counted.
   if ((call.header.flags & arena::kFlagNoEvent) || !shared_.keep_memory) return;
   const ApiFunction* function = apiFunction(call.header.aux);
   shared_.delta.memory_event.push(

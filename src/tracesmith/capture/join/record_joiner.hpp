@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes rows of a trace from the records of one process: gives handles their meaning, brings host
-// calls and device completions together by correlation id, and counts what never finds its half.
+// Turns the records of one process into rows of a trace. It resolves handles, joins host calls with
+// device completions by correlation id, and counts the halves that stay unmatched.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@
 
 namespace tracesmith {
 
-/// Dictionaries that the processes of one session share. `delta` collects new rows until the next
+/// Dictionaries shared by the processes of one session. `delta` collects new rows until the next
 /// commit; its strings are kept for the whole session.
 struct SharedRows {
   Trace delta;
-  uint32_t processes = 0;  // ids given so far
+  uint32_t processes = 0;  // ids assigned so far
   uint32_t threads = 0;
   uint32_t contexts = 0;
   uint32_t streams = 0;
@@ -42,31 +42,31 @@ struct SharedRows {
   struct DeviceState {
     DeviceRow row;
     DeviceClock clock;
-    /// Of a clock that the vendor's library converts from (CUPTI's), to be written.
+    /// Snapshots of a clock that the vendor's library converts from (CUPTI's), not yet written.
     std::vector<ClockCurve::Snapshot> vendor_snapshots;
   };
   std::vector<DeviceState> devices;  // by id - 1
   HostClocks host_clocks;
   StampClock stamps;
-  bool is_live = true;  // the programs run now; else another collector's session is finished
+  bool is_live = true;  // programs still run; false: resumed session
   bool keep_kernels = true;
   bool keep_memory = true;
   int64_t shortest_call_ns = 0;  // of the functions that XRay traces
-  // Rows made so far, for progress and the summary.
+  // Rows created so far, for progress and the summary.
   uint64_t kernels = 0;
   uint64_t copies = 0;
   uint64_t host_calls = 0;
   uint64_t events = 0;
-  uint64_t ranges_written = 0;  // rows of `range` that are in the file
+  uint64_t ranges_written = 0;  // rows of `range` in the file
 
-  /// Number of the row of `range` that is pushed next, over the whole trace.
+  /// Number that the next row of `range` gets, counted over the whole trace.
   uint64_t nextRange() const { return ranges_written + delta.range.size(); }
   std::unordered_map<std::string, CounterTrackId> counter_tracks;  // by process and name
 
   ShapeId shape(const LaunchShapeRow& row);
-  /// Id of the track, which is made where it is new.
+  /// Id of the track; creates it when it is new.
   CounterTrackId counterTrack(const CounterTrackRow& row);
-  /// Id of the device that `row` describes (backend, platform, name and ordinal tell).
+  /// Id of the device that `row` describes, identified by backend, platform, name and ordinal.
   DeviceId device(const DeviceRow& row);
 };
 
@@ -83,29 +83,29 @@ class RecordJoiner {
   RecordJoiner(const RecordJoiner&) = delete;
   RecordJoiner& operator=(const RecordJoiner&) = delete;
 
-  /// First look at a record: takes what later records need to be understood (objects, the events of
-  /// commands). Seeing a record again does nothing.
+  /// First pass over a record: takes the definitions that later records need (objects, the events
+  /// of commands). Repeating it for a record has no effect.
   void define(ByteView record);
 
-  /// Makes its rows. `tid` wrote it. Every use of a handle in it must have been define()d before.
+  /// Makes the record's rows. `tid` wrote it. Every handle it uses must have been define()d before.
   void join(ByteView record, uint32_t tid);
 
-  /// Ends a pass over all rings: what was define()d by then and is not yet joined will be joined in
+  /// Ends a pass over all rings. Records that were define()d but not yet joined must be joined in
   /// the next pass.
   void endPass();
 
-  /// Makes the rows of what still waits for more: functions that have not returned, device work
-  /// whose call was not seen, ranges that have not ended.
+  /// Makes the rows of what is incomplete: functions that have not returned, device work whose call
+  /// was not seen, ranges that have not ended.
   void finish() {
     calls_.finish();
     cuda_.finish();
     nvtx_.finish();
   }
 
-  /// Rows for commands that are still under way and not yet in the `pending` table.
+  /// Writes rows for commands that are under way and not yet in the `pending` table.
   void writePending();
 
-  /// What another collector left behind in the file: objects, commands under way.
+  /// Restores the state that another collector left in the file: objects, commands under way.
   void restoreObject(const ObjectRow& row);
   void restorePending(const PendingRow& row);
   void restoreThread(uint32_t tid, ThreadId id, StringId name) {
@@ -114,24 +114,24 @@ class RecordJoiner {
   }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
-  /// Before restorePending().
+  /// Call it before restorePending().
   void restoreWaitFlow(uint64_t to_correlation) { cuda_.events().restoreEdge(to_correlation); }
   void restoreCudaLosses(std::string_view reason) { cuda_.restoreLosses(reason); }
   void restoreCudaContext(const ContextRow& row) { cuda_.restoreContext(row); }
   void restoreCudaStream(const StreamRow& row) { cuda_.restoreStream(row); }
   void restoreCudaMemory(const MemoryEventRow& row) { cuda_.restoreMemoryEvent(row); }
-  /// After all restorePending(), and at last restored().
+  /// Call it after all restorePending(); then call restored() once.
   void restoreRange(const RangeRow& row) { nvtx_.restoreRange(row); }
   void restored() { nvtx_.restored(); }
   void restoreModule(const ModuleRow& row) { stacks_.restoreModule(row); }
-  /// A row of the file shows that this command was completed.
+  /// Call it when a row of the file shows that this command has completed.
   void forgetPending(uint64_t correlation) {
     pending_.erase(correlation);
     forgetCudaWaiting(correlation);
   }
   void forgetCudaWaiting(uint64_t correlation) { cuda_.forgetWaiting(correlation); }
 
-  /// Definitions of the CUDA agent, which lie in a file of their own.
+  /// Takes definitions of the CUDA agent, which are in a file of their own.
   void defineCuda(ByteView record, uint64_t first_correlation) {
     const bool nvtx = RecordedNvtx::defines(record);
     if (!(nvtx ? nvtx_.define(record, first_correlation)
@@ -148,7 +148,7 @@ class RecordJoiner {
   uint64_t completionsWithoutCommand() const { return early_.size(); }
   uint64_t unknownWaits() const { return unknown_waits_; }
   uint64_t damagedRecords() const { return damaged_records_; }
-  /// By path, the libraries that implement OpenCL and whose calls the agent does not see.
+  /// Libraries that implement OpenCL and whose calls the agent does not see, by path.
   const std::map<std::string, arena::UnseenLoader>& unseenLoaders() const {
     return unseen_loaders_;
   }
@@ -183,7 +183,7 @@ class RecordJoiner {
   void defineDevice(ByteView record);
   void defineMemory(ByteView record);
 
-  /// Records that begin with a CallRecord.
+  /// Joins a record that starts with a CallRecord.
   void joinCall(ByteView record, uint32_t tid);
   void joinNvtx(ByteView record, uint32_t tid);
   void joinFunction(ByteView record, uint32_t tid);
@@ -210,7 +210,7 @@ class RecordJoiner {
   void nameThread(uint32_t tid, std::string_view name);
   StreamId stream(uint64_t handle, int64_t stamp) const;
   ContextId context(uint64_t handle, int64_t stamp) const;
-  /// Within bounds in which times can be subtracted, whatever a damaged record says.
+  /// Clamped so that times can be subtracted without overflow, even those of a damaged record.
   int64_t hostNs(int64_t stamp) const {
     constexpr int64_t kFar = INT64_MAX / 4;
     return std::clamp(shared_.stamps.toNs(stamp_clock_, stamp), -kFar, kFar);
@@ -225,10 +225,11 @@ class RecordJoiner {
   RecordedCalls calls_;
   RecordedCuda cuda_;
   RecordedNvtx nvtx_;
-  // Times in these are stamps, not ns: a stamp is the same each time a record is read.
+  // Times in these are stamps, not ns: a record's stamp is the same each time it is read, its ns
+  // may not be.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;
   HandleHistory<DeviceId> devices_;
-  HandleHistory<uint64_t> command_events_;  // event handle -> correlation id; 0: no command's
+  HandleHistory<uint64_t> command_events_;  // event handle -> correlation id; 0: none
   HandleHistory<uint64_t> builds_;          // program handle -> number of the build
   uint64_t build_count_ = 0;
   std::unordered_map<uint64_t, std::vector<Argument>> arguments_;
@@ -236,7 +237,7 @@ class RecordJoiner {
   std::unordered_map<uint64_t, Completion> early_;
   std::unordered_map<uint32_t, ThreadId> threads_;
   std::unordered_map<uint32_t, StringId> thread_names_;
-  std::unordered_set<uint32_t> named_threads_;  // by the program
+  std::unordered_set<uint32_t> named_threads_;  // named by the program
   std::unordered_map<StreamId, DeviceId> stream_devices_;
   std::set<std::tuple<StringId, uint64_t, DeviceId, uint64_t>> launched_;
   std::map<std::string, arena::UnseenLoader> unseen_loaders_;

@@ -12,7 +12,7 @@ namespace {
 
 using arena::StampClockKind;
 
-/// A joiner and what it makes.
+/// A joiner and the rows that it makes.
 struct Joined {
   explicit Joined(StampClockKind clock = StampClockKind::kMonotonicNs)
       : joiner(shared, ProcessId{1}, clock) {}
@@ -68,7 +68,7 @@ TEST(RecordJoiner, WhatWasUnderWayIsFinishedByTheNextCollector) {
   Joined next;
   next.shared.delta.strings = first.rows().strings;
   for (size_t i = 0; i < 2; ++i) next.joiner.restorePending(first.rows().pending.row(i));
-  next.joiner.forgetPending(2);  // the file shows it complete
+  next.joiner.forgetPending(2);  // the file shows that it completed
   next.take({test::completeRecord(1)});
   ASSERT_EQ(next.rows().kernel.size(), 1u);
   EXPECT_EQ(next.rows().text(next.rows().kernel.row(0).name), "saxpy");

@@ -7,7 +7,7 @@
 namespace tracesmith {
 namespace {
 
-// A stack that is deeper has lost exits; looking through all of it for each would take for ever.
+// A deeper stack has lost exits; searching all of it for each exit would take too long.
 constexpr size_t kDeepestLook = 4096;
 constexpr size_t kDeepest = 1u << 20;
 constexpr uint32_t kMostFunctions = 1u << 28;
@@ -20,7 +20,7 @@ bool RecordedCalls::addProgram(ByteView record) {
   const std::string path(reinterpret_cast<const char*>(record.data()) + sizeof r, r.header.aux);
   switch (static_cast<arena::XRayState>(r.header.flags)) {
     case arena::XRayState::kPatching: {
-      // An exec has put another program in the place of the one before.
+      // An exec has replaced the program.
       finish();
       names_.clear();
       delta_.object.push({.process_id = process_,

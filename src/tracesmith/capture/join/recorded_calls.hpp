@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls of functions from their entries and exits, as XRay's agent records them: rows of the
-// table `range`.
+// Makes function calls from their entries and exits, as XRay's agent records them. The calls are
+// rows of the `range` table.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace tracesmith {
 
 struct CallTotals {
   uint64_t calls = 0;
-  uint64_t kept = 0;         // of those: rows
-  uint64_t too_short = 0;    // left out, as was asked for
-  uint64_t with_caller = 0;  // their exit is missing; they end with the function that called them
-  uint64_t open = 0;         // not left when the program ended
-  uint64_t never_begun = 0;  // exits whose entry is missing
+  uint64_t kept = 0;         // calls that became rows
+  uint64_t too_short = 0;    // left out because of shortest_ns
+  uint64_t with_caller = 0;  // exit missing; ended with their caller
+  uint64_t open = 0;         // still running when the program ended
+  uint64_t never_begun = 0;  // exits without an entry
 };
 
-/// Of one process. The records of a thread come in their order.
+/// For one process. The records of each thread must come in order.
 class RecordedCalls {
  public:
   static constexpr const char* kCategory = "XRay function";
@@ -33,19 +33,19 @@ class RecordedCalls {
   RecordedCalls(Trace& delta, TracedPrograms& programs, ProcessId process, int64_t shortest_ns)
       : delta_(delta), programs_(programs), process_(process), shortest_ns_(shortest_ns) {}
 
-  /// False when the record makes no sense.
+  /// False when the record is invalid.
   bool addProgram(ByteView record);
   void add(const arena::FunctionRecord& record, int64_t time_ns, uint32_t tid, ThreadId thread);
-  /// The program has ended, and with it what is still open.
+  /// Ends the calls that are still open, because the program has ended.
   void finish();
 
-  /// What another collector left behind in the file.
+  /// Restores the state that another collector left in the file.
   void restoreProgram(const ObjectRow& row) { nameBy(std::string(delta_.strings.at(row.name))); }
 
-  /// A program that can be traced was seen.
+  /// Whether a traceable program was seen.
   bool any() const { return program_seen_; }
   const CallTotals& totals() const { return totals_; }
-  /// Why there are no calls, or none with names; "" where there are.
+  /// Why there are no calls, or no names; "" when there are.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -69,7 +69,7 @@ class RecordedCalls {
   int64_t shortest_ns_;
   bool program_seen_ = false;
   std::string problem_;
-  const XRaySymbols* symbols_ = nullptr;  // of programs_
+  const XRaySymbols* symbols_ = nullptr;  // owned by programs_
   std::vector<StringId> names_;           // by function
   StringId category_{};
   std::unordered_map<uint32_t, Thread> threads_;

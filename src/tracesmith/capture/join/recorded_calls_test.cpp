@@ -39,7 +39,7 @@ class RecordedCallsTest : public ::testing::Test {
   void leave(uint32_t function, int64_t time, uint32_t tid = 1) {
     event(FunctionEvent::kExit, function, time, tid);
   }
-  /// "function thread begin-end", in the order in which they ended.
+  /// "function thread start-end", in the order in which they ended.
   std::vector<std::string> rows() const {
     std::vector<std::string> out;
     for (size_t i = 0; i < trace_.range.size(); ++i) {
@@ -91,7 +91,7 @@ TEST_F(RecordedCallsTest, AMissingExitEndsWithTheCaller) {
 TEST_F(RecordedCallsTest, WhatIsOpenEndsWithItsThread) {
   enter(1, 10);
   enter(2, 20);
-  event(FunctionEvent::kEntry, 3, 100, 1, arena::kFlagFirst);  // another thread of that number
+  event(FunctionEvent::kEntry, 3, 100, 1, arena::kFlagFirst);  // a new thread with the same id
   leave(3, 110);
   enter(4, 120);
   calls_.finish();

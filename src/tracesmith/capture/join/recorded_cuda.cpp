@@ -13,17 +13,17 @@ namespace {
 
 using arena::RecordKind;
 
-// CUPTI delivers late, but not that late.
+// CUPTI delivers late, but not later than this many calls.
 constexpr size_t kMostCalls = 1u << 20;
 constexpr size_t kMostWaiting = 1u << 18;
-// A call is told when it has ended and its thread has a ring: the last of a thousand threads that
-// come at once waits for that.
+// The agent reports a call when it has ended and its thread has a ring. The last of a thousand
+// threads that start at once waits long for a ring.
 constexpr int64_t kLongestWaitNs = 30'000'000'000;
 constexpr int64_t kSoonNs = 1'000'000'000;
 
 RecordKind kindOf(ByteView record) { return loadFixed<arena::RecordHeader>(record.data()).kind; }
 
-/// The bytes of a record of device work; 0: it is of something else.
+/// Size of a record of device work; 0: another kind of record.
 size_t workBytes(RecordKind kind) {
   switch (kind) {
     case RecordKind::kCudaKernel:
@@ -53,7 +53,7 @@ size_t workBytes(RecordKind kind) {
 
 bool isWork(RecordKind kind) { return workBytes(kind) != 0; }
 
-/// What a record of device work is about; 0 for one that is too short.
+/// Identifies a record of device work; 0 for one that is too short.
 struct WorkPlace {
   uint64_t correlation = 0;
   int64_t start = 0;
@@ -61,7 +61,7 @@ struct WorkPlace {
 
 WorkPlace placeOf(ByteView record) {
   if (record.size() < workBytes(kindOf(record))) return {};
-  // All of them begin so.
+  // All of them start with these fields.
   static_assert(offsetof(arena::CudaKernelRecord, start) == 16);
   static_assert(offsetof(arena::CudaCopyRecord, start) == 16);
   static_assert(offsetof(arena::CudaFillRecord, start) == 16);
@@ -76,8 +76,8 @@ WorkPlace placeOf(ByteView record) {
           loadFixed<int64_t>(record.data() + 16)};
 }
 
-/// Of others there may be more than of calls that are recorded: allocations of libraries, pools
-/// that the driver makes by itself, compilations. And events find their calls by themselves.
+/// Other kinds may have no recorded call: allocations of libraries, pools that the driver creates
+/// by itself, compilations. Events find their calls by themselves.
 bool needsCall(RecordKind kind) {
   return kind != RecordKind::kCudaMemory && kind != RecordKind::kCudaPool &&
          kind != RecordKind::kCudaJit && kind != RecordKind::kCudaEvent &&
@@ -120,7 +120,7 @@ bool RecordedCuda::define(ByteView record, uint64_t first_correlation) {
 }
 
 void RecordedCuda::noteClock(CudaFile& file) {
-  constexpr int64_t kOtherClockNs = 1'000'000;  // off by more than any reading is
+  constexpr int64_t kOtherClockNs = 1'000'000;  // larger than any error of a reading
   cupti_clock_ = file.clock();
   for (const cuda_file::ClockSample& s : file.takeClockSamples()) {
     const int64_t cupti_ns = cuptiNs(s.cupti);
@@ -216,7 +216,8 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   if (captured) noteNothing(call.correlation);
 }
 
-/// For a collector that goes on: its row of the call does not say so.
+/// Notes for a resuming collector that this launch expects no records; the row of the call does not
+/// say so.
 void RecordedCuda::noteNothing(uint64_t correlation) {
   shared_.delta.pending.push({.process_id = process_,
                               .correlation_id = correlation,
@@ -237,7 +238,7 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
       hostCall(call, thread);
       return true;
     }
-    case RecordKind::kCudaText: {  // a problem, which may be all there is
+    case RecordKind::kCudaText: {  // a problem; it may be the only record
       arena::CudaTextRecord r;
       if (!takePart(record, r) || r.bytes > record.size()) return false;
       const std::string_view text = asText(record.subspan(0, r.bytes));
@@ -285,7 +286,7 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
 bool RecordedCuda::work(ByteView record, ThreadId thread) {
   const WorkPlace place = placeOf(record);
   const RecordKind kind = kindOf(record);
-  // What CUPTI itself did may be in no call.
+  // CUPTI's own overhead may belong to no call.
   if (place.correlation == 0 &&
       (kind != RecordKind::kCudaOverhead || record.size() < workBytes(kind))) {
     return false;
@@ -295,7 +296,8 @@ bool RecordedCuda::work(ByteView record, ThreadId thread) {
   return true;
 }
 
-/// A record that a killed program had in a buffer. The first of a buffer may be in a ring already.
+/// Joins a record that a killed program had in a buffer. The first record of a buffer may already
+/// have come through a ring.
 bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlation) {
   const RecordKind kind = kindOf(record);
   if (kind == RecordKind::kCudaDevice || kind == RecordKind::kCudaContext) {
@@ -313,7 +315,7 @@ bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlat
 void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
   const auto [at, is_new] = file_losses_.try_emplace(file.name());
   auto& [undefined, refused] = at->second;
-  if (is_new) {  // by us; another collector may have counted what it says
+  if (is_new) {  // new to this collector; another one may have counted its losses
     undefined = std::min(file.definitionsLost(), restored_losses_.first);
     refused = std::min(file.buffersRefused(), restored_losses_.second);
     restored_losses_.first -= undefined;
@@ -329,7 +331,7 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
       near, [&](ByteView record, bool first) { joinLeft(record, first, file.firstCorrelation()); });
   totals_.unreadable += left.unreadable;
   totals_.unfinished += left.unfinished_others;
-  endPass();  // the file is done with when what is there now has been written
+  endPass();  // the file is not needed once these rows are written
 }
 
 void RecordedCuda::endPass() {
@@ -356,7 +358,8 @@ void RecordedCuda::endPass() {
   totals_.unmatched_memory = virtual_memory_.unmatched();
 }
 
-/// Nothing of its call has been seen for long: capture was off, or the record was lost.
+/// Gives up work whose call has not been seen for long: capture was disabled, or the record was
+/// lost.
 void RecordedCuda::giveUp(uint64_t correlation) {
   const auto found = waiting_.find(correlation);
   if (found == waiting_.end()) return;
@@ -379,9 +382,9 @@ void RecordedCuda::finish() {
   finished_ = true;
 }
 
-/// The agent collected CUPTI's remaining records when the program ended. If the last launches have
-/// no record, and another tool that uses CUPTI is loaded in the process, that tool is the likely
-/// reason.
+/// The agent has collected CUPTI's remaining records at the program's end. If the last launches
+/// have no record, and another tool that uses CUPTI is loaded in the process, that tool is the
+/// likely reason.
 void RecordedCuda::noteLastLaunches() {
   if (other_tools_.empty() || !problem_.empty()) return;
   for (auto id = call_order_.rbegin(); id != call_order_.rend(); ++id) {
@@ -405,7 +408,7 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
   const std::string_view name = shared_.delta.strings.at(row.name);
   const bool awaited = shared_.keep_kernels && row.kind == CallKind::kLaunch && row.result == 0 &&
                        name.starts_with("cu") && name.find("GraphLaunch") == std::string_view::npos;
-  // Of what is forgotten now the file may have the kernel: see forgetWaiting().
+  // The file may have the kernel of a call that is forgotten now: see forgetWaiting().
   if (call_order_.size() >= kMostCalls) calls_[call_order_.front()].awaited = false;
   keepCall(row.correlation_id, {.thread = row.thread_id,
                                 .path = row.call_path_id,
@@ -454,7 +457,7 @@ void RecordedCuda::writeWaiting() {
   for (auto& [correlation, works] : waiting_) {
     std::erase_if(works, [&](const Work& work) {
       const RecordKind kind = kindOf(work.record);
-      // An allocation may yet turn out to be one of the virtual memory API: see row().
+      // It may still turn out to be an allocation of the virtual memory API: see row().
       const bool is_new = now - work.since_ns < kSoonNs && kind == RecordKind::kCudaMemory;
       if (needsCall(kind) || is_new) return false;
       row(work, nullptr);
@@ -463,7 +466,7 @@ void RecordedCuda::writeWaiting() {
     for (Work& work : works) {
       if (work.told) continue;
       work.told = true;
-      // CallKind::kOther tells it from commands that wait for their completion.
+      // CallKind::kOther distinguishes it from commands that wait for their completion.
       shared_.delta.pending.push({.process_id = process_, .correlation_id = correlation});
     }
   }
@@ -489,8 +492,8 @@ void RecordedCuda::row(const Work& work, Call* call) {
     case RecordKind::kCudaEvent:
       return event(loadFixed<arena::CudaEventRecord>(p));
     case RecordKind::kCudaMemory:
-      // CUPTI is not documented to tell of these calls; if it does, it tells what VirtualMemory
-      // knows already, since a call's record comes after the one of what it did.
+      // CUPTI's documentation does not mention memory records for these calls. If it sends them,
+      // VirtualMemory has that memory already: a call's record follows the record of its effect.
       if (by.is_virtual_memory) return;
       return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
     case RecordKind::kCudaPool:

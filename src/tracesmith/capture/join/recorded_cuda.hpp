@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes rows of a trace from the records of the CUDA agent in one process: host calls, and what the
-// device did, which CUPTI delivers later and on threads of its own. A correlation id brings them
-// together; a launch of a graph has many kernels of one id.
+// Makes rows of a trace from the records of the CUDA agent in one process: host calls and device
+// work. CUPTI delivers device work later, on threads of its own. Correlation ids join the two; a
+// graph launch has many kernels with one id.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,20 @@
 
 namespace tracesmith {
 
-/// What CUPTI could not deliver, and what it did to the program.
+/// What CUPTI could not deliver, and what is incomplete.
 struct CudaTotals {
-  uint64_t dropped = 0;       // records, by CUPTI itself
-  uint64_t untimed = 0;       // records without times: the device had no room for them
-  uint64_t other_clock = 0;   // records whose times are not of the clock that CUPTI was given
+  uint64_t dropped = 0;       // records dropped by CUPTI itself
+  uint64_t untimed = 0;       // records without times: the device had no space for them
+  uint64_t other_clock = 0;   // records whose times are not of CUPTI's configured clock
   uint64_t without_call = 0;  // device work whose host call was not recorded
   uint64_t never_came = 0;    // launches without a kernel record
-  uint64_t undefined = 0;     // names and devices that found no room
-  uint64_t refused = 0;       // buffers that could not be given
-  uint64_t unfinished = 0;    // copies, sets and kernels of graphs that a kill cut short
+  uint64_t undefined = 0;     // names and devices that did not fit in the agent's file
+  uint64_t refused = 0;       // buffers that CUPTI could not get
+  uint64_t unfinished = 0;    // copies, fills and graph kernels cut short by a kill
   uint64_t unreadable = 0;    // buffers of a killed program that could not be read to their end
-  uint64_t interrupted = 0;   // device work that a collector had when it was killed
-  uint64_t unmatched = 0;     // waits for events that were for no recording that is known
-  // Calls of the virtual memory API that name memory which is not known.
+  uint64_t interrupted = 0;   // device work held by a collector when it was killed
+  uint64_t unmatched = 0;     // event waits without a known recording
+  // Calls of the virtual memory API that name unknown memory.
   uint64_t unmatched_memory = 0;
 };
 
@@ -49,44 +49,45 @@ class RecordedCuda {
   RecordedCuda(SharedRows& shared, RecordedStacks& stacks, ProcessId process,
                std::function<int64_t(int64_t)> host_ns);
 
-  /// True for a record that is to be given to join().
+  /// True for a record to be passed to join().
   static bool isOne(arena::RecordKind kind) {
     return (kind >= arena::RecordKind::kCudaText && kind <= arena::RecordKind::kCudaUnified) ||
            (kind >= arena::RecordKind::kCudaEvent && kind <= arena::RecordKind::kCudaVirtualMemory);
   }
-  /// Names, devices and contexts of the life that begins with this correlation id.
+  /// Names, devices and contexts of the life that starts with this correlation id. False when the
+  /// record is invalid.
   bool define(ByteView record, uint64_t first_correlation);
-  /// False when the record makes no sense, as with define().
+  /// False when the record is invalid.
   bool join(ByteView record, ThreadId thread);
-  /// Device work whose call has been seen by now makes its rows.
+  /// Makes the rows of device work whose call has been seen by now.
   void endPass();
-  /// Takes in what CUPTI's times are, and its clock's readings beside the host's.
+  /// Takes the kind of CUPTI's clock, and its samples paired with the host's clock.
   void noteClock(CudaFile& file);
-  /// Gives the readings to the devices that this process has used by now.
+  /// Gives the samples to the devices that this process has used by now.
   void giveClockSnapshots();
-  /// Takes in what a file says of losses, and with `dead` what is left in its buffers.
+  /// Takes a file's loss counts and, with `dead`, the records left in its buffers.
   void noteFile(const CudaFile& file, bool dead);
-  /// Makes the rows of what is left. Nothing comes after that.
+  /// Makes the rows of the remaining work. Call it last.
   void finish();
 
-  /// What of this is told in `loss`.
+  /// What becomes a row of `loss`.
   struct Losses {
-    uint64_t lost = 0;   ///< of the device's work
-    std::string reason;  ///< "": nothing is to be told
+    uint64_t lost = 0;   ///< records of device work
+    std::string reason;  ///< "": no row is needed
   };
   Losses losses() const;
 
-  /// Of the `pending` rows, those of launches of which nothing is to come any more, though the file
-  /// has no row of it: they were captured, or their kernel had no times.
+  /// Marks `pending` rows of launches that have no row in the file and expect no more records: they
+  /// were captured into a graph, or their kernel had no times.
   static constexpr uint32_t kPendingNothing = 0x4355444e;
-  /// Those of calls of the virtual memory API: the file has all of them, so that another collector
-  /// knows what is alive. The lowest byte is the arena::VirtualMemoryCall.
+  /// Marks `pending` rows of virtual memory calls. The file has all of them, so that another
+  /// collector knows which memory is alive. The lowest byte is the arena::VirtualMemoryCall.
   static constexpr uint32_t kPendingVirtualMemory = 0x564d4d00;  // "VMM"
   static constexpr bool isVirtualMemory(uint32_t sub_kind) {
     return (sub_kind & ~0xffu) == kPendingVirtualMemory;
   }
 
-  /// What another collector left behind in the file.
+  /// Restores the state that another collector left in the file.
   void restoreLosses(std::string_view reason);
   void restoreNothing(uint64_t correlation);
   void restoreCall(const HostCallRow& row);
@@ -98,14 +99,14 @@ class RecordedCuda {
   CudaEvents& events() { return events_; }
   void restoreWaiting(uint64_t correlation);
   void forgetWaiting(uint64_t correlation);
-  /// Device work that is in no row yet, for restoreWaiting().
+  /// Writes device work that is in no row yet, for restoreWaiting().
   void writeWaiting();
 
   bool any() const { return any_; }
   const CudaTotals& totals() const { return totals_; }
-  /// Why nothing, or less, was captured; "" when all is well.
+  /// Why nothing, or less, was captured; "" when there was no problem.
   const std::string& problem() const { return problem_; }
-  /// True where that is why nothing was.
+  /// True when because of problem() nothing was captured.
   bool capturesNothing() const { return captures_nothing_; }
 
  private:
@@ -113,7 +114,7 @@ class RecordedCuda {
     ThreadId thread{};
     CallPathId path{};
     StringId kernel{};
-    bool awaited = false;  // a launch of which nothing has come yet
+    bool awaited = false;  // a launch without device records so far
     bool is_launch = false;
     bool is_virtual_memory = false;
   };
@@ -121,7 +122,7 @@ class RecordedCuda {
     Bytes record;
     uint64_t correlation = 0;
     int64_t since_ns = 0;
-    bool told = false;  // by writeWaiting()
+    bool told = false;  // written by writeWaiting()
   };
   using WorkKey = std::tuple<arena::RecordKind, uint64_t, int64_t>;  // correlation, start
   CudaLife& life(uint64_t correlation);
@@ -155,7 +156,7 @@ class RecordedCuda {
   void attributeOfRange(std::string_view key, const std::string& value);
   bool timed(int64_t start, int64_t end);
   bool isOfOurClock(int64_t time);
-  /// Host time (CLOCK_MONOTONIC ns) of a time that CUPTI gave.
+  /// Converts a time of CUPTI's clock to host time (CLOCK_MONOTONIC ns).
   int64_t cuptiNs(int64_t time) const {
     return cupti_clock_ == arena::StampClockKind::kMonotonicNs ? time : host_ns_(time);
   }
@@ -166,12 +167,12 @@ class RecordedCuda {
   std::function<int64_t(int64_t)> host_ns_;
   CudaEvents events_;
   arena::StampClockKind cupti_clock_ = arena::StampClockKind::kMonotonicNs;
-  std::vector<ClockCurve::Snapshot> clock_snapshots_;  // not yet given to a device
-  int64_t last_clock_ns_ = 0;  // host time at which CUPTI's clock was read last; 0: it was not
-  std::string other_tools_;    // of CUPTI in the process, when its capture ended
-  uint64_t last_launches_lost_ = 0;  // these have no record, nor has any after them
+  std::vector<ClockCurve::Snapshot> clock_snapshots_;  // not yet passed to a device
+  int64_t last_clock_ns_ = 0;  // host time of the last reading of CUPTI's clock; 0: never read
+  std::string other_tools_;    // other CUPTI tools in the process when its capture ended
+  uint64_t last_launches_lost_ = 0;  // launches without a record, with no later records either
   VirtualMemory virtual_memory_;
-  std::deque<VirtualMemory::Event> memory_events_;  // whose devices are not described yet
+  std::deque<VirtualMemory::Event> memory_events_;  // of devices not described yet
   int64_t memory_events_since_ns_ = 0;
   bool any_ = false;
   std::string problem_;
@@ -179,15 +180,15 @@ class RecordedCuda {
   CudaTotals totals_;
   bool finished_ = false;
   std::map<std::string, std::pair<uint64_t, uint64_t>> file_losses_;  // by file: undefined, refused
-  std::pair<uint64_t, uint64_t> restored_losses_;  // the same, of files that are not seen yet
+  std::pair<uint64_t, uint64_t> restored_losses_;  // the same, for files not seen yet
   uint64_t restored_unmatched_ = 0;
   std::map<uint32_t, CudaLife> lives_;
   std::map<ContextId, std::pair<uint32_t, uint32_t>> restored_contexts_;  // life, number
   std::unordered_map<uint64_t, Call> calls_;                              // by correlation id
   std::deque<uint64_t> call_order_;
-  std::deque<Work> arrived_;                                 // in this pass, or their call has
+  std::deque<Work> arrived_;  // in this pass, or their call arrived in it
   std::unordered_map<uint64_t, std::vector<Work>> waiting_;  // by correlation id
-  std::deque<std::pair<uint64_t, int64_t>> waiting_order_;   // correlation id, since when
+  std::deque<std::pair<uint64_t, int64_t>> waiting_order_;   // correlation id, time of arrival
   std::unordered_map<uint64_t, uint64_t> interrupted_;
   std::unordered_map<uint32_t, WorkKey> last_work_;  // by thread
 };

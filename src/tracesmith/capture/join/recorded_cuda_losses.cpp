@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what CUPTI could not deliver is told in the trace, and read again by a collector that goes on
-// where another died.
+// Writes what CUPTI could not deliver to the trace, and reads it again in a collector that resumes
+// another's session.
 #include <algorithm>
 #include <charconv>
 
@@ -12,7 +12,7 @@ namespace {
 struct Told {
   uint64_t CudaTotals::*count;
   std::string_view what;  // after the number
-  bool is_work;           // it counts work of the device that is in no row
+  bool is_work;           // it counts device work that is in no row
 };
 
 constexpr Told kTold[] = {
@@ -37,7 +37,7 @@ constexpr Told kTold[] = {
 
 constexpr std::string_view kBetween = "; ";
 
-/// Null: it is none of these.
+/// Null: not one of these.
 const Told* readPart(std::string_view part, uint64_t& count) {
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), count);
   const auto digits = static_cast<size_t>(end - part.data());
@@ -56,7 +56,7 @@ RecordedCuda::Losses RecordedCuda::losses() const {
   out.reason = problem_;
   for (const Told& told : kTold) {
     const uint64_t count = totals_.*told.count;
-    // Until all has been seen, the call may yet come.
+    // The call may still come, until everything has been seen.
     if (count == 0 || (told.count == &CudaTotals::without_call && !finished_)) continue;
     const bool may_be_both =
         told.count == &CudaTotals::dropped || told.count == &CudaTotals::never_came;
@@ -65,7 +65,7 @@ RecordedCuda::Losses RecordedCuda::losses() const {
     out.reason += std::to_string(count) + ' ';
     out.reason += told.what;
   }
-  // A kernel whose record CUPTI dropped is one that was not seen to end.
+  // A kernel whose record CUPTI dropped also counts as one that never came, so add only the larger.
   out.lost += std::max(totals_.dropped, totals_.never_came);
   return out;
 }

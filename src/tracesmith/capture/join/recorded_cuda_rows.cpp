@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device did, as rows of the trace.
+// Turns CUPTI's records of device work into rows of the trace.
 #include <fmt/format.h>
 
 #include "tracesmith/base/clock.hpp"
@@ -61,9 +61,8 @@ std::string_view memoryKindText(uint32_t kind) {
 
 }  // namespace
 
-/// False: another tool gave CUPTI its own clock. What has happened is not in the future; for a
-/// collector that goes on after another one, perhaps after the machine was started again, the last
-/// reading of CUPTI's clock stands for the present.
+/// False when another tool has set CUPTI's clock: the time then lies in the future. After a resume,
+/// possibly after a reboot, the last reading of CUPTI's clock is used as the present.
 bool RecordedCuda::isOfOurClock(int64_t time) {
   constexpr int64_t kSlackNs = 1'000'000'000;
   constexpr int64_t kSlackAfterReadingNs = 10'000'000'000;
@@ -75,7 +74,8 @@ bool RecordedCuda::isOfOurClock(int64_t time) {
   return false;
 }
 
-/// The device had no room for the times of some: they are counted, and drawn nowhere.
+/// Whether the work has times. The device had no space for the times of some work, which is counted
+/// but has no row.
 bool RecordedCuda::timed(int64_t start, int64_t end) {
   if (start > 0 && end >= start) return isOfOurClock(end);
   ++totals_.untimed;
@@ -125,7 +125,7 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   } else if (row.name == StringId::kNone) {
     row.name = call.kernel;
   }
-  // No time is negative: a damaged record may say so.
+  // Valid times are positive; those of a damaged record may not be.
   if (k.queued > 0 && k.submitted > 0) {
     row.flags |= op_flags::kQueueTimes;
     row.queued_before_ns = start_ns - cuptiNs(k.queued);
@@ -166,8 +166,8 @@ void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
                            .call_path_id = call.path});
 }
 
-/// A graph that was traced as a whole has no kernels in the trace: one row stands for all of them,
-/// so that the device is busy while it runs.
+/// A graph traced as a whole has no kernels in the trace. One row stands for all of them, so that
+/// the device is busy while the graph runs.
 void RecordedCuda::graph(const arena::CudaGraphRecord& g, const Call& call) {
   if (!shared_.keep_kernels || !timed(g.start, g.end)) return;
   ++shared_.kernels;
@@ -218,7 +218,7 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
   if (!shared_.keep_memory || !isOfOurClock(m.time)) return;
   constexpr uint32_t kNone = ~0u;
   CudaLife& of = life(m.correlation);
-  // Memory of the host belongs to no device.
+  // Host memory belongs to no device.
   const bool on_device = m.context != 0 && m.context != kNone && m.device != kNone;
   std::string what(memoryKindText(m.header.aux));
   if (m.pool != 0) what += fmt::format(" of the pool 0x{:x}", m.pool);
@@ -262,7 +262,7 @@ void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
        .options = shared_.delta.strings.intern(fmt::format("{}{}", what, how))});
 }
 
-/// Two counters of each pool: what it holds, and what of that is used.
+/// Two counters for each pool: its size, and the used part.
 void RecordedCuda::poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes,
                              uint64_t used) {
   StringTable& strings = shared_.delta.strings;
@@ -319,7 +319,7 @@ void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
   poolSizes(time_ns, device, p.address, gone ? 0 : p.bytes, gone ? 0 : p.used);
 }
 
-/// A module is there, or begins to be unloaded. How long that took is the call's to say.
+/// A module was loaded, or its unloading started. For its duration see the host call.
 void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
   StringTable& strings = shared_.delta.strings;
   const bool unload = (m.header.flags & arena::kFlagUnload) != 0;
@@ -337,8 +337,7 @@ void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
                             .call_path_id = stacks_.beyondVendor(stacks_.path(m.header.aux))});
 }
 
-/// CUpti_ActivityOverheadKind: what the driver does beside what it was asked for, and what CUPTI
-/// does for our sake.
+/// CUpti_ActivityOverheadKind: additional work of the driver, and CUPTI's own work.
 void RecordedCuda::overhead(const arena::CudaOverheadRecord& o, const Call& call) {
   if (!timed(o.start, o.end)) return;
   constexpr std::string_view kDriver = "CUDA driver overhead";
@@ -376,7 +375,7 @@ void RecordedCuda::overhead(const arena::CudaOverheadRecord& o, const Call& call
                             .call_path_id = call.path});
 }
 
-/// Of the range that is pushed next.
+/// Adds an attribute to the range that is pushed next.
 void RecordedCuda::attributeOfRange(std::string_view key, const std::string& value) {
   StringTable& strings = shared_.delta.strings;
   shared_.delta.attribute.push({.table = static_cast<uint32_t>(TableId::kRange),
@@ -414,7 +413,7 @@ void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
   constexpr std::string_view kNames[] = {
       "unified memory",  "",          "",           "CPU page fault",
       "GPU page faults", "thrashing", "throttling", "remote mapping"};
-  // The end of a fault of the CPU is not known.
+  // The end of a CPU page fault is unknown.
   const bool instant = u.header.flags == 3 || duration_ns == 0;
   attributeOfRange("address", fmt::format("0x{:x}", u.address));
   if (u.header.flags == 4) attributeOfRange("faults", std::to_string(u.value));

@@ -49,7 +49,7 @@ class RecordedCudaTest : public ::testing::Test {
     if (kind == CudaText::kProblem) return giveBytes(bytes);
     ASSERT_TRUE(cuda_.define(bytes, first_correlation));
   }
-  /// The agent leaves them when its capture ends.
+  /// Adds the text that the agent writes when its capture ends.
   void tools(const std::string& names) {
     const arena::CudaTextRecord r{
         {RecordKind::kCudaText, static_cast<uint8_t>(CudaText::kOtherTools), 0, 0},
@@ -60,7 +60,7 @@ class RecordedCudaTest : public ::testing::Test {
     std::memcpy(bytes.data() + sizeof r, names.data(), names.size());
     giveBytes(bytes);
   }
-  /// Of ten launches those from `first` to `last` have no kernel, in a process that has a profiler.
+  /// Losses of a process with a profiler when launches `first` to `last` of ten have no kernel.
   RecordedCuda::Losses lossesOfTenLaunches(int64_t first, int64_t last) {
     for (int64_t i = 1; i <= 10; ++i) {
       const auto id = static_cast<uint64_t>(i);
@@ -120,7 +120,7 @@ TEST_F(RecordedCudaTest, AGraphAsAWholeIsOneRow) {
   g.stream = 13;
   give(g);
   call(5, 10, 50);
-  arena::CudaGraphRecord host = g;  // its first node runs on the host
+  arena::CudaGraphRecord host = g;  // a graph whose first node runs on the host
   host.correlation = 6;
   host.device = host.context = arena::kHostNode;
   give(host);
@@ -274,7 +274,7 @@ TEST_F(RecordedCudaTest, NumbersMeanSomethingElseAfterExec) {
 TEST_F(RecordedCudaTest, LaunchesThatNothingCameOfAreCounted) {
   constexpr uint8_t kLaunch = arena::kFlagKernel;
   call(1, 10, 20, 1, kLaunch);
-  call(2, 30, 40, 0, kLaunch);                         // its name could not be told
+  call(2, 30, 40, 0, kLaunch);                         // its name was lost
   call(3, 50, 60, 1, kLaunch | arena::kFlagCaptured);  // it became a node of a graph
   call(4, 70, 80);                                     // a launch of a graph, say
   kernel(1, 90, 100);
@@ -330,18 +330,18 @@ TEST_F(RecordedCudaTest, LaunchesThatAnotherCollectorSawAreStillAwaited) {
                        .kind = CallKind::kLaunch,
                        .subject = subject});
   };
-  restore(1, launch);  // nothing comes
+  restore(1, launch);  // no kernel comes
   restore(2, launch);
   cuda_.forgetWaiting(2);  // its kernel is in the file
   restore(3, launch);
-  kernel(3, 30, 40);  // or comes now
+  kernel(3, 30, 40);  // its kernel comes now
   restore(4, launch);
-  cuda_.restoreWaiting(4);  // or was lost with the collector
+  cuda_.restoreWaiting(4);  // its kernel was lost with the collector
   restore(5, graph);
   restore(6, launch, 1);
   restore(7, launch, 0, launch);  // captured
   cuda_.restoreNothing(7);
-  restore(8, launch);  // captured, and its name is not known
+  restore(8, launch);  // captured, and its name is unknown
   cuda_.restoreNothing(8);
   cuda_.finish();
   EXPECT_EQ(cuda_.totals().never_came, 1u);
@@ -351,7 +351,7 @@ TEST_F(RecordedCudaTest, LaunchesThatAnotherCollectorSawAreStillAwaited) {
 TEST_F(RecordedCudaTest, OfWhichLaunchesNothingIsToComeIsTold) {
   constexpr uint8_t kLaunch = arena::kFlagKernel;
   call(1, 10, 20, 1, kLaunch | arena::kFlagCaptured);
-  call(2, 30, 40, 0, kLaunch | arena::kFlagCaptured);  // its name could not be told
+  call(2, 30, 40, 0, kLaunch | arena::kFlagCaptured);  // its name was lost
   call(3, 50, 60, 1, kLaunch);
   call(4, 70, 80, 1, kLaunch);
   kernel(3, 90, 100);
@@ -374,7 +374,7 @@ TEST_F(RecordedCudaTest, LossesAreReadAgainAsTheyWereTold) {
     kernel(correlation, 0, 0);
   }
   give(arena::CudaDroppedRecord{{RecordKind::kCudaDropped, 0, 2, 0}, 11});
-  kernel(9, 100, 200);  // its call may yet come
+  kernel(9, 100, 200);  // its call may still come
   cuda_.endPass();
   const RecordedCuda::Losses told = cuda_.losses();
   EXPECT_EQ(told.lost, 14u);
@@ -452,7 +452,7 @@ TEST_F(RecordedCudaTest, PoolsAreMadeTrimmedAndFilled) {
   give(made);
   pool(3, 14, 32, 1);
   pool(2, 15, 32, 1);
-  pool(1, 16, 7, 2);  // of another process: its size is not known
+  pool(1, 16, 7, 2);  // of another process: its size is unknown
   pool(1, 0, 7, 1);   // without a time
   cuda_.endPass();
   const RangeTable& ranges = trace().range;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of CUDA's virtual memory API as rows of the trace: what they map and unmap as instants, and
-// the physical memory that they allocate and free as memory events.
+// Calls of CUDA's virtual memory API as rows of the trace: mapping and unmapping as instants, the
+// physical memory that they allocate and free as memory events.
 #include <fmt/format.h>
 
 #include "tracesmith/base/clock.hpp"
@@ -61,9 +61,9 @@ void RecordedCuda::virtualMemory(const arena::CudaVirtualMemoryRecord& r, Thread
                             .call_path_id = op.path});
 }
 
-/// Makes rows of events, in their order. Calls are known before CUPTI has described the devices,
-/// and a device's row is made once: so the first events wait for that. A collector that goes on
-/// makes those again that have no row yet.
+/// Makes rows of events, in order. The first events wait until CUPTI has described the devices,
+/// because a device's row is written only once. A resuming collector makes the events again that
+/// have no row yet.
 void RecordedCuda::memoryEvents(const std::vector<VirtualMemory::Event>& events, bool last) {
   const int64_t now = monotonicNs();
   if (memory_events_.empty()) memory_events_since_ns_ = now;
@@ -79,7 +79,7 @@ void RecordedCuda::memoryEvents(const std::vector<VirtualMemory::Event>& events,
   }
 }
 
-/// Physical memory belongs to a device, whatever context it was made in, and to all that map it.
+/// Physical memory belongs to its device and to all devices that map it, not to a context.
 void RecordedCuda::memoryEvent(const VirtualMemory::Event& event) {
   const bool on_device = event.device != arena::kNoDevice;
   shared_.delta.memory_event.push(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of CUDA's virtual memory API, and what CUPTI may tell of the same calls.
+// Rows of CUDA's virtual memory API, and possible CUPTI records of the same calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ class VirtualMemoryRowsTest : public ::testing::Test {
     r.correlation = correlation;
     give(r);
   }
-  /// What CUPTI might tell of the same call.
+  /// A record that CUPTI might send for the same call.
   void cupti(uint8_t operation, uint64_t correlation) {
     give(arena::CudaMemoryRecord{
         {RecordKind::kCudaMemory, operation, sizeof(arena::CudaMemoryRecord) / 8, 3},
@@ -140,7 +140,7 @@ TEST_F(VirtualMemoryRowsTest, RowsWaitForTheDeviceToBeDescribed) {
   cuda_.endPass();
   ASSERT_EQ(trace().memory_event.size(), 1u);
   EXPECT_EQ(trace().text(trace().device.vendor[0]), "NVIDIA");
-  // One that is never described has rows as well.
+  // Memory of a device that is never described has rows as well.
   give(record(arena::VirtualMemoryCall::kRelease, 4));
   give(record(arena::VirtualMemoryCall::kCreate, 5, 0, 3));
   cuda_.finish();
@@ -157,14 +157,14 @@ TEST_F(VirtualMemoryRowsTest, MemoryOfTheHostBelongsToNoDevice) {
 }
 
 TEST_F(VirtualMemoryRowsTest, WhatCuptiTellsOfTheSameCallIsNotCountedAgain) {
-  // CUPTI after the call, in a later pass.
+  // CUPTI's record comes after the call, in a later pass.
   give(record(arena::VirtualMemoryCall::kCreate, 1));
   hostCall(kMemCreate, 1);
   cuda_.endPass();
   cupti(1, 1);
   cuda_.endPass();
   cuda_.writeWaiting();
-  // CUPTI first, and the file is written before the call is seen.
+  // CUPTI's record comes first, and the file is written before the call is seen.
   cupti(2, 2);
   cuda_.endPass();
   cuda_.writeWaiting();
@@ -172,7 +172,7 @@ TEST_F(VirtualMemoryRowsTest, WhatCuptiTellsOfTheSameCallIsNotCountedAgain) {
   hostCall(kMemCreate, 2);
   cuda_.endPass();
   cuda_.endPass();
-  // Another call has its record as before.
+  // Another call has its CUPTI record as before.
   cupti(1, 3);
   hostCall(kMemAlloc, 3);
   cuda_.endPass();
@@ -192,7 +192,7 @@ TEST_F(VirtualMemoryRowsTest, ACollectorGoesOnWithWhatIsAlive) {
   give(record(arena::VirtualMemoryCall::kMap, 2, 0x7000));
   cuda_.endPass();
   cuda_.endPass();
-  give(record(arena::VirtualMemoryCall::kRelease, 3));  // seen, and not taken in yet
+  give(record(arena::VirtualMemoryCall::kRelease, 3));  // seen, but not applied yet
   ASSERT_EQ(trace().memory_event.size(), 1u);
 
   SharedRows after;

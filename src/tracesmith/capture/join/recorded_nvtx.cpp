@@ -79,7 +79,7 @@ bool RecordedNvtx::define(ByteView record, uint64_t first_correlation) {
 }
 
 StringId RecordedNvtx::nameOf(uint16_t life, uint32_t number) {
-  if (number == 0) return StringId::kNone;  // the program gave it none
+  if (number == 0) return StringId::kNone;  // the program gave no name
   const auto found = names_.find(uint64_t{life} << 32 | number);
   if (found != names_.end()) return found->second;
   ++totals_.unnamed;
@@ -145,7 +145,7 @@ bool RecordedNvtx::join(ByteView record, ThreadId thread,
   return false;
 }
 
-/// The level that the program was at tells ranges whose end, or begin, was lost.
+/// The nesting level that the program was at reveals ranges whose start or end was lost.
 void RecordedNvtx::push(Open range) {
   ++totals_.begun;
   auto& open = threads_[{range.thread, range.place}].ranges;
@@ -194,7 +194,7 @@ void RecordedNvtx::end(RangeId id, const End& end) {
     started_.erase(begun);
     return;
   }
-  // The ring of the thread that began it is read later.
+  // The ring of the thread that started it is read later.
   if (!early_.emplace(id, end).second) {
     ++totals_.never_begun;
     return;
@@ -284,7 +284,7 @@ void RecordedNvtx::writeOpen() {
                                 .host_start_ns = range.start_ns});
   };
   for (auto& [key, thread] : threads_) {
-    // Those further out have been told before.
+    // Outer ranges have been written before.
     for (auto at = thread.ranges.rbegin(); at != thread.ranges.rend() && !at->told; ++at) {
       tell(*at, 0);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes rows of `range` from what a process said with NVTX: ranges of threads and of the process,
-// and marks. Begin and end are records of their own, and come in the order of their thread alone.
+// Makes rows of `range` from what a process reports with NVTX: ranges of threads and of the
+// process, and marks. Start and end are separate records. Only the records of one thread arrive in
+// order.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +24,11 @@ namespace tracesmith {
 struct SharedRows;
 
 struct NvtxTotals {
-  uint64_t rows = 0;         // ranges and marks
-  uint64_t begun = 0;        // ranges
-  uint64_t never_begun = 0;  // ends whose begin was not recorded
-  uint64_t open = 0;         // not ended when their thread or the program ended
-  uint64_t unnamed = 0;      // names that could not be told
+  uint64_t rows = 0;         // ranges and marks written
+  uint64_t begun = 0;        // ranges started
+  uint64_t never_begun = 0;  // ends whose start was not recorded
+  uint64_t open = 0;         // not ended before their thread or the program ended
+  uint64_t unnamed = 0;      // ranges whose name was lost
 };
 
 class RecordedNvtx {
@@ -38,21 +39,21 @@ class RecordedNvtx {
   RecordedNvtx(SharedRows& shared, ProcessId process, std::function<int64_t(int64_t)> host_ns)
       : shared_(shared), process_(process), host_ns_(std::move(host_ns)) {}
 
-  /// True for a definition that is to be given to define().
+  /// True for a definition to be passed to define().
   static bool defines(ByteView record);
-  /// Names, domains and categories of the life that begins with this correlation id. False when the
-  /// record makes no sense, as with join().
+  /// Names, domains and categories of the life that starts with this correlation id. False when the
+  /// record is invalid, as for join().
   bool define(ByteView record, uint64_t first_correlation);
-  /// `name_thread` is called with what the program calls a thread.
+  /// `name_thread` is called with the name that the program gives a thread.
   bool join(ByteView record, ThreadId thread,
             const std::function<void(uint32_t tid, std::string_view)>& name_thread);
-  /// The thread with this id is a new one: what another left open stays open.
+  /// A new thread has this id: ranges that its previous owner left open stay open.
   void threadBegins(ThreadId thread);
-  /// Makes rows of what is open. Nothing comes after that.
+  /// Makes rows of open ranges. Call it last.
   void finish();
 
-  /// Rows for ranges that are open and not yet in the `pending` table, and what becomes of them in
-  /// another collector; restoreRange() comes after all restoreOpen().
+  /// Writes rows for ranges that are open and not yet in the `pending` table; another collector
+  /// restores them. Call restoreRange() after all restoreOpen().
   void writeOpen();
   void restoreOpen(const PendingRow& row);
   void restoreRange(const RangeRow& row);
@@ -69,7 +70,7 @@ class RecordedNvtx {
     int64_t start_ns = 0;
     ThreadId thread{};
     arena::NvtxAttributes attributes{};
-    bool told = false;  // by writeOpen()
+    bool told = false;  // written by writeOpen()
   };
   struct End {
     int64_t end_ns = 0;
@@ -78,7 +79,7 @@ class RecordedNvtx {
   struct Thread {
     std::vector<Open> ranges;  // outermost first, of one domain
   };
-  using ThreadKey = std::pair<ThreadId, uint32_t>;  // and place
+  using ThreadKey = std::pair<ThreadId, uint32_t>;  // thread, place
   using RangeId = std::pair<uint16_t, uint64_t>;    // life, number
 
   void push(Open range);
@@ -101,7 +102,7 @@ class RecordedNvtx {
   std::map<std::pair<uint32_t, uint32_t>, StringId> categories_;  // by place and number
   std::map<ThreadKey, Thread> threads_;
   std::map<RangeId, Open> started_;
-  std::map<RangeId, End> early_;  // ends that were read before their begin
+  std::map<RangeId, End> early_;  // ends that were read before their start
   std::deque<RangeId> early_order_;
   // While a session is restored:
   std::map<std::tuple<ThreadId, int64_t, StringId>, std::pair<uint64_t, Open>> restoring_;

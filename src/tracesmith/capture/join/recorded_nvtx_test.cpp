@@ -165,7 +165,7 @@ TEST_F(RecordedNvtxTest, ALostEndDoesNotShiftWhatIsAroundIt) {
   push(20, 2, 1);  // its end is lost
   pop(40, 0);
   EXPECT_THAT(rows(), ElementsAre("inner NVTX begin 20+0 7", "outer NVTX range 10+30 7"));
-  push(50, 1, 0);  // this one's as well
+  push(50, 1, 0);  // its end is lost as well
   push(60, 2, 0);
   pop(70, 0);
   EXPECT_EQ(rows().at(2), "outer NVTX begin 50+0 7");
@@ -174,7 +174,7 @@ TEST_F(RecordedNvtxTest, ALostEndDoesNotShiftWhatIsAroundIt) {
 
 TEST_F(RecordedNvtxTest, ALostBeginDoesNotEndWhatIsAroundIt) {
   push(10, 1, 0);
-  pop(30, 1);  // its begin was lost
+  pop(30, 1);  // its start was lost
   EXPECT_THAT(rows(), IsEmpty());
   pop(40, 0);
   EXPECT_THAT(rows(), ElementsAre("outer NVTX range 10+30 7"));
@@ -226,7 +226,7 @@ TEST_F(RecordedNvtxTest, ATextMayComeWithItsEvent) {
 
 TEST_F(RecordedNvtxTest, ANameThatWasNeverToldIsCounted) {
   give(kMain, record(NvtxEvent::kMark, 10, 77));
-  give(kMain, record(NvtxEvent::kMark, 20, 0));  // the program gave it none
+  give(kMain, record(NvtxEvent::kMark, 20, 0));  // the program gave no name
   EXPECT_THAT(rows(), ElementsAre(" NVTX instant 10+0 7", " NVTX instant 20+0 7"));
   EXPECT_EQ(nvtx_.totals().unnamed, 1u);
 }

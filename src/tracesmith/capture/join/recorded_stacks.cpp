@@ -20,7 +20,7 @@ bool isMerge(uint64_t word) {
   return (word & stacks::kOtherFrame) != 0 && stacks::kindOf(word) == FrameWordKind::kMerge;
 }
 
-/// The name of what stands for callers that are not known.
+/// The name of the placeholder for unknown callers.
 std::string_view nameOf(WalkEnd end) {
   switch (end) {
     case WalkEnd::kTooDeep:
@@ -63,7 +63,7 @@ CallPathId SharedStacks::beyondVendor(CallPathId path) const {
     const auto [parent, frame] = path_rows_[indexOf(at)];
     if (frame == FrameId::kNone || indexOf(frame) >= vendors_.size()) break;
     if (!vendors_[indexOf(frame)]) return at;
-    if (parent >= at) break;  // a path lies after its parent
+    if (parent >= at) break;  // a path comes after its parent
     at = parent;
   }
   return path;
@@ -98,7 +98,7 @@ FrameRow RecordedStacks::frameOf(uint64_t word) {
   auto module = modules_.upper_bound(row.address);
   if (module == modules_.begin()) return row;
   --module;
-  // A call may be the last thing in a module: what is looked up is the byte before.
+  // A call may be the last instruction of a module, so look up the byte before the return address.
   const bool exact = (row.flags & frame_flags::kExact) != 0;
   if (row.address - (exact ? 0 : 1) >= module->second.end_address) return row;
   row.module = module->second.path;
@@ -113,7 +113,7 @@ bool RecordedStacks::addPaths(ByteView record) {
   uint32_t parent = r.parent;
   for (uint32_t i = 0; i < r.count; ++i) {
     const uint32_t number = r.header.aux + i;
-    // A path is older than those that are made of it, so that none is part of itself.
+    // A path must be newer than its parent, so that no path contains itself.
     if (parent >= number || (parent != 0 && !paths_.contains(parent))) return false;
     const auto word = loadFixed<uint64_t>(record.data() + 8 * size_t{i});
     paths_[number] = {parent, word};
@@ -136,7 +136,7 @@ std::vector<uint64_t> RecordedStacks::wordsOf(uint32_t number) const {
   return words;
 }
 
-/// Of a native path and a Python one.
+/// Merges a native path and a Python path.
 void RecordedStacks::resolveMerged(Path& path) {
   const auto python = static_cast<uint32_t>(path.word & stacks::kFrameAddressMask);
   const std::vector<uint64_t> native_words = wordsOf(path.parent);
@@ -158,7 +158,7 @@ void RecordedStacks::resolveMerged(Path& path) {
 RecordedStacks::Path* RecordedStacks::resolved(uint32_t number) {
   const auto found = paths_.find(number);
   if (found == paths_.end()) return nullptr;
-  // From the outermost frame that is not yet known inwards.
+  // Resolve from the outermost unresolved frame inwards.
   std::vector<Path*> unknown;
   const Path* known = nullptr;
   for (auto it = found; it != paths_.end(); it = paths_.find(it->second.parent)) {
@@ -167,7 +167,7 @@ RecordedStacks::Path* RecordedStacks::resolved(uint32_t number) {
       break;
     }
     unknown.push_back(&it->second);
-    // A merged path takes the words of its parent, not its frames.
+    // A merged path uses the words of its parent, not its frames.
     if (isMerge(it->second.word)) break;
   }
   for (size_t i = unknown.size(); i-- > 0;) {
@@ -200,7 +200,7 @@ bool RecordedStacks::addModule(ByteView record) {
                       .bias = r.bias,
                       .path = strings.intern(asText(record.subspan(r.id_bytes, r.path_bytes))),
                       .build_id = id.empty() ? StringId::kNone : strings.intern(id)};
-  // Threads tell of it one by one.
+  // Each thread reports the module.
   const auto known = modules_.find(r.begin);
   if (known != modules_.end() && known->second.end_address == row.end_address &&
       known->second.path == row.path && known->second.build_id == row.build_id) {
@@ -237,7 +237,7 @@ bool RecordedStacks::addPythonInterpreter(ByteView record) {
   return true;
 }
 
-/// What a collector that died knew more of it, its lines, went with it.
+/// Restores name and file only: the lines were lost with the dead collector.
 void RecordedStacks::restorePythonCode(const ObjectRow& row) {
   const std::string_view text = delta_.strings.at(row.name);
   const size_t colon = text.rfind(':');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes frames and call paths of a trace from what agents say of their stacks.
+// Makes frames and call paths of a trace from the stack records of agents.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@
 
 namespace tracesmith {
 
-/// Dictionaries that the processes of a session share: the same place in the same file is one
-/// frame, wherever the file was loaded.
+/// Dictionaries shared by the processes of a session. One place in one file is one frame, at
+/// whatever address the file was loaded.
 class SharedStacks {
  public:
   FrameId frame(const FrameRow& row, Trace& delta);
   CallPathId path(CallPathId parent, FrameId frame, Trace& delta);
-  /// The path up to the innermost frame that is not the vendor's; all of one that has no other.
+  /// The path up to the innermost frame outside the vendor's libraries; `path` itself when all
+  /// frames are the vendor's.
   CallPathId beyondVendor(CallPathId path) const;
-  /// What a trace holds already.
+  /// Restores the rows that a trace already has.
   void restore(const Trace& file);
 
  private:
@@ -32,45 +33,46 @@ class SharedStacks {
   static FrameKey keyOf(const FrameRow& row);
   std::map<FrameKey, FrameId> frames_;
   std::map<std::pair<CallPathId, FrameId>, CallPathId> paths_;
-  std::vector<bool> vendors_;                              // by frame, from 1
+  std::vector<bool> vendors_;  // by frame, from 1: whether it is a vendor's
   std::vector<std::pair<CallPathId, FrameId>> path_rows_;  // by path, from 1
 };
 
 /// How complete the stacks of calls are.
 struct StackTotals {
   uint64_t calls = 0;
-  uint64_t without = 0;         // no stack at all
-  uint64_t too_deep = 0;        // cut at the depth that was asked for
-  uint64_t no_information = 0;  // end where nothing is known of the callers
+  uint64_t without = 0;         // no stack
+  uint64_t too_deep = 0;        // cut at the requested depth
+  uint64_t no_information = 0;  // no unwind information for a caller
   uint64_t broken = 0;
-  uint64_t not_merged = 0;  // Python frames that do not fit the native ones, and come before them
+  // Python frames that do not match the native ones; they are put before them
+  uint64_t not_merged = 0;
 };
 
-/// Of one process.
+/// For one process.
 class RecordedStacks {
  public:
   RecordedStacks(SharedStacks& shared, Trace& delta, ProcessId process)
       : shared_(shared), delta_(delta), process_(process) {}
 
-  // False when the record makes no sense.
+  // False when the record is invalid.
   bool addPaths(ByteView record);
   bool addModule(ByteView record);
   bool addPythonCode(ByteView record);
   bool addPythonInterpreter(ByteView record);
 
-  /// The path that has this number; none for 0 and for one that was lost. It becomes rows of the
-  /// trace when it is first asked for.
+  /// The path with this number; none for 0 and for a lost path. The path becomes rows of the trace
+  /// on first use.
   CallPathId path(uint32_t number);
-  /// The same, of a host call, which is counted.
+  /// The same for a host call, and counts it in totals().
   CallPathId ofCall(uint32_t number);
-  /// Either, without the vendor's own frames.
+  /// `path` without the vendor's innermost frames.
   CallPathId beyondVendor(CallPathId path) const { return shared_.beyondVendor(path); }
 
   void restoreModule(const ModuleRow& row) { modules_[row.begin_address] = row; }
   void restorePath(const ObjectRow& row);
   void restorePythonCode(const ObjectRow& row);
 
-  /// True once a stack was recorded.
+  /// Whether a stack was recorded.
   bool any() const { return !paths_.empty(); }
   const StackTotals& totals() const { return totals_; }
 
@@ -78,9 +80,9 @@ class RecordedStacks {
   struct Path {
     uint32_t parent = 0;
     uint64_t word = 0;
-    CallPathId id{};  // none: not asked for so far
+    CallPathId id{};  // none: not used yet
     stacks::WalkEnd end = stacks::WalkEnd::kOutermost;
-    bool merged = true;  // Python frames, if any, are where they belong
+    bool merged = true;  // the Python frames, if any, are in their correct place
   };
   struct PythonCode {
     StringId name{};
@@ -97,7 +99,7 @@ class RecordedStacks {
   SharedStacks& shared_;
   Trace& delta_;
   ProcessId process_;
-  std::map<uint64_t, ModuleRow> modules_;  // by first address; of two at one place the later one
+  std::map<uint64_t, ModuleRow> modules_;  // by first address; later ones replace
   std::unordered_map<uint32_t, Path> paths_;
   std::unordered_map<uint32_t, PythonCode> codes_;
   stacks::PythonInterpreter python_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of a session whose functions XRay traces: what those are called is read once,
-// however many processes run a program.
+// The programs of a session whose functions XRay traces. The function names of a program are read
+// once, even if several processes run it.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace tracesmith {
 
 class TracedPrograms {
  public:
-  /// Called before a program is read, after it, and again and again while that lasts.
+  /// Sets a function that is called before and after a program is read, and repeatedly in between.
   void onProgress(std::function<void()> progress) { progress_ = std::move(progress); }
 
-  /// The functions of the program that lies at `path` now, or why they are not known; lives as long
-  /// as this.
+  /// The functions of the program that is at `path` now, or the error. Valid as long as this
+  /// object.
   const Result<XRaySymbols>& functionsOf(const std::string& path);
 
-  /// How often one was read.
+  /// Number of programs read.
   uint64_t filesRead() const { return files_read_; }
 
  private:
-  // Path, device, inode, bytes, and when it was last changed: another build in the same place is
-  // another program.
+  // Path, device, inode, size, and time of the last change: a new build at the same path is another
+  // program.
   using Key = std::tuple<std::string, uint64_t, uint64_t, int64_t, int64_t, int64_t>;
   static Key keyOf(const std::string& path);
 

@@ -43,7 +43,7 @@ TEST_F(TracedProgramsTest, AnotherBuildInItsPlaceIsAnotherProgram) {
   program.write(programWith("work"));
   EXPECT_EQ(nameIn(program), "work");
   const auto built = std::filesystem::last_write_time(program.path());
-  program.write(programWith("play"));  // as long, in the same inode
+  program.write(programWith("play"));  // same length, same inode
   std::filesystem::last_write_time(program.path(), built + std::chrono::nanoseconds(1));
   EXPECT_EQ(nameIn(program), "play");
   std::filesystem::remove(program.path());

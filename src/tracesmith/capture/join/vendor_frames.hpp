@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI calls back from deep within the driver, so that a stack ends in frames of the vendor's
-// libraries, which say nothing of the program.
+// Frames of the vendor's libraries at the inner end of a call stack. CUPTI's callbacks come from
+// deep within the driver, and these frames say nothing about the program.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tracesmith {
 
-/// How many of them there are at most, as a rule.
+/// How many of them a stack usually has at most.
 constexpr uint32_t kVendorFrames = 24;
 
-/// True for libcupti, libcuda and libcudart, wherever they lie.
+/// True for libcupti, libcuda and libcudart, in any directory.
 bool isVendorModule(std::string_view path);
 
 }  // namespace tracesmith

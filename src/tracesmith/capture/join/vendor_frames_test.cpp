@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// The path of a stack whose frames lie in `modules`, the outermost first.
+/// A path with one frame in each of `modules`, outermost first.
 CallPathId stackOf(SharedStacks& stacks, Trace& trace, const std::vector<std::string>& modules) {
   CallPathId path = CallPathId::kNone;
   for (const std::string& module : modules) {
@@ -35,7 +35,7 @@ TEST(VendorFrames, AStackEndsInTheInnermostFrameThatIsNotTheVendors) {
   EXPECT_EQ(moduleOf(trace, stacks.beyondVendor(launch)), "/lib/libtorch_cuda.so");
   EXPECT_EQ(stacks.beyondVendor(plain), plain);
   EXPECT_EQ(stacks.beyondVendor(CallPathId::kNone), CallPathId::kNone);
-  EXPECT_EQ(stacks.beyondVendor(CallPathId{77}), CallPathId{77});  // damage
+  EXPECT_EQ(stacks.beyondVendor(CallPathId{77}), CallPathId{77});  // damaged
 }
 
 TEST(VendorFrames, AStackOfNothingElseStays) {

@@ -12,16 +12,16 @@ namespace {
 
 using arena::VirtualMemoryCall;
 
-// Between creating memory and mapping it a program does little else; if a write of the file comes
-// in between, the next one does not.
+// A program usually maps memory soon after creating it. One commit may come in between, but hardly
+// two.
 constexpr uint32_t kCommitsUntilTold = 2;
 
-/// Where the range ends; a range of a damaged record ends with the address space.
+/// End of the range; clamped to the address space for a damaged record.
 uint64_t endOf(uint64_t address, uint64_t bytes) {
   return address + bytes < address ? UINT64_MAX : address + bytes;
 }
 
-/// For rows whose call was not recorded.
+/// Stands for a call that was not recorded.
 VirtualMemory::Operation unknownCall(const VirtualMemory::Operation& at) {
   return {.stamp = at.stamp, .time_ns = at.time_ns};
 }
@@ -87,7 +87,7 @@ void VirtualMemory::apply(const Operation& op) {
     case VirtualMemoryCall::kCreate:
       return create(life, op, false);
     case VirtualMemoryCall::kImport: {
-      // Memory of this process may be imported under the handle that it has.
+      // A process may import memory for which it already has a handle.
       const auto known = life.handles.find(op.handle);
       if (known != life.handles.end()) return reference(life, op, known->second.memory);
       return create(life, op, true);
@@ -114,7 +114,7 @@ void VirtualMemory::create(Life& life, const Operation& op, bool is_foreign) {
   untold_.insert(number);
 }
 
-/// One reference more to the memory, through the operation's handle.
+/// Adds a reference to the memory, through the operation's handle.
 void VirtualMemory::reference(Life& life, const Operation& op, uint64_t number) {
   Handle& handle = life.handles[op.handle];
   const Handle before = handle;
@@ -122,14 +122,14 @@ void VirtualMemory::reference(Life& life, const Operation& op, uint64_t number) 
   handle = {number, is_other ? 1 : before.references + 1};
   ++memories_.at(number).references;
   if (!is_other) return;
-  // The driver had the handle free: the release of the other memory was missed.
+  // The driver reused the handle, so the release of the other memory was missed.
   ++unmatched_;
   memories_.at(before.memory).references -= before.references;
   freeUnused(life, before.memory, unknownCall(op));
 }
 
-/// The memory that has this handle. Memory that was made before the capture becomes known here, so
-/// that it is counted once; it has no rows.
+/// The memory with this handle. Memory that was created before the capture is added here, so that
+/// it is counted once as unmatched; it has no rows.
 uint64_t VirtualMemory::memoryOf(Life& life, const Operation& op) {
   const auto known = life.handles.find(op.handle);
   if (known != life.handles.end()) return known->second.memory;
@@ -147,11 +147,11 @@ void VirtualMemory::release(Life& life, const Operation& op) {
 }
 
 void VirtualMemory::map(Life& life, const Operation& op) {
-  if (op.bytes == 0) return;  // the driver refuses it
+  if (op.bytes == 0) return;  // the driver rejects it
   const uint64_t number = memoryOf(life, op);
   Memory& memory = memories_.at(number);
   ++memory.mappings;
-  // What is still mapped there: its unmapping was missed.
+  // Unmap what is still mapped there: its unmapping was missed.
   auto other = life.mappings.upper_bound(op.address);
   if (other != life.mappings.begin()) {
     const auto before = std::prev(other);
@@ -172,7 +172,7 @@ void VirtualMemory::unmap(Life& life, const Operation& op) {
   while (at != life.mappings.end() && at->first < end) dropMapping(life, at++, op);
 }
 
-/// The handle of what is mapped at an address; it may have been released before.
+/// Takes a handle of the memory mapped at an address; its earlier handle may have been released.
 void VirtualMemory::retain(Life& life, const Operation& op) {
   const auto after = life.mappings.upper_bound(op.address);
   if (after != life.mappings.begin()) {
@@ -219,13 +219,13 @@ void VirtualMemory::freeUnused(Life& life, uint64_t number, const Operation& by)
   memories_.erase(found);
 }
 
-/// Whether no other allocation has had this address at any time since then.
+/// Whether no other allocation has had this address since then.
 bool VirtualMemory::isFree(const Life& life, uint64_t address, int64_t since) {
   const auto freed = life.freed.find(address);
   return !life.told.contains(address) && (freed == life.freed.end() || freed->second <= since);
 }
 
-/// Makes the row of an allocation that has none; `address` 0: it is not mapped.
+/// Makes the missing row of an allocation; `address` 0: it is not mapped.
 void VirtualMemory::tell(Life& life, uint64_t number, uint64_t address) {
   if (untold_.erase(number) == 0) return;
   Memory& memory = memories_.at(number);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // When physical memory of CUDA's virtual memory API is allocated and freed, in one process.
 //
-// cuMemCreate makes physical memory and one reference to it, its handle. cuMemMap maps it at
-// addresses that were reserved before, any number of times, and each mapping keeps the memory as
-// well. So the memory goes with whichever comes last: the release of the handle, or the end of the
-// last mapping. Programs often release the handle as soon as the memory is mapped.
+// cuMemCreate creates physical memory and one reference to it, its handle. cuMemMap maps it at
+// reserved addresses, any number of times, and each mapping is a reference, too. So the memory is
+// freed when the handle is released and the last mapping has ended. Programs often release the
+// handle as soon as the memory is mapped.
 //
 //   call                                 handle references   mappings
 //   cuMemCreate                          1
@@ -14,9 +14,10 @@
 //   cuMemUnmap                                               -1 for each mapping in the range
 //   cuMemImportFromShareableHandle       1, of memory that is no allocation of this process
 //
-// Calls of several threads arrive in the order of each thread only. They are taken in by their time
-// stamps, and one pass late: when a call is seen, those that ended before it began have been seen
-// by the end of the next pass (the agent stamps them so that this order is the driver's).
+// Only the calls of one thread arrive in order. They are therefore applied in the order of their
+// time stamps, and one pass late. This is enough: calls that ended before a given call started are
+// seen by the end of the pass after it. The agent takes the stamps so that their order is the
+// driver's.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +35,11 @@ namespace tracesmith {
 
 class VirtualMemory {
  public:
-  /// A call that succeeded; arena::CudaVirtualMemoryRecord says which fields it has.
+  /// A successful call; arena::CudaVirtualMemoryRecord says which fields it has.
   struct Operation {
     arena::VirtualMemoryCall call{};
     uint64_t correlation = 0;
-    int64_t stamp = 0;    ///< of the agent's clock: the order of the calls
+    int64_t stamp = 0;    ///< in the agent's clock: orders the calls
     int64_t time_ns = 0;  ///< the same as host time, for the rows
     uint64_t handle = 0;
     uint64_t address = 0;
@@ -48,52 +49,53 @@ class VirtualMemory {
     CallPathId path{};
   };
 
-  /// A row of `memory_event`. The free of an allocation has the same address, bytes and device.
+  /// A row of `memory_event`. The free has the same address, bytes and device as its allocation.
   struct Event {
     MemoryKind kind{};
     int64_t time_ns = 0;
-    /// Where the memory was mapped first: the address that the program works with. Memory that is
-    /// not mapped for long, or whose address another allocation has, is named by its handle, with
-    /// kHandleBit set so that it is nobody's address.
+    /// The first address where the memory was mapped, which is the one the program uses. The handle
+    /// stands for it when the memory is not mapped soon, or when another allocation has that
+    /// address. kHandleBit is then set, so that it equals no address.
     uint64_t address = 0;
     uint64_t bytes = 0;
     uint32_t device = arena::kNoDevice;
-    uint64_t created_by = 0;   ///< correlation id of the call that made the memory
-    uint64_t correlation = 0;  ///< of the call that did this; 0: that call was not recorded
+    uint64_t created_by = 0;   ///< correlation id of the call that created the memory
+    uint64_t correlation = 0;  ///< of the call that caused this event; 0: not recorded
     ThreadId thread{};
     CallPathId path{};
   };
   static constexpr uint64_t kHandleBit = uint64_t{1} << 62;
 
-  /// A call has been seen. Calls may come in any order within two passes.
+  /// Adds a call. Calls may come in any order within two passes.
   void add(const Operation& operation);
-  /// Takes in the calls of the passes before this one.
+  /// Applies the calls of the passes before this one.
   std::vector<Event> endPass();
-  /// The file is about to be written: memory that has not been mapped for two writes is told.
+  /// Call it before the file is written. Allocates, by handle, memory that stayed unmapped for two
+  /// commits.
   std::vector<Event> endCommit();
-  /// Takes in what is left. Memory that still lives stays allocated.
+  /// Applies the remaining calls. Memory that still exists stays allocated.
   std::vector<Event> finish();
 
-  /// Calls that name memory whose creation was not recorded, and calls that were missed: a handle
-  /// or an address was given again that by all that is known was still in use.
+  /// Calls that name memory whose creation was not recorded, plus missed calls. A call was missed
+  /// when a handle or address is given out again although, as far as is known, it is still in use.
   uint64_t unmatched() const { return unmatched_; }
 
-  /// Whether the calls of this function are taken in here: what CUPTI tells of them is not another
-  /// allocation.
+  /// Whether calls of this function are handled here. CUPTI's own memory records of them are not
+  /// additional allocations.
   static bool isFunction(std::string_view name);
 
-  // For a collector that goes on where another died. It adds all operations of the file again, and
-  // says which events the file has; those are not made again.
+  // For a collector that resumes another's session. It adds all operations of the file again, and
+  // restores the events that the file has, so that they are not returned twice.
   void restoreEvent(const MemoryEventRow& row);
 
  private:
   struct Memory {
     Operation created;
-    uint64_t references = 0;  // through all handles
+    uint64_t references = 0;  // over all handles
     uint64_t mappings = 0;
-    uint64_t address = 0;     // in its rows
-    bool is_foreign = false;  // no allocation of this process, or not recorded: it has no rows
-    uint32_t commits = 0;     // since it was made
+    uint64_t address = 0;     // address in its rows
+    bool is_foreign = false;  // not allocated by this process, or not recorded: has no rows
+    uint32_t commits = 0;     // commits since its creation
   };
   struct Mapping {
     uint64_t bytes = 0;
@@ -101,15 +103,16 @@ class VirtualMemory {
   };
   struct Handle {
     uint64_t memory = 0;
-    uint64_t references = 0;  // through this handle
+    uint64_t references = 0;  // of this handle
   };
-  /// Of the process between two execs: handles and addresses begin anew.
+  /// The state between two execs of the process: handles and addresses start again.
   struct Life {
     std::unordered_map<uint64_t, Handle> handles;
     std::map<uint64_t, Mapping> mappings;  // by address
-    std::set<uint64_t> told;               // addresses of rows, while the memory lives
-    // When rows with these addresses were freed, while there is memory without a row: an allocation
-    // that gets its row late must not have an address that another one still had when it was made.
+    std::set<uint64_t> told;               // addresses in rows, while the memory lives
+    // When rows with these addresses were freed; kept while there is memory without a row. An
+    // allocation that gets its row late must not use an address that another one still had when it
+    // was created.
     std::unordered_map<uint64_t, int64_t> freed;
   };
 
@@ -127,10 +130,10 @@ class VirtualMemory {
   static bool isFree(const Life& life, uint64_t address, int64_t since);
   Life& lifeOf(const Operation& op);
 
-  std::vector<Operation> held_;  // not taken in yet
-  int64_t horizon_ = INT64_MIN;  // up to here all have been seen
+  std::vector<Operation> held_;  // not applied yet
+  int64_t horizon_ = INT64_MIN;  // all calls up to this stamp have been seen
   std::map<uint32_t, Life> lives_;
-  std::map<uint64_t, Memory> memories_;  // by a number of our own
+  std::map<uint64_t, Memory> memories_;  // by an internal number
   uint64_t last_number_ = 0;
   std::set<uint64_t> untold_;  // numbers of memories without a row
   std::vector<Event> events_;

@@ -23,7 +23,7 @@ constexpr uint64_t kBytes = 2 << 20;
 constexpr uint64_t kAt = 0x7000'0000'0000;
 constexpr uint64_t kBit = VirtualMemory::kHandleBit;
 
-/// An event in a line: "alloc 0x7000 2097152 by 1".
+/// An event as one line: "alloc 0x7000 2097152 by 1".
 std::string line(const VirtualMemory::Event& e) {
   char text[96];
   std::snprintf(
@@ -35,7 +35,7 @@ std::string line(const VirtualMemory::Event& e) {
 
 class VirtualMemoryTest : public ::testing::Test {
  protected:
-  /// The next call, with the next correlation id as its stamp.
+  /// The next call; its correlation id is also its stamp.
   VirtualMemory::Operation op(VirtualMemoryCall call, uint64_t handle, uint64_t address = 0,
                               uint64_t bytes = 0) {
     ++correlation_;
@@ -160,10 +160,10 @@ TEST_F(VirtualMemoryTest, MemoryThatIsNotMappedForLongIsTold) {
 TEST_F(VirtualMemoryTest, TwoLiveAllocationsNeverHaveOneAddress) {
   create(16);
   map(16, kAt);
-  unmap(kAt);  // it stays, without a mapping
+  unmap(kAt);  // the memory stays, without a mapping
   create(17);
   map(17, kAt);
-  create(kBit | 17);  // a handle that looks as if it were named so
+  create(kBit | 17);  // a handle that has the bit already
   release(kBit | 17);
   unmap(kAt);
   release(17);
@@ -178,7 +178,7 @@ TEST_F(VirtualMemoryTest, TwoLiveAllocationsNeverHaveOneAddress) {
 TEST_F(VirtualMemoryTest, AnAddressThatAnotherAllocationHadLastIsNotTakenOver) {
   create(16);
   map(16, kAt);
-  create(17);  // while the other one is still there
+  create(17);  // while the other memory still exists
   unmap(kAt);
   release(16);
   map(17, kAt);
@@ -251,11 +251,11 @@ TEST_F(VirtualMemoryTest, MemoryFromBeforeTheCaptureIsCountedOnce) {
 
 TEST_F(VirtualMemoryTest, AMissedReleaseOrUnmapEndsWhenHandleOrAddressComeAgain) {
   create(16);
-  create(16, 2 * kBytes);  // the driver has it free
+  create(16, 2 * kBytes);  // the driver reused the handle
   map(16, kAt, 2 * kBytes);
   release(16);
   create(17);
-  map(17, kAt + kBytes);  // and so this address
+  map(17, kAt + kBytes);  // and so this address was reused
   EXPECT_THAT(
       rest(),
       ElementsAre("alloc 0x4000000000000010 2097152 by 1", "free 0x4000000000000010 2097152 by 0",
@@ -275,7 +275,7 @@ TEST_F(VirtualMemoryTest, RangesAtTheEndOfTheAddressSpaceEndThere) {
   EXPECT_EQ(rest().size(), 2u);
 }
 
-/// A file: all operations, and the events that were written before the collector died.
+/// Resumes with a file that has all operations, and the events written before the collector died.
 std::vector<std::string> resumed(const std::vector<VirtualMemory::Operation>& operations,
                                  const std::vector<VirtualMemory::Event>& written,
                                  const std::vector<VirtualMemory::Operation>& later) {
@@ -311,7 +311,7 @@ TEST_F(VirtualMemoryTest, ACollectorGoesOnWhereAnotherDied) {
   for (const auto& o : all) memory_.add(o);
   const std::vector<std::string> whole = rest();
   ASSERT_EQ(whole.size(), 7u);
-  // Whenever the first one dies, both together have made each row once.
+  // Whenever the first collector dies, both together make each row exactly once.
   for (size_t killed = 0; killed <= all.size(); ++killed) {
     VirtualMemory first;
     std::vector<VirtualMemory::Event> written;
@@ -329,7 +329,7 @@ TEST_F(VirtualMemoryTest, ACollectorGoesOnWhereAnotherDied) {
       both.push_back(std::move(text));
     }
     std::vector<std::string> sorted = whole;
-    // Memory that was not mapped soon is named by its handle.
+    // Memory that was not mapped soon is identified by its handle.
     for (auto* list : {&sorted, &both}) {
       for (std::string& text : *list) text.erase(text.find("0x"), text.find(' ', 6) - 5);
       std::sort(list->begin(), list->end());
@@ -371,7 +371,7 @@ TEST_F(VirtualMemoryTest, CallsThatMakeNoSenseNeverFreeWhatWasNotAllocated) {
   EXPECT_GT(memory_.unmatched(), 0u);
 }
 
-/// The plainest account there is: memory by what refers to it, in the calls' order.
+/// Compares with the simplest model: memory with its references, applied in the calls' order.
 TEST_F(VirtualMemoryTest, TotalsAreThoseOfASlowAccountWhateverTheOrderOfArrival) {
   std::mt19937 random(7);
   struct Physical {
@@ -379,7 +379,7 @@ TEST_F(VirtualMemoryTest, TotalsAreThoseOfASlowAccountWhateverTheOrderOfArrival)
   };
   std::map<uint64_t, Physical> physical;                           // by handle
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> mapped;        // address: bytes, handle
-  std::vector<std::pair<int64_t, uint64_t>> truth;                 // stamp, bytes then
+  std::vector<std::pair<int64_t, uint64_t>> truth;                 // stamp, bytes at that time
   std::vector<std::pair<int64_t, VirtualMemory::Operation>> come;  // pass in which it is seen
   uint64_t now = 0, next_handle = 1;
   const auto drop = [&](uint64_t handle) {
@@ -391,7 +391,7 @@ TEST_F(VirtualMemoryTest, TotalsAreThoseOfASlowAccountWhateverTheOrderOfArrival)
     return std::next(of.begin(), static_cast<ptrdiff_t>(random() % of.size()));
   };
   const auto seen = [&](VirtualMemory::Operation o) {
-    // Seven calls a pass; some are seen in the next one.
+    // Seven calls per pass; some are seen in the next one.
     come.emplace_back(o.stamp / 7 + static_cast<int64_t>(random() % 2), o);
     truth.emplace_back(o.stamp, now);
   };
@@ -399,7 +399,7 @@ TEST_F(VirtualMemoryTest, TotalsAreThoseOfASlowAccountWhateverTheOrderOfArrival)
     switch (random() % 5) {
       case 0:
       case 1: {
-        // Handles come again as soon as they are free.
+        // Handles are reused as soon as they are free.
         uint64_t handle = random() % 4 != 0 ? 1 : next_handle++;
         while (physical.contains(handle)) ++handle;
         const uint64_t bytes = kBytes * (1 + random() % 10);
@@ -457,7 +457,7 @@ TEST_F(VirtualMemoryTest, TotalsAreThoseOfASlowAccountWhateverTheOrderOfArrival)
   EXPECT_EQ(memory_.unmatched(), 0u);
   std::stable_sort(events.begin(), events.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
-  std::map<uint64_t, uint64_t> live;  // as a reader pairs them: by address
+  std::map<uint64_t, uint64_t> live;  // by address, as a reader pairs them
   uint64_t sum = 0;
   size_t at = 0;
   for (const auto& [stamp, bytes] : truth) {

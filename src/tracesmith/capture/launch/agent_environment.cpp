@@ -13,7 +13,7 @@
 namespace tracesmith {
 namespace {
 
-/// Appends to a list in an environment variable that the user may have set already.
+/// Appends to a list in an environment variable, keeping the user's value.
 std::string appended(const char* variable, const std::string& item, char separator) {
   const char* before = std::getenv(variable);
   return before == nullptr || *before == 0 ? item : std::string(before) + separator + item;
@@ -34,7 +34,7 @@ Status preload(Environment& env, const std::string& library) {
   std::string& all = variableOf(env, "LD_PRELOAD");
   if ((':' + all + ':').find(':' + entry + ':') != std::string::npos) return {};
   all += (all.empty() ? "" : ":") + entry;
-  // A program with AddressSanitizer in it ends at once when a library comes before the sanitizer's.
+  // A program with AddressSanitizer aborts when a library is loaded before the sanitizer's.
   std::string& asan = variableOf(env, "ASAN_OPTIONS");
   constexpr const char* kAnyOrder = "verify_asan_link_order=0";
   if (asan.find(kAnyOrder) == std::string::npos)
@@ -54,10 +54,10 @@ bool wants(const ProfileOptions& options, PlatformType platform) {
 
 namespace {
 
-/// The OpenCL agent, and with --record the one that records for replay.
+/// Adds the OpenCL agent and, with --record, the agent that records for replay.
 Status addOpenCl(Environment& env, const ProfileOptions& options) {
-  // A preloaded library is in every process; a variable is read by OpenCL loaders alone. So the
-  // automatic choice preloads only where the system's loader does not read OPENCL_LAYERS. It still
+  // A preloaded library is loaded into every process, while the variable affects OpenCL loaders
+  // only. So kAuto preloads only where the system's loader does not read OPENCL_LAYERS. It still
   // sets the variable, for loaders that programs bring with them.
   const bool preloaded = options.injection == Injection::kPreload ||
                          (options.injection == Injection::kAuto && !icdLoaderHasLayers());
@@ -67,7 +67,7 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
   std::string layers = agent;
   if (options.record) {
     TS_TRY(const std::string recorder, findAgentLibrary("libtracesmith-opencl-record.so"));
-    layers += ':' + recorder;  // the last is nearest to the program
+    layers += ':' + recorder;  // the last one is called first by the program
     if (preloaded) env.emplace_back(channel::kEnvLibrary, recorder);
     env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));
     if (!options.record->range.empty()) {
@@ -84,8 +84,8 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
   return preloaded ? preload(env, agent) : Status();
 }
 
-/// The driver and NVTX load what their variables name, in children, too. What the user has put
-/// there stays.
+/// The driver and NVTX load the libraries in their variables, in child processes, too. Keeps the
+/// user's settings.
 Status addCuda(Environment& env) {
   for (const char* const variable : {kCudaInjection, kNvtxInjection}) {
     if (!otherTool(variable).empty()) continue;
@@ -95,7 +95,7 @@ Status addCuda(Environment& env) {
   return {};
 }
 
-/// Stacks need to hear of libraries that are unloaded.
+/// Adds the library that reports unloaded libraries, which stacks need.
 Status addUnloadNotice(Environment& env) {
   TS_TRY(const std::string notice, findAgentLibrary("libtracesmith-process.so"));
   return preload(env, notice);

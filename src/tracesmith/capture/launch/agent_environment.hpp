@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that let our agents into a program, and tell them what is wanted.
+// The environment variables that load the agents into a program and configure them.
 #pragma once
 
 #include <string>
@@ -14,22 +14,22 @@ namespace tracesmith {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// What is wanted of agents that are in a program.
+/// The settings for agents that are already in a program.
 Environment settingsFor(const ProfileOptions& options, const SessionDir& dir);
-/// The same, and what lets them in. Fails where a library of ours is missing.
+/// The same, plus the variables that load the agents. Fails when an agent library is missing.
 Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir);
-/// Of a program that is to wait until it is captured.
+/// The environment of a program that waits to be captured (`tracesmith arm`).
 Result<Environment> armedEnvironment(const std::string& control_directory);
 
-/// Adds a library of ours (its path) behind those that the user preloads. Fails for a path that
+/// Adds the agent library at this path after those that the user preloads. Fails for a path that
 /// LD_PRELOAD cannot hold.
 Status preload(Environment& env, const std::string& library);
 
-/// What another tool has the CUDA driver, or NVTX, load; "" where that is our agent, as in a
-/// program that we profile ourselves, or nothing.
+/// The library that another tool has set for the CUDA driver or NVTX to load. "" when the variable
+/// is unset or names our agent, as in a program that is already profiled.
 std::string otherTool(const char* variable);
 
-/// The platform's agent is to enter the program.
+/// Whether the platform's agent must enter the program.
 bool wants(const ProfileOptions& options, PlatformType platform);
 
 }  // namespace tracesmith

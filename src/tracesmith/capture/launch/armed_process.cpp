@@ -37,10 +37,10 @@ bool isProcess(uint32_t pid, uint64_t start_ticks) {
   return stat && stat->start_ticks == start_ticks && stat->runs();
 }
 
-/// The process has it mapped: it has not executed a program since that knows nothing of it.
+/// Whether the process still has the page mapped, so has not executed another program.
 bool hasMapped(uint32_t pid, const std::string& path) {
   std::ifstream maps(liveProcPath(pid, "maps"));
-  if (!maps) return true;  // it cannot be seen
+  if (!maps) return true;  // cannot be read
   std::string line;
   while (std::getline(maps, line)) {
     if (line.ends_with(path)) return true;
@@ -53,7 +53,7 @@ void unmapPage(Page* page) {
   munmap(page, control::kPageBytes);
 }
 
-/// Null when it is not (yet) a page. The program may cut its file short at any time.
+/// Null when it is not (yet) a control page. The program may truncate its file at any time.
 Page* mapPage(int fd) {
   struct stat s {};
   if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) ||
@@ -90,10 +90,10 @@ Result<std::string> controlDirectory() {
 
 Status checkControlDirectory(const std::string& path) {
   struct stat s {};
-  if (lstat(path.c_str(), &s) != 0) return failErrno(errno, "cannot look at", path);
+  if (lstat(path.c_str(), &s) != 0) return failErrno(errno, "cannot inspect", path);
   if (S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 077) == 0) return {};
   return fail(ErrorCode::kPermission,
-              "is no directory of this user alone; move it away, or name another one in "
+              "is not a directory of this user only; move it away, or name another one in "
               "TRACESMITH_CONTROL",
               path);
 }
@@ -105,14 +105,14 @@ Result<ArmedProcess> ArmedProcess::open(const std::string& path) {
   if (process.fd_ < 0) return failErrno(errno, "cannot open the page of an armed process", path);
   process.page_ = mapPage(process.fd_);
   if (process.page_ == nullptr) {
-    return fail(ErrorCode::kNotFound, "is no page of an armed process", path);
+    return fail(ErrorCode::kNotFound, "is not the page of an armed process", path);
   }
   process.pid_ = process.page_->pid;
   process.start_ticks_ = process.page_->start_ticks;
   if (!process.isAlive() || !hasMapped(process.pid_, path)) {
     return fail(ErrorCode::kNotFound, "its process has ended", path);
   }
-  // The process itself holds the lock for a moment when it looks whether we are still there.
+  // The process itself holds the lock briefly when it checks whether its recorder is alive.
   for (int i = 0; flock(process.fd_, LOCK_EX | LOCK_NB) != 0; ++i) {
     if (errno != EWOULDBLOCK || i == 20) {
       return fail(ErrorCode::kInvalidArgument,
@@ -142,7 +142,7 @@ ArmedProcess::~ArmedProcess() {
 bool ArmedProcess::executedAnother() const { return !hasMapped(pid_, path_); }
 
 bool ArmedProcess::isAlive() const {
-  // A process that has executed another program, or is about to end, has removed its page.
+  // A process that executes another program, or ends, removes its page.
   struct stat s {};
   return isProcess(pid_, start_ticks_) && fstat(fd_, &s) == 0 && s.st_nlink > 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other side of a process that waits to be captured (`tracesmith arm`, control_layout.hpp).
+// The capturing side of a process that waits to be captured (`tracesmith arm`, control_layout.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@
 
 namespace tracesmith {
 
-/// Where armed processes of this user are found: $TRACESMITH_CONTROL, else a directory of the
-/// user's own, which is made. Errors: it belongs to somebody else, or others may write there.
+/// The directory of this user's armed processes: $TRACESMITH_CONTROL, else a directory of the
+/// user's own, which is created. Errors: another user owns it, or others may write there.
 Result<std::string> controlDirectory();
 /// Fails unless it is a real directory that only this user can enter.
 Status checkControlDirectory(const std::string& path);
 
-/// A page in a control directory, mapped. While it lives nobody else can capture the process.
+/// The mapped page of one process in a control directory. While this object lives nobody else can
+/// capture the process.
 class ArmedProcess {
  public:
-  /// kNotFound: the process is gone, or the page is not (yet) one; kInvalidArgument: somebody else
-  /// captures it.
+  /// kNotFound: the process is gone, or the file is not (yet) a control page; kInvalidArgument:
+  /// another tool captures the process.
   static Result<ArmedProcess> open(const std::string& path);
   ArmedProcess(ArmedProcess&& other) noexcept;
   ArmedProcess& operator=(ArmedProcess&& other) noexcept;
@@ -33,19 +34,19 @@ class ArmedProcess {
   uint32_t pid() const { return pid_; }
   uint64_t startTicks() const { return start_ticks_; }
   bool isAlive() const;
-  /// It runs another program now, which knows nothing of this.
+  /// Whether the process has executed another program, which does not know of this page.
   bool executedAnother() const;
 
   using Settings = std::vector<std::pair<std::string, std::string>>;
-  /// Asks it to begin with `settings`. Fails when they are too long.
+  /// Asks the process to start capture with `settings`. Fails when they are too long.
   Status begin(const Settings& settings);
-  /// Asks it to end.
+  /// Asks the process to end capture.
   void end();
-  /// It has done what it was asked for last.
+  /// Whether the process has done what was last asked.
   bool hasAnswered() const;
-  /// errno that kept it from doing so; 0: none.
+  /// errno of a failure to do so; 0: none.
   int error() const;
-  /// What could not be done then.
+  /// The step that failed.
   arena::ArmStep failedStep() const;
   bool isCaptured() const;
 
@@ -60,23 +61,24 @@ class ArmedProcess {
   uint64_t start_ticks_ = 0;
 };
 
-/// One that is alive; what other tools make of it may have changed since.
+/// An armed process that is alive. Another tool may have changed its state since.
 struct ArmedProcessInfo {
   std::string path;
   uint32_t pid = 0;
   bool is_captured = false;
 };
-/// Those in a control directory that live in our pid namespace. Removes pages of dead ones.
+/// The armed processes of a control directory that are alive and in our pid namespace. Removes
+/// pages of dead ones.
 std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory);
 
-/// One that is alive and armed, and in which the agent cannot wait.
+/// A live process that is armed, but in which the agent could not start to wait.
 struct UnarmedProcessInfo {
   std::string path;
   uint32_t pid = 0;
   int error = 0;  ///< errno
   arena::ArmStep step{};
 };
-/// Those in a control directory. Removes the files of dead ones.
+/// Such processes of a control directory. Removes the files of dead ones.
 std::vector<UnarmedProcessInfo> listUnarmed(const std::string& control_directory);
 
 }  // namespace tracesmith

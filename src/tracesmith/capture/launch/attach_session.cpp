@@ -27,14 +27,14 @@ namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kLookNs = kSecondNs / 10;
-constexpr int64_t kAnswerNs = 10 * kSecondNs;  // until a process is thought to be stopped
+constexpr int64_t kAnswerNs = 10 * kSecondNs;  // time until a process counts as stopped
 
 uint64_t inodeOf(const std::string& path) {
   struct stat s {};
   return stat(path.c_str(), &s) == 0 ? s.st_ino : 0;
 }
 
-/// Where it waits; and that nothing keeps us from asking it.
+/// The control directory of the process. Fails when the process cannot be asked.
 Result<std::string> controlDirectoryOf(uint32_t pid) {
   const std::string who = "process " + std::to_string(pid);
   if (!readProcessStat(pid)) return fail(ErrorCode::kNotFound, "there is no such process", who);
@@ -62,8 +62,8 @@ Result<std::string> controlDirectoryOf(uint32_t pid) {
   return *armed;
 }
 
-/// Of one that has no page: that it could have made one. It shows root's user where nobody may
-/// look into it.
+/// Checks, for a process without a page, that it could have created one. A process that may not be
+/// inspected appears to belong to root.
 Status checkUserOf(uint32_t pid, const std::string& directory) {
   struct stat its {
   }, ours{};
@@ -78,7 +78,7 @@ Status checkUserOf(uint32_t pid, const std::string& directory) {
               "process " + std::to_string(pid));
 }
 
-/// The processes that descend from one, and that one.
+/// A process and its descendants.
 class Family {
  public:
   explicit Family(uint32_t root) : root_(root) {}
@@ -103,13 +103,13 @@ class Family {
   std::unordered_map<uint32_t, uint32_t> parents_;
 };
 
-/// All that are asked to begin, and to end.
+/// All processes that are asked to start and end capture.
 class Captured {
  public:
   Captured(uint32_t pid, std::string directory, Environment settings)
       : family_(pid), directory_(std::move(directory)), settings_(std::move(settings)) {}
 
-  /// Asks those that are new to begin. Fails only when the settings do not fit.
+  /// Asks new processes to start. Fails only when the settings do not fit.
   Status look(int64_t now) {
     family_.look();
     for (const ArmedProcessInfo& info : listArmed(directory_)) {
@@ -120,7 +120,7 @@ class Captured {
           known_.insert(info.path);
           warnings_.push_back(process.error().message);
         }
-        continue;  // gone, or not there yet
+        continue;  // gone, or not ready yet
       }
       known_.insert(info.path);
       TS_CHECK_OK(process->begin(settings_));
@@ -146,8 +146,8 @@ class Captured {
           const int error = m.process.error();
           const arena::ArmStep step = m.process.failedStep();
           warnings_.push_back(fmt::format(
-              "process {} could not begin ({}): it could not {}, so nothing of it was recorded; {}",
-              m.process.pid(), std::strerror(error), arena::failureOf(step),
+              "process {} was not recorded ({}): it could not {}; {}", m.process.pid(),
+              std::strerror(error), arena::failureOf(step),
               error == EACCES || error == EPERM ? "record as its user" : arena::adviceOn(step)));
         }
         any_ = any_ || m.began;
@@ -159,7 +159,7 @@ class Captured {
     }
   }
 
-  /// Asks all to end; hasEnded() once they have, or have had long enough.
+  /// Asks all processes to end. hasEnded() is true once they have, or after a time limit.
   void end(int64_t now) {
     for (Member& m : members_) m.process.end();
     end_asked_ns_ = now;
@@ -176,8 +176,8 @@ class Captured {
     for (const Member& m : members_) {
       if (waits(m) && !m.late) {
         warnings_.push_back(
-            fmt::format("process {} did not end its capture: is it stopped? It "
-                        "will when it runs on",
+            fmt::format("process {} did not end its capture: is it stopped? The "
+                        "capture ends when it continues",
                         m.process.pid()));
       }
     }
@@ -190,7 +190,7 @@ class Captured {
     return !any_ && !members_.empty() &&
            std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.failed; });
   }
-  /// What has become known since it was asked last.
+  /// Warnings since the last call.
   std::vector<std::string> takeWarnings() { return std::exchange(warnings_, {}); }
   bool rootIsAlive() const { return family_.rootIsAlive(); }
 
@@ -218,15 +218,15 @@ void nap(uint64_t met, int64_t& pause_ns) {
   nanosleep(&pause, nullptr);
 }
 
-/// The process that was named.
+/// The process given by the user.
 struct AttachTarget {
   uint32_t pid = 0;
-  std::string directory;  // where it waits
+  std::string directory;  // its control directory
   std::string command_line;
 };
 
-/// The session of processes that ran before it: start(), watch() and finish(), in this order. When
-/// one of the first two fails, there is no session.
+/// A session of processes that were already running. Call start(), watch() and finish() in this
+/// order; if start() or watch() fails, there is no session.
 class AttachedSession {
  public:
   using Say = std::function<void(const std::string&)>;
@@ -279,7 +279,7 @@ Status AttachedSession::start() {
   return {};
 }
 
-/// Asks those that are there to begin. An error when none of them ever could.
+/// Asks the present processes to start. Fails when none of them can.
 Status AttachedSession::ask() {
   asked_ns_ = monotonicNs();
   TS_CHECK_OK(captured_->look(asked_ns_));
@@ -289,7 +289,7 @@ Status AttachedSession::ask() {
   return checkUserOf(target_.pid, target_.directory);
 }
 
-/// Drains until it is time to end. An error when none could begin.
+/// Drains until the session must end. Fails when no process could start.
 Status AttachedSession::watch(const SignalRelay& relay) {
   int64_t begun = 0;
   int64_t next_look = asked_ns_ + kLookNs;
@@ -300,7 +300,8 @@ Status AttachedSession::watch(const SignalRelay& relay) {
     captured_->poll(now);
     const std::vector<std::string> warnings = captured_->takeWarnings();
     if (captured_->allFailed()) {
-      return fail(ErrorCode::kIo, warnings.empty() ? "none could begin" : warnings.front());
+      return fail(ErrorCode::kIo,
+                  warnings.empty() ? "no process could start its capture" : warnings.front());
     }
     for (const std::string& warning : warnings) say_("warning: " + warning);
     if (begun == 0 && captured_->any()) begun = now;
@@ -322,7 +323,7 @@ Status AttachedSession::watch(const SignalRelay& relay) {
   return {};
 }
 
-/// Looks for processes that are new. False when there is nothing more to wait for.
+/// Looks for new processes. False when there is nothing more to wait for.
 bool AttachedSession::findsMore(int64_t now) {
   if (auto ok = captured_->look(now); !ok) {
     outcome_.warnings.push_back(ok.error().toString());
@@ -332,10 +333,10 @@ bool AttachedSession::findsMore(int64_t now) {
 }
 
 ProfileOutcome AttachedSession::finish() {
-  // What their threads wait for is read until they have ended.
+  // Keep draining until the processes have ended: their threads may wait for space in the rings.
   captured_->end(monotonicNs());
   while (!captured_->hasEnded(monotonicNs())) nap(collector_->poll(), pause_ns_);
-  collector_->setCapturing(false);  // forked children have nobody who could tell them
+  collector_->setCapturing(false);  // nobody else tells forked children
   warnOfUnrecorded(dir_, outcome_);
   outcome_.trace_status = collector_->finish();
   takeTotals(*collector_, dir_, outcome_);
@@ -365,7 +366,7 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
                           dir, say);
   Status status = session.start();
   if (status) status = session.watch(relay);
-  if (!status) {  // a failure must not leave the directory behind
+  if (!status) {  // do not leave the directory behind
     hideAgain(dir);
     dir.remove();
     return tl::unexpected<Error>(std::move(status.error()));

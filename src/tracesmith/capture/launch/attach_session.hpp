@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures processes that run already, if they were started with `tracesmith arm`: what
-// `tracesmith record --pid` does.
+// Captures running processes that were started with `tracesmith arm`, for `tracesmith record
+// --pid`.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,14 @@
 
 namespace tracesmith {
 
-/// Captures process `pid` and those of its descendants that are armed, also such as come
-/// meanwhile, until `options.duration_s` (from the first one on) is over, SIGINT, SIGTERM or SIGHUP
-/// comes, or all have ended. They run on. Of the options `command`, `injection`, `platform`,
-/// `record` and `functions` mean nothing here. `say` is told what is being waited for. Errors:
-/// kNotFound (no such process), kUnsupported (it is not armed, or lives in another container),
-/// kPermission, kInvalidArgument (it is captured already).
+/// Captures process `pid` and its armed descendants, including those that start meanwhile. The
+/// processes continue to run afterwards.
+/// - It ends after `options.duration_s` (from the first process on), on SIGINT, SIGTERM or SIGHUP,
+///   or when all processes have ended.
+/// - The options `command`, `injection`, `platform`, `record` and `functions` are ignored.
+/// - `say` gets messages about what is being waited for.
+/// - Errors: kNotFound (no such process), kUnsupported (not armed, or in another container),
+///   kPermission, kInvalidArgument (captured already).
 Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
                                  const std::function<void(const std::string&)>& say);
 

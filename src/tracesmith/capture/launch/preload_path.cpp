@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 32-bit program cannot load a 64-bit library, and its loader prints an error for each that
-// LD_PRELOAD names. glibc replaces $PLATFORM there by a name that 32-bit and 64-bit programs never
-// share, on any distribution ($LIB is "lib" for either of them). The folders of these names lie
-// beside the agents (agents/preload_folders.cmake).
+// A 32-bit program cannot load a 64-bit library, and its loader prints an error for each one in
+// LD_PRELOAD. In such paths glibc replaces $PLATFORM by a name that 32-bit and 64-bit programs
+// never share, on any distribution ($LIB is "lib" for either). Folders with these names lie beside
+// the agents (agents/preload_folders.cmake).
 #include "tracesmith/capture/launch/preload_path.hpp"
 
 #include <dlfcn.h>
@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// True when this machine's loader finds our libraries through the folders. Not all loaders know
-/// their platform: some sandboxes pass no AT_PLATFORM. Without TRACESMITH_PROCESS_LOG the library
-/// that is tried does nothing.
+/// Whether this machine's loader finds our libraries through the folders. Some loaders do not know
+/// their platform: some sandboxes pass no AT_PLATFORM. The library loaded for this test does
+/// nothing without TRACESMITH_PROCESS_LOG.
 bool loaderKnowsFolders(const fs::path& folders) {
   void* const tried =
       dlopen((folders / "libtracesmith-process.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -28,7 +28,7 @@ bool loaderKnowsFolders(const fs::path& folders) {
 }  // namespace
 
 Result<std::string> preloadPath(const std::string& library) {
-  // Spaces and colons end an entry; the loader replaces what follows a dollar sign.
+  // Spaces and colons end an entry; a dollar sign starts a substitution.
   if (library.find_first_of(" \t\n\v\f\r:$") != std::string::npos) {
     return fail(ErrorCode::kUnsupported,
                 "cannot be preloaded: LD_PRELOAD can hold no path with a space, a colon or a "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a library of ours is named in LD_PRELOAD.
+// How LD_PRELOAD names a TraceSmith library.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tracesmith {
 
-/// The entry of LD_PRELOAD for `library`, a path from findAgentLibrary(): the library itself, or
-/// the same through the folder that the dynamic loader chooses for a program (`$PLATFORM`), where
-/// a 32-bit program finds an empty library. Fails for a path that LD_PRELOAD cannot hold.
+/// The entry of LD_PRELOAD for `library`, a path from findAgentLibrary(). It is the library itself,
+/// or a path with `$PLATFORM`, the folder that the dynamic loader selects for each program; a
+/// 32-bit program finds an empty library there. Fails for a path that LD_PRELOAD cannot hold.
 Result<std::string> preloadPath(const std::string& library);
 
 }  // namespace tracesmith

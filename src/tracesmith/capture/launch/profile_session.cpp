@@ -32,13 +32,13 @@ std::string joinCommand(const std::vector<std::string>& command) {
   return quoteCommandLine(joined);
 }
 
-/// Why its recording ended; empty: it left by itself.
+/// Why the program's recording ended; empty: it exited normally.
 std::string reasonOf(const ExitStatus& ended) {
   if (ended.signal == 0) return {};
   return "signal " + std::to_string(ended.signal) + " ended the program";
 }
 
-/// Stops a program that has run its time: asks, asks firmly, and ends it.
+/// Stops a program after its time limit: with SIGINT, then SIGTERM, then SIGKILL.
 class TimeLimit {
  public:
   TimeLimit(double seconds, int64_t begin_ns)
@@ -57,7 +57,7 @@ class TimeLimit {
   int step_ = 0;
 };
 
-/// An error where the system would keep the agents out of the program.
+/// Fails when the system would keep the agents out of the program.
 Status checkReach(const std::string& program) {
   const ProgramReach reach = reachOf(program);
   if (reach.reach != Reach::kPrivileged) return {};
@@ -67,7 +67,7 @@ Status checkReach(const std::string& program) {
               reach.path);
 }
 
-/// How signals are taken while a session lasts.
+/// Signal handling during a session.
 struct SessionSignals {
   explicit SessionSignals(const ProfileOptions& options) {
     if (options.record && options.record->range == "trigger") trigger.emplace();
@@ -77,8 +77,8 @@ struct SessionSignals {
   std::optional<TriggerSignal> trigger;
 };
 
-/// The session of one program: prepare(), start(), watch() and finish(), in this order. When one of
-/// the first two fails, nothing was started.
+/// The session of one program. Call prepare(), start(), watch() and finish() in this order; if
+/// prepare() or start() fails, nothing was started.
 class ProgramSession {
  public:
   ProgramSession(const ProfileOptions& options, SessionSignals& signals, SessionDir& dir)
@@ -107,7 +107,7 @@ class ProgramSession {
   std::optional<UnrecordedMessages> unrecorded_;
   std::optional<Launcher> program_;
   std::optional<ExitStatus> ended_;
-  int stops_at_end_ = 0;  // signals that had come when the program ended
+  int stops_at_end_ = 0;  // stop signals received before the program ended
 };
 
 Status ProgramSession::prepare() {
@@ -150,7 +150,7 @@ Status ProgramSession::start() {
   return {};
 }
 
-/// Drains and looks on until the program has ended, and with it what is waited for.
+/// Drains until the program and all processes that are waited for have ended.
 void ProgramSession::watch() {
   const int64_t begin = monotonicNs();
   TimeLimit limit(options_.duration_s, begin);
@@ -178,7 +178,7 @@ void ProgramSession::watch() {
       next_progress = now + kProgressIntervalNs;
       options_.progress(progressOf(*collector_, now - begin));
     }
-    // Sleeping costs the program nothing; the rings hold far more than arrives in a pause.
+    // Sleeping costs the program nothing; the rings hold far more than arrives during a pause.
     pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
     const timespec pause{0, pause_ns};
     nanosleep(&pause, nullptr);
@@ -188,7 +188,7 @@ void ProgramSession::watch() {
   outcome_.stopped_by_duration = limit.hit();
 }
 
-/// When the program has ended: whether to wait for others that have an agent.
+/// After the program's end: whether to wait for other processes with an agent.
 bool ProgramSession::goesOn(const TimeLimit& limit) const {
   const bool stop_asked = signals_.relay.stops() > stops_at_end_ || limit.hit();
   return options_.wait_for_descendants && !stop_asked && collector_->agentsAlive();
@@ -198,7 +198,7 @@ ProfileOutcome ProgramSession::finish() {
   descendants_->finish(*ended_, monotonicNs());
   unrecorded_->keep(dir_, [&](uint32_t sender) { return descendants_->has(sender); });
   warnOfUnrecorded(dir_, outcome_);
-  collector_->poll();  // what the last process had made is known now
+  collector_->poll();  // takes the arenas that the last process created
   const std::vector<std::string> silent = descendants_->reportSilent(dir_);
   outcome_.warnings.insert(outcome_.warnings.end(), silent.begin(), silent.end());
   if (recording_) {
@@ -215,7 +215,7 @@ ProfileOutcome ProgramSession::finish() {
   return std::move(outcome_);
 }
 
-/// What was asked for and could not be had.
+/// Adds warnings about requested captures that were not possible.
 void ProgramSession::addWarningsOfOptions() {
   for (const auto& [what, variable] :
        {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
@@ -240,7 +240,7 @@ Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   ProgramSession session(options, signals, dir);
   Status started = session.prepare();
   if (started) started = session.start();
-  if (!started) {  // a failure must not leave the directory behind
+  if (!started) {  // do not leave the directory behind
     hideAgain(dir);
     dir.remove();
     return tl::unexpected<Error>(std::move(started.error()));

@@ -38,7 +38,8 @@ std::string fileOf(const std::string& command) {
   return "";
 }
 
-/// What exec(2) would give to a program beyond its caller's rights (AT_SECURE in getauxval(3)).
+/// The privileges that exec(2) would give the program beyond its caller's (AT_SECURE in
+/// getauxval(3)).
 std::string rightsOf(const std::string& path) {
   struct stat file;
   struct statvfs system;
@@ -76,7 +77,8 @@ bool isScript(const std::string& path) {
 ProgramReach reachOf(const std::string& command) {
   ProgramReach r;
   r.path = fileOf(command);
-  if (r.path.empty() || isScript(r.path)) return r;  // a script's rights are its interpreter's
+  // a script runs with its interpreter's privileges
+  if (r.path.empty() || isScript(r.path)) return r;
   r.why = rightsOf(r.path);
   if (!r.why.empty()) {
     r.reach = Reach::kPrivileged;

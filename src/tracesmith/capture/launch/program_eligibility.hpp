@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether our libraries can be in a program at all.
+// Whether a library can be loaded into a program at all.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 namespace tracesmith {
 
 enum class Reach : uint8_t {
-  kOpen,       // they can, as far as its file says
-  kStatic,     // no dynamic linker loads it; what it starts may be open
-  kPrivileged  // it gets rights by being run, so the system drops what we put into its environment
+  kOpen,       // it can, as far as the file shows
+  kStatic,     // no dynamic linker loads it; processes it starts may be open
+  kPrivileged  // it gains privileges when run, so the system ignores our environment variables
 };
 
 struct ProgramReach {
   Reach reach = Reach::kOpen;
-  std::string path;  // the file that would run; "" where there is none
-  std::string why;   // of kPrivileged: "set-user-id to nobody", …
+  std::string path;  // the file that would run; "" if none
+  std::string why;   // for kPrivileged: "set-user-id to nobody", …
 };
 
-/// Of the program that execvp(3) would run for `command`, by the calling user.
+/// For the program that execvp(3) would run for `command`, by the calling user.
 ProgramReach reachOf(const std::string& command);
 
 }  // namespace tracesmith

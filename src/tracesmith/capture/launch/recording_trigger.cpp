@@ -19,7 +19,7 @@ std::atomic<uint32_t> g_signals{0};
 
 void onTriggerSignal(int) { g_signals.fetch_add(1); }
 
-/// A variable of a process's environment, as it was when it began.
+/// A variable in a process's initial environment.
 std::string variableOf(uint32_t pid, const std::string& name) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   for (std::string entry; std::getline(in, entry, '\0');) {
@@ -48,7 +48,7 @@ Result<TriggerOutcome> triggerSession(const std::string& session_dir, uint32_t p
                 session_dir);
   }
   TriggerOutcome outcome;
-  // All of them do the same, whatever each has been told before.
+  // All processes get the same command, whatever each was told before.
   outcome.begins = std::none_of(channels.begin(), channels.end(), [](const ChannelFile& c) {
     return (c.header().trigger.load() & 1) != 0;
   });
@@ -66,7 +66,7 @@ Result<TriggerOutcome> triggerRecording(uint32_t pid) {
   for (const ListedProcess& process : listProcesses()) {
     if (process.stat.parent_pid != pid) continue;
     const std::string of_child = variableOf(process.pid, name);
-    // A program under a session also has children: those are its own.
+    // Children of a program in a session have its own session.
     if (!of_child.empty() && of_child != own) session = of_child;
   }
   if (!session.empty()) return triggerSession(session, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tracesmith recover` does.
+// Implements `tracesmith recover`.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,7 +47,7 @@ uint64_t kernelsIn(const std::string& path) {
   return reader ? reader->rows(TableId::kKernel) : 0;
 }
 
-/// Gives a file beside the session a second name in it, or copies it there.
+/// Links a file outside the session directory into it, or copies it there.
 Status adopt(const SessionDir& dir, const std::string& from, const std::string& to) {
   dir.files().removeFile(std::filesystem::path(to).filename().string());
   if (link(from.c_str(), to.c_str()) == 0) return {};
@@ -57,8 +57,8 @@ Status adopt(const SessionDir& dir, const std::string& from, const std::string& 
   return fail(ErrorCode::kIo, "cannot copy it into the session directory: " + ec.message(), from);
 }
 
-/// Of older versions, whose traces have no id: the processes of all arenas are in the trace, and
-/// something says that it is this session's.
+/// For older versions, whose traces have no id. True when the processes of all arenas are in the
+/// trace and something identifies it as this session's.
 bool matchesArenas(const SessionDir& dir, const std::string& path) {
   auto reader = TraceReader::open(path);
   if (!reader) return false;
@@ -86,7 +86,7 @@ bool matchesArenas(const SessionDir& dir, const std::string& path) {
                          trace->metadataValue("command_line") == dir.info().command_line);
 }
 
-/// The same for a recording: every channel that was read is of a process that is in it.
+/// The same for a recording: the processes of all channels that were read are in it.
 bool matchesChannels(const SessionDir& dir, const std::string& path) {
   const auto reader = RecordingReader::open(path);
   if (!reader) return false;
@@ -119,7 +119,7 @@ tl::unexpected<Error> traceIsGone(const SessionDir& dir, const std::string& path
               path);
 }
 
-/// A session of an older version wrote to the output itself.
+/// Takes over the trace of an older version, which wrote to the output itself.
 Status adoptOlderTrace(const SessionDir& dir) {
   const std::string& output = dir.info().output;
   const Occupant at_output = lookAt(output);
@@ -144,11 +144,11 @@ Status adoptOlderRecording(const SessionDir& dir) {
     return {};
   }
   if (matchesChannels(dir, path)) return adopt(dir, path, dir.recordingPath());
-  // Without channels nothing says whose it is, and nothing is written to it.
+  // Without channels the owner is unknown, but nothing is written to the file either.
   return dir.channels().empty() ? Status{} : Status{notOurs(dir, path, found)};
 }
 
-/// A finished trace of this session at the output is not replaced by a part of it.
+/// Prevents that a finished trace of this session at the output is replaced by a partial one.
 Status checkNotFinished(const SessionDir& dir, const std::string& target) {
   const Occupant own = lookAt(dir.tracePath());
   const Occupant found = lookAt(target);
@@ -164,8 +164,8 @@ Status checkNotFinished(const SessionDir& dir, const std::string& target) {
               target);
 }
 
-/// Nothing that is not this session's, or meant to be replaced by it, is at the places of its
-/// files.
+/// Fails when a file that is not of this session, and that it must not replace, exists at one of
+/// its outputs.
 Status checkPlaces(const SessionDir& dir) {
   const SessionInfo& info = dir.info();
   TS_TRY(const std::string target, checkedTarget(info.output));
@@ -189,7 +189,7 @@ Status checkPlaces(const SessionDir& dir) {
   return check(beside, dir.recordingPath(), info.replaces_recording);
 }
 
-/// The trace in the session directory has the rows that were committed.
+/// Checks that the trace in the session directory has the committed rows.
 Status checkTraceOf(const SessionDir& dir) {
   const Occupant own = lookAt(dir.tracePath());
   if (own.kind == Kind::kOther) return notOurs(dir, dir.tracePath(), own);
@@ -198,7 +198,7 @@ Status checkTraceOf(const SessionDir& dir) {
   }
   const Occupant out = lookAt(dir.info().output);
   if (isNothing(own) && out.kind == Kind::kTrace && out.session_id == dir.info().id) {
-    return adopt(dir, dir.info().output, dir.tracePath());  // a copy of it is left there
+    return adopt(dir, dir.info().output, dir.tracePath());  // keeps the file at the output, too
   }
   if (isNothing(own) && hasCommittedRows(dir)) return traceIsGone(dir, dir.tracePath());
   const bool no_recording = lookAt(dir.recordingPath()).kind == Kind::kNothing;
@@ -209,7 +209,7 @@ Status checkTraceOf(const SessionDir& dir) {
 /// The processes of this session that still write to it.
 std::vector<uint32_t> findRunning(const SessionDir& dir) {
   std::set<uint32_t> running;
-  if (dir.info().attached) return {};  // they have stopped when the recorder died
+  if (dir.info().attached) return {};  // such processes stopped when the recorder died
   const auto look = [&](uint32_t pid, uint64_t start_ticks) {
     const auto stat = readProcessStat(pid);
     if (stat && stat->start_ticks == start_ticks && stat->runs()) running.insert(pid);
@@ -228,7 +228,7 @@ std::vector<uint32_t> findRunning(const SessionDir& dir) {
   return {running.begin(), running.end()};
 }
 
-/// Those that still run after a while: a process that was killed just now takes some time to end.
+/// The processes that still run after a while: a process killed just now takes some time to end.
 std::vector<uint32_t> awaitRunning(const SessionDir& dir) {
   constexpr auto kPatience = std::chrono::seconds(2);
   const auto until = std::chrono::steady_clock::now() + kPatience;

@@ -28,8 +28,8 @@ Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes) {
   dir.files().removeFile(kProbe);
   if (error == 0) return {};
   return failErrno(error,
-                   "no room for the rings of a process (" + std::to_string(bytes >> 10) +
-                       " KiB; smaller ones: -b BYTES)",
+                   "no space for the rings of a process (" + std::to_string(bytes >> 10) +
+                       " KiB; smaller rings: -b BYTES)",
                    dir.path());
 }
 
@@ -92,10 +92,10 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
   outcome.annotations = collector.annotations();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
   if (totals.without_ring > 0) {
-    outcome.warnings.push_back(fmt::format(
-        "{} calls came from threads that could get no ring, for want of room in {} or because a "
-        "process had more than {} threads at once; smaller rings: -b BYTES",
-        totals.without_ring, dir.path(), arena::mostRings()));
+    outcome.warnings.push_back(
+        fmt::format("{} calls came from threads that could get no ring: {} had no space, or a "
+                    "process had more than {} threads at once; smaller rings: -b BYTES",
+                    totals.without_ring, dir.path(), arena::mostRings()));
   }
   if (totals.command_buffers > 0) {
     outcome.warnings.push_back(

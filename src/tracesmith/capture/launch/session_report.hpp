@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sessions have in common that capture programs: room to begin with, what their trace says of
-// the host, what they say at their end.
+// What profile and attach sessions share: the check for disk space, the host's metadata, and the
+// warnings and totals at the end.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace tracesmith {
 
-/// An arena that cannot be made leaves a program unrecorded, so that is tried first.
+/// Checks that an arena can be created. Without one a program would run unrecorded.
 Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes);
 void noteHost(Collector& collector, const std::string& command_line);
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
-/// One warning for each reason, however many processes it stopped.
+/// Adds one warning per reason, however many processes it affected.
 void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome);
-/// Adds to the reasons for which the recordings of processes ended.
+/// Adds to the reasons why the recordings of processes ended.
 void noteUnchanneled(const SessionDir& dir, RecordingTotals& totals);
-/// Of a collector that has finished, with what its agents could not do.
+/// Takes the totals of a finished collector, and what its agents could not do.
 void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcome& outcome);
-/// Says where trace and recording are. Counts again what is in a trace that could not be written to
-/// its end, however much was seen.
+/// Sets the paths of trace and recording. When a trace could not be written completely, recounts
+/// what it contains.
 void takePublished(const Collector& collector, ProfileOutcome& outcome);
 
 }  // namespace tracesmith

@@ -12,10 +12,10 @@
 namespace tracesmith {
 namespace {
 
-// The kernel stamps a process's start some µs before it reports the fork: the tick that we work out
-// from the report may be the next one.
+// The kernel stamps a process's start some µs before it reports the fork. So the tick computed from
+// the report may be the next one.
 constexpr uint64_t kTickSlack = 2;
-// A program that has just been loaded may not have come to its record yet.
+// A newly loaded program may not have written its record yet.
 constexpr int64_t kGraceNs = 100'000'000;
 
 uint64_t ticksAt(int64_t monotonic_ns) {
@@ -49,7 +49,7 @@ DescendantTable::Entry* DescendantTable::liveEntry(uint32_t pid) {
   return it == live_.end() ? nullptr : &entries_[it->second];
 }
 
-/// By number and start; a start that was worked out gives way to the exact one.
+/// Finds by pid and start; a computed start time is replaced by the exact one.
 DescendantTable::Entry* DescendantTable::find(uint32_t pid, uint64_t start_ticks,
                                               uint64_t pid_namespace) {
   if (pid_namespace != 0 && pid_namespace != own_namespace_) {
@@ -59,7 +59,7 @@ DescendantTable::Entry* DescendantTable::find(uint32_t pid, uint64_t start_ticks
         return &entry;
     return nullptr;
   }
-  if (start_ticks == 0) return liveEntry(pid);  // it could not read /proc
+  if (start_ticks == 0) return liveEntry(pid);  // the process could not read /proc
   const auto [first, last] = by_pid_.equal_range(pid);
   for (auto it = first; it != last; ++it) {
     Entry& entry = entries_[it->second];
@@ -98,7 +98,7 @@ void DescendantTable::end(Entry& entry, int64_t end_ns) {
 
 void DescendantTable::setRoot(uint32_t pid, const std::optional<ProcessStat>& stat,
                               std::string command_line) {
-  // Parents come before their children, so one walk finds the whole subtree.
+  // Parents come before their children, so one pass finds the whole subtree.
   std::deque<Entry> before = std::exchange(entries_, {});
   live_.clear();
   by_pid_.clear();
@@ -133,7 +133,7 @@ void DescendantTable::fork(const ProcessEvent& event) {
                     (expected_parent_ != 0 && event.parent_pid == expected_parent_);
   Entry* entry = liveEntry(event.pid);
   if (entry != nullptr && !near(entry->start_ticks, ticksAt(event.time_ns))) {
-    end(*entry, event.time_ns);  // its number was given away: we have not heard of its end
+    end(*entry, event.time_ns);  // its pid was reused: the event of its end was lost
     entry = nullptr;
   }
   if (!ours) return;
@@ -143,7 +143,8 @@ void DescendantTable::fork(const ProcessEvent& event) {
       entry->inherited = parent->program();
       entry->pid_namespace = parent->pid_namespace;
     } else {
-      entry->inherited = newProgram(event.time_ns);  // of us, who launched it: not worth a word
+      // our own program, which launched it: needs no details
+      entry->inherited = newProgram(event.time_ns);
     }
   }
   entry->parent_pid = event.parent_pid;
@@ -157,7 +158,7 @@ bool DescendantTable::exec(const ProcessEvent& event) {
   if (entry == nullptr) return false;
   entry->programs.push_back(newProgram(event.time_ns));
   programs_.back().by_connector = true;
-  // The exec ends all other threads, and the one that goes on has the process's number.
+  // The exec ends all other threads; the remaining one has the process's pid.
   entry->threads = {event.pid};
   entry->witnesses |= kConnector;
   return true;
@@ -165,10 +166,10 @@ bool DescendantTable::exec(const ProcessEvent& event) {
 
 void DescendantTable::threadEnd(const ProcessEvent& event) {
   Entry* entry = liveEntry(event.pid);
-  // A thread that an exec ended may be reported after the exec: then it is not known any more.
+  // The end of a thread may be reported after the exec that caused it: the thread is then unknown.
   if (entry == nullptr || std::erase(entry->threads, event.tid) == 0) return;
   if (!entry->threads.empty()) return;
-  // The last thread's status is the process's (exit_group(2) gives all of them the same).
+  // The last thread's status is the process's (exit_group(2) gives all threads the same).
   const int status = event.wait_status;
   setStatus(*entry, WEXITSTATUS(status), WIFSIGNALED(status) ? WTERMSIG(status) : 0);
   end(*entry, event.time_ns);
@@ -198,7 +199,7 @@ bool DescendantTable::knows(const LoggedProcess& logged) const {
                                                   logged.pid_namespace) != nullptr;
 }
 
-/// A process that nobody else has told of.
+/// Adds a process that no other witness has reported.
 DescendantTable::Entry& DescendantTable::addLogged(const LoggedProcess& logged) {
   const bool foreign = logged.pid_namespace != 0 && logged.pid_namespace != own_namespace_;
   if (!foreign)
@@ -212,7 +213,7 @@ DescendantTable::Entry& DescendantTable::addLogged(const LoggedProcess& logged) 
   entry.pid_namespace = logged.pid_namespace;
   entry.namespace_pid = logged.pid;
   if (foreign) {
-    // Its number means nothing outside its container, and it was gone before we could look.
+    // Its pid has no meaning outside its container, and it ended before it could be inspected.
     end(entry, logged.time_ns);
     if (neighbour) live_[logged.pid] = *neighbour;
   }
@@ -233,8 +234,8 @@ void DescendantTable::apply(const LoggedProcess& logged) {
 
   uint32_t program = entry->inherited;
   if (logged.kind == process_log::Kind::kExec) {
-    // The last program that had been loaded when the record was made. It makes one record only: a
-    // second one means that the report of an exec was lost.
+    // Find the last program that was loaded before the record was made. A program makes one record
+    // only; a second one means that the report of an exec was lost.
     const auto it = std::find_if(entry->programs.rbegin(), entry->programs.rend(), [&](uint32_t i) {
       return programs_[i].begin_ns <= logged.time_ns;
     });
@@ -271,7 +272,7 @@ void DescendantTable::describe(uint32_t pid, const Look& look, bool as_new_progr
   if (as_new_program && changed && !programs_[entry->program()].executable.empty())
     entry->programs.push_back(newProgram(now_ns));
   Program& program = programs_[entry->program()];
-  // One that is just ending has no program any more: what is left is its name in brackets.
+  // A process that is ending has no program any more, only its name in brackets.
   if (!facts.executable.empty() || program.command_line.empty()) {
     program.executable = facts.executable;
     program.command_line = facts.command_line;
@@ -285,7 +286,7 @@ bool DescendantTable::adopt(uint32_t pid, uint32_t parent_pid, uint64_t start_ti
   if (root_ == 0 || live_.count(pid) != 0) return false;
   const Entry* parent = liveEntry(parent_pid);
   if (parent == nullptr) return false;
-  // It may have ended for us already: its zombie is still listed.
+  // It may have ended already: its zombie is still listed.
   const auto [first, last] = by_pid_.equal_range(pid);
   for (auto it = first; it != last; ++it)
     if (near(entries_[it->second].start_ticks, start_ticks)) return false;
@@ -340,8 +341,8 @@ bool DescendantTable::unobserved(const Entry& entry, int64_t now_ns) const {
     const Program& program = programs_[index];
     if (program.logged) return false;
     if (program.is_static == true || program.has_environment == false) return true;
-    // Where other programs leave records, a program that left none had no library of ours in it:
-    // set-user-id, of another architecture, or gone before we could look.
+    // If other programs left records, a program without one had no library of ours. It is
+    // set-user-id, of another architecture, or ended before it could be inspected.
     const bool settled = entry.end_ns != 0 || now_ns - program.begin_ns > kGraceNs;
     return any_logged_ && program.by_connector && settled;
   };
@@ -363,7 +364,7 @@ ProcessRecord DescendantTable::record(const Entry& e, int64_t now_ns) const {
   r.facts.threads = static_cast<uint32_t>(e.threads.size());
   r.facts.command_line = program.command_line;
   r.facts.executable = program.executable;
-  // A process that is over by the time it is looked at has but a "[name]" left.
+  // A process that had ended when it was inspected has only a "[name]".
   const std::string& command = r.facts.command_line;
   const bool name_alone = command.empty() || (r.facts.executable.empty() && command[0] == '[');
   if (e.root && name_alone) r.facts.command_line = root_command_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descendants of one process, put together from what several witnesses say of them: the
-// kernel's events, the preload library's log, the agents and /proc. No witness sees everything;
-// each may come late. This is the bookkeeping alone: it reads nothing itself (see
-// process_tracker.hpp).
+// The descendants of one process, combined from several witnesses: the kernel's events, the preload
+// library's log, the agents and /proc. No witness sees everything, and each may report late. This
+// class only keeps the table and reads nothing itself (see process_tracker.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,16 +18,16 @@
 
 namespace tracesmith {
 
-constexpr int64_t kExitCodeUnknown = -1;  ///< ended, but nobody told us how
+constexpr int64_t kExitCodeUnknown = -1;  ///< ended, but the exit code is unknown
 
 /// One process for the trace's `process` table.
 struct ProcessRecord {
-  uint32_t id = 0;     ///< from 1, in the order in which they became known; never changes
-  ProcessFacts facts;  ///< of the program it ran last; start_ticks is never 0
-  bool start_ticks_exact = false;  ///< false: worked out from the time of the fork, may be 1 off
+  uint32_t id = 0;                 ///< from 1, in order of discovery; never changes
+  ProcessFacts facts;              ///< of the last program it ran; start_ticks is never 0
+  bool start_ticks_exact = false;  ///< false: computed from the time of the fork, may be off by 1
   int64_t start_ns = 0;            ///< CLOCK_MONOTONIC, of the fork
-  int64_t end_ns = 0;              ///< 0: still running; without events: when we noticed
-  int64_t exit_code = 0;           ///< or the signal's number with kSignalled, or kExitCodeUnknown
+  int64_t end_ns = 0;              ///< 0: still running; without events: when the end was noticed
+  int64_t exit_code = 0;           ///< with kSignalled the signal's number; may be kExitCodeUnknown
   uint32_t flags = 0;              ///< process_flags
   std::string seen_by;             ///< e.g. "connector, preload"
 };
@@ -39,33 +38,34 @@ class DescendantTable {
   enum Witness : uint32_t { kAgent = 1, kConnector = 2, kPreload = 4, kLauncher = 8, kProc = 16 };
 
   // --- The root ---
-  /// Follow the children of `parent` until setRoot() says which one is meant.
+  /// Follows the children of `parent` until setRoot() names the wanted one.
   void expectChildOf(uint32_t parent) { expected_parent_ = parent; }
-  /// The process whose descendants are wanted; whatever else was followed so far is forgotten.
-  /// `stat`: when it began, needed if the kernel did not tell of its fork. `command_line` is what
-  /// it was started with, for when nobody tells what it runs.
+  /// Sets the process whose descendants are wanted, and forgets everything followed so far. `stat`
+  /// gives its start, needed if the kernel did not report its fork. `command_line` is what it was
+  /// started with; it is used when no witness reports its program.
   void setRoot(uint32_t pid, const std::optional<ProcessStat>& stat, std::string command_line);
 
   // --- What witnesses say ---
-  /// True when the event is about a descendant that now runs another program: describe() it.
+  /// True when the event is about a descendant that now runs another program; then call describe().
   bool apply(const ProcessEvent& event);
   void apply(const LoggedProcess& logged);
-  /// What /proc says of the program that `pid` runs now. With `as_new_program`, a change of program
-  /// since the last look counts as an exec at `now_ns`.
+  /// Adds what /proc says about the program that `pid` runs now. With `as_new_program`, a change of
+  /// program since the last call counts as an exec at `now_ns`.
   struct Look {
     ProcessFacts facts;
     std::optional<bool> is_static, has_environment;
-    std::vector<uint32_t> threads;  ///< empty: not looked at
+    std::vector<uint32_t> threads;  ///< empty: not read
   };
   void describe(uint32_t pid, const Look& look, bool as_new_program = false, int64_t now_ns = 0);
-  /// A process found in /proc whose parent is known; false when it is known or no descendant.
+  /// Adds a process found in /proc whose parent is known. False when it is known already, or no
+  /// descendant.
   bool adopt(uint32_t pid, uint32_t parent_pid, uint64_t start_ticks, int64_t now_ns);
   void noteAgent(uint32_t pid, uint64_t start_ticks);
-  /// The process is gone; how it ended, nobody has said.
+  /// Notes that the process is gone, with unknown exit code.
   void noteGone(uint32_t pid, int64_t now_ns);
-  /// The root has ended, as its launcher was told. signal: 0, or what ended it.
+  /// Notes the root's exit as its launcher learned it. signal: 0, or the one that ended it.
   void noteRootExit(int exit_code, int signal, int64_t now_ns);
-  /// What the process wrote into its record when it left.
+  /// Notes the exit that the process wrote to its log record.
   void noteLoggedExit(uint32_t pid, const LoggedExit& exit);
 
   // --- Asking ---
@@ -78,21 +78,21 @@ class DescendantTable {
     uint64_t log_offset = 0;
     int64_t start_ns = 0;
   };
-  /// Those that run, parents before their children.
+  /// Running processes, parents before their children.
   std::vector<Live> live() const;
   bool isLive(uint32_t pid) const { return live_.count(pid) != 0; }
-  /// True when `logged` names a process that is known.
+  /// True when `logged` names a known process.
   bool knows(const LoggedProcess& logged) const;
-  /// Everything that is known at `now_ns`.
+  /// Everything known at `now_ns`.
   std::vector<ProcessRecord> records(int64_t now_ns) const;
 
  private:
-  /// A program that was loaded by an exec; forked children share their parent's.
+  /// A program loaded by an exec; forked children share their parent's.
   struct Program {
     std::string command_line, executable;
     std::optional<bool> is_static, has_environment;
-    bool logged = false;        // the preload library was in it
-    bool by_connector = false;  // the kernel told us of the exec
+    bool logged = false;        // the preload library was loaded in it
+    bool by_connector = false;  // the kernel reported the exec
     int64_t begin_ns = 0;
   };
   struct Entry {
@@ -104,12 +104,12 @@ class DescendantTable {
     bool signalled = false, exit_known = false, root = false;
     uint32_t witnesses = 0;
     uint64_t pid_namespace = 0;
-    uint32_t namespace_pid = 0;  // 0: not described yet
+    uint32_t namespace_pid = 0;  // 0: describe() was not called yet
     bool has_log = false;
     uint64_t log_offset = 0;
-    uint32_t inherited = 0;          // the program it shares with its parent
-    std::vector<uint32_t> programs;  // its own; the last one is what it runs
-    std::vector<uint32_t> threads;   // living, as events tell
+    uint32_t inherited = 0;          // the program shared with its parent
+    std::vector<uint32_t> programs;  // its own; it runs the last one
+    std::vector<uint32_t> threads;   // live threads, according to events
 
     bool forked() const { return programs.empty(); }
     uint32_t program() const { return forked() ? inherited : programs.back(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the table makes of witnesses that come late, twice, or not at all. Events are made up here;
+// Tests the table with witnesses that report late, twice, or not at all. The events are synthetic;
 // process_tracker_test.cpp uses real processes.
 #include "tracesmith/capture/processes/descendant_table.hpp"
 
@@ -21,7 +21,7 @@ constexpr uint32_t kRoot = 100;
 
 class DescendantTableTest : public ::testing::Test {
  protected:
-  // The beginning of a tick, so that a few µs more or less stay in it.
+  // Starts at the beginning of a tick, so that a few µs do not leave it.
   DescendantTableTest() {
     const int64_t asleep = clockNs(CLOCK_BOOTTIME) - monotonicNs();
     t0_ = (monotonicNs() + asleep) / 10'000'000 * 10'000'000 - asleep + 1'000'000;
@@ -74,8 +74,8 @@ class DescendantTableTest : public ::testing::Test {
 
 TEST_F(DescendantTableTest, FollowsOnlyTheRootsDescendants) {
   fork(200, kRoot, 10);
-  fork(300, 1, 20);   // the launcher's, but not the root
-  fork(400, 77, 30);  // a stranger's
+  fork(300, 1, 20);   // a child of the launcher, but not the root
+  fork(400, 77, 30);  // unrelated
   fork(500, 400, 40);
   fork(201, 200, 50);
   EXPECT_FALSE(exec(400, 60));
@@ -108,7 +108,7 @@ TEST_F(DescendantTableTest, KeepsOnlyTheSubtreeOfTheRootThatIsChosenLate) {
 TEST_F(DescendantTableTest, AProcessEndsWithItsLastThreadWhoseStatusCounts) {
   fork(200, kRoot, 10);
   event(Kind::kThreadStart, 200, 201, 20);
-  exit(200, 30, 0);  // the first thread leaves, the process goes on
+  exit(200, 30, 0);  // the first thread ends, the process continues
   EXPECT_EQ(only(200).end_ns, 0);
   event(Kind::kThreadEnd, 200, 201, 40, 0, 5 << 8);
   EXPECT_EQ(only(200).end_ns, at(40));
@@ -170,7 +170,7 @@ TEST_F(DescendantTableTest, RecordsOfAChainOfExecsFindTheirPrograms) {
   table_.apply(logged(200, 25, "env"));
   table_.apply(logged(200, 45, "last"));
   EXPECT_EQ(only(200).facts.command_line, "last");
-  // The one in the middle left no record although others do: it may have used a GPU unseen.
+  // The second program left no record although others did: it may have used a GPU unobserved.
   EXPECT_TRUE(only(200).flags & kUnobserved);
   table_.apply(logged(200, 35, "nice"));
   EXPECT_EQ(only(200).facts.command_line, "last");
@@ -204,7 +204,7 @@ TEST_F(DescendantTableTest, ARecordFromAContainerDoesNotTouchOurProcessOfThatNum
   EXPECT_TRUE(table_.isLive(200));
   EXPECT_EQ(records()[2].facts.pid_namespace, 12345u);
 
-  // Once /proc has told its number inside, its records find it.
+  // Once /proc has shown its pid inside the namespace, its records match it.
   DescendantTable::Look look;
   look.facts.start_ticks = ticks();
   look.facts.pid_namespace = 777;
@@ -228,9 +228,9 @@ TEST_F(DescendantTableTest, StaticOrScrubbedProgramsAreUnobservedUnlessAnAgentRe
   look.has_environment = true;
   table_.describe(200, look);
   EXPECT_TRUE(only(200).flags & kUnobserved);
-  fork(201, 200, 30);  // goes on with the static program
+  fork(201, 200, 30);  // continues with the static program
   EXPECT_TRUE(only(201).flags & kUnobserved);
-  fork(202, 200, 40);  // runs another one soon
+  fork(202, 200, 40);  // soon runs another program
   exec(202, 50);
   look.is_static = false;
   table_.describe(202, look);
@@ -257,7 +257,7 @@ TEST_F(DescendantTableTest, TheLaunchersWordOnTheRootsEndCounts) {
   exit(kRoot, 50, 3 << 8);
   table_.noteRootExit(0, SIGTERM, at(60));
   EXPECT_EQ(only(kRoot).exit_code, SIGTERM);
-  EXPECT_EQ(only(kRoot).end_ns, at(50));  // the kernel's stamp is the better one
+  EXPECT_EQ(only(kRoot).end_ns, at(50));  // the kernel's time stamp takes precedence
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr std::array kRelayed = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<pid_t> g_program{0};
 std::atomic<int> g_stops{0};
-std::atomic<int> g_early{0};  // signal that came before there was a program
+std::atomic<int> g_early{0};  // signal that arrived before there was a program
 std::array<struct sigaction, kRelayed.size()> g_previous;
 sigset_t g_previous_mask;
 bool g_relaying = false;
@@ -35,7 +35,7 @@ bool g_ignoring_xfsz = false;
 void onStopSignal(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
   g_stops.fetch_add(1);
-  // The terminal signals its whole foreground group, the program included: twice would be wrong.
+  // The terminal signals its whole foreground group, which includes the program: do not send twice.
   const bool from_a_process =
       info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
   const pid_t program = g_program.load();
@@ -44,7 +44,7 @@ void onStopSignal(int signal, siginfo_t* info, void*) {
   errno = saved_errno;
 }
 
-/// In the child: what our caller had, so that the program begins as if we were not there.
+/// In the child: restores the caller's signal handling for the program.
 void restoreSignals() {
   if (g_ignoring_xfsz) sigaction(SIGXFSZ, &g_previous_xfsz, nullptr);
   if (!g_relaying) return;
@@ -152,7 +152,7 @@ SignalRelay::SignalRelay() {
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < kRelayed.size(); ++i) {
     sigaction(kRelayed[i], nullptr, &g_previous[i]);
-    // A signal that our caller had ignored (nohup) stays ignored, for the program as well.
+    // A signal that the caller ignored (nohup) stays ignored, also in the program.
     if (g_previous[i].sa_handler != SIG_IGN) sigaction(kRelayed[i], &action, nullptr);
   }
   g_relaying = true;
@@ -160,7 +160,7 @@ SignalRelay::SignalRelay() {
 
 void SignalRelay::follow(const Launcher& program) {
   g_program.store(program.pid());
-  // Another thread of ours, which did not block it, may have had one.
+  // Another thread that did not block the signal may have received it.
   if (const int early = g_early.exchange(0)) kill(program.pid(), early);
   pthread_sigmask(SIG_SETMASK, &g_previous_mask, nullptr);
 }
@@ -192,11 +192,11 @@ Result<std::string> findAgentLibrary(const std::string& file_name) {
   std::vector<std::filesystem::path> places;
   std::error_code ec;
   if (const char* dir = std::getenv("TRACESMITH_AGENT_DIR"); dir != nullptr && *dir != 0) {
-    places.emplace_back(dir);  // and nowhere else: another build's agent would be a surprise
+    places.emplace_back(dir);  // and no other place: the agent of another build would be a surprise
   } else {
     const auto exe = std::filesystem::read_symlink("/proc/self/exe", ec);
     if (!ec) places.push_back(exe.parent_path().parent_path() / "lib" / "tracesmith");
-    // Of a library that has this code, as Python's module: beside it.
+    // For a library that contains this code, such as the Python module: the directory beside it.
     Dl_info own{};
     if (dladdr(reinterpret_cast<const void*>(&findAgentLibrary), &own) != 0) {
       const auto beside = std::filesystem::path(own.dli_fname).parent_path() / "lib" / "tracesmith";
@@ -225,7 +225,7 @@ bool icdLoaderHasLayers() {
   const void* symbol = dlsym(handle, "clGetPlatformIDs");
   bool found = false;
   if (symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr) {
-    // The loader reads the variable by its name, so the name is in the file.
+    // A loader that reads the variable contains its name.
     std::ifstream in(info.dli_fname, std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     found = bytes.find("OPENCL_LAYERS") != std::string::npos;

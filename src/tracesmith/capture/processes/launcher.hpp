@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the program to be recorded so that it notices nothing: its own standard streams, working
-// directory, signals and exit code; only a few environment variables are added.
+// Starts the program to be recorded so that it notices no difference. Standard streams, working
+// directory, signals and exit code are as in a direct start; only a few environment variables are
+// added.
 #pragma once
 
 #include <sys/types.h>
@@ -17,20 +18,21 @@ namespace tracesmith {
 
 /// How a program ended.
 struct ExitStatus {
-  int exit_code = 0;  ///< its own, or 128 + signal
+  int exit_code = 0;  ///< the program's, or 128 + signal
   int signal = 0;
 };
 
 class Launcher {
  public:
   /// Starts `command` (argv; found on PATH as a shell does) with `environment` added to ours.
-  /// Errors: kNotFound (no such command), kPermission (not executable), anything else (no start).
+  /// Errors: kNotFound (no such command), kPermission (not executable), other codes (cannot be
+  /// started).
   static Result<Launcher> start(
       const std::vector<std::string>& command,
       const std::vector<std::pair<std::string, std::string>>& environment);
 
   pid_t pid() const { return pid_; }
-  /// Its exit status once it has ended; never waits.
+  /// Its exit status once it has ended; does not wait.
   std::optional<ExitStatus> poll();
   void send(int signal) const;
 
@@ -40,24 +42,25 @@ class Launcher {
   std::optional<ExitStatus> status_;
 };
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP do not end us: they are noted, and passed on to the
-/// program unless the terminal has sent them to it already. Make it before the session, and before
-/// threads: until follow() they wait, so that none finds us with half a session and no program to
-/// stop.
+/// While this object lives, SIGINT, SIGTERM and SIGHUP do not end this process. They are counted,
+/// and passed on to the program unless the terminal has already sent them to it. Create it before
+/// the session and before any threads. Signals are held back until follow(), so that none arrives
+/// while there is half a session and no program to stop.
 class SignalRelay {
  public:
   SignalRelay();
   ~SignalRelay();
   void follow(const Launcher& program);
-  /// They are for us alone.
+  /// Takes the signals for this process only; none is passed on.
   void followNobody();
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
-  /// How many stop signals have come so far.
+  /// Number of stop signals so far.
   int stops() const;
 };
 
-/// While it lives, a file that hits RLIMIT_FSIZE gives an error, not a signal that ends us.
+/// While this object lives, a file that reaches RLIMIT_FSIZE causes an error instead of a fatal
+/// signal.
 class FileSizeSignalIgnored {
  public:
   FileSizeSignalIgnored();
@@ -66,13 +69,13 @@ class FileSizeSignalIgnored {
   FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
 };
 
-/// Directory of the agents' libraries: $TRACESMITH_AGENT_DIR, or lib/tracesmith beside our
-/// executable's directory, or the installed one. kNotFound names the places.
+/// Path of the agent library `file_name`: in $TRACESMITH_AGENT_DIR, or in lib/tracesmith beside our
+/// executable's directory, or in the installed directory. kNotFound names the places.
 Result<std::string> findAgentLibrary(const std::string& file_name);
 
-/// What names the library that the CUDA driver loads within cuInit().
+/// Environment variable naming the library that the CUDA driver loads in cuInit().
 constexpr const char* kCudaInjection = "CUDA_INJECTION64_PATH";
-/// What names the library that a program with NVTX loads; the same agent.
+/// Environment variable naming the library that a program with NVTX loads: the same agent.
 constexpr const char* kNvtxInjection = "NVTX_INJECTION64_PATH";
 constexpr const char* kCudaAgent = "libtracesmith-cuda.so";
 

@@ -20,8 +20,8 @@
 namespace tracesmith {
 namespace {
 
-// An event occupies about 1 KiB of the receive buffer as the kernel counts it (the whole sk_buff),
-// so this holds some thirty thousand: seconds of a parallel build.
+// The kernel charges about 1 KiB of the receive buffer per event (the whole sk_buff). So the buffer
+// holds some thirty thousand events: seconds of a parallel build.
 constexpr int kReceiveBytes = 32 << 20;
 constexpr int64_t kAnswerTimeoutNs = 500'000'000;
 constexpr size_t kDatagramBytes = 1024;  // header, cn_msg and proc_event are under 100 bytes
@@ -30,7 +30,7 @@ constexpr unsigned kBatch = 64;
 Status sendOperation(int fd, proc_cn_mcast_op operation) {
   struct alignas(NLMSG_ALIGNTO) {
     nlmsghdr netlink;
-    cn_msg connector;  // ends in a flexible array: the operation follows at once
+    cn_msg connector;  // ends in a flexible array; the operation follows directly
   } header{};
   static_assert(sizeof header == sizeof(nlmsghdr) + sizeof(cn_msg));
   const uint32_t value = operation;
@@ -63,8 +63,8 @@ ProcessConnector& ProcessConnector::operator=(ProcessConnector&& other) noexcept
 
 ProcessConnector::~ProcessConnector() {
   if (fd_ < 0) return;
-  // Before Linux 6.6 the kernel counts subscriptions, not sockets: without this it would go on
-  // making events for nobody.
+  // Before Linux 6.6 the kernel counts subscriptions, not sockets: without this call it would
+  // continue to create events without a listener.
   (void)sendOperation(fd_, PROC_CN_MCAST_IGNORE);
   ::close(fd_);
 }
@@ -78,7 +78,7 @@ Result<ProcessConnector> ProcessConnector::open() {
     return failErrno(errno, "cannot open the kernel's process-event connector");
   }
   ProcessConnector connector(fd);
-  // The forced size needs CAP_NET_ADMIN; without it, as much as net.core.rmem_max allows.
+  // SO_RCVBUFFORCE needs CAP_NET_ADMIN; otherwise the size is limited by net.core.rmem_max.
   if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0)
     (void)::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
   TS_CHECK_OK(connector.subscribe());
@@ -110,7 +110,7 @@ Status ProcessConnector::awaitAnswer() {
     pollfd waiting{fd_, POLLIN, 0};
     if (::poll(&waiting, 1, static_cast<int>(left_ns / 1'000'000) + 1) < 0 && errno != EINTR)
       return failErrno(errno, "cannot wait for the kernel's process events");
-    // Events of before the subscription's confirmation are nobody's descendants yet.
+    // Events before the subscription's confirmation cannot be about descendants yet.
     TS_CHECK_OK(drain([](const ProcessEvent&) {}));
   }
   if (answer_error_ == EPERM)
@@ -145,7 +145,7 @@ Result<size_t> ProcessConnector::drain(const Callback& callback) {
     const int got = ::recvmmsg(fd_, messages.data(), kBatch, MSG_DONTWAIT, nullptr);
     if (got < 0) {
       if (errno == EINTR) continue;
-      if (errno == ENOBUFS) {  // said once per overrun; what is still queued can be read
+      if (errno == ENOBUFS) {  // reported once per overrun; queued events can still be read
         ++overruns_;
         continue;
       }
@@ -154,7 +154,7 @@ Result<size_t> ProcessConnector::drain(const Callback& callback) {
     }
     for (int i = 0; i < got; ++i) {
       if (messages[i].msg_hdr.msg_namelen != sizeof(sockaddr_nl)) continue;
-      if (slots[i].sender.nl_pid != 0) continue;  // only the kernel is believed
+      if (slots[i].sender.nl_pid != 0) continue;  // accept messages from the kernel only
       const size_t bytes = std::min<size_t>(messages[i].msg_len, kDatagramBytes);
       decode(ByteView(slots[i].bytes).first(bytes), counting);
     }
@@ -163,8 +163,8 @@ Result<size_t> ProcessConnector::drain(const Callback& callback) {
 }
 
 void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
-  // The fields up to the end of the exit event as Linux has had them since 2.6.15; later kernels
-  // appended. Shorter unions come with the full length, so one size is required of all.
+  // The fields up to the end of the exit event have existed since Linux 2.6.15; later kernels only
+  // appended fields. Even short events have the full length, so one size is required for all.
   constexpr size_t kNeeded = offsetof(proc_event, event_data) + 16;
   while (datagram.size() >= sizeof(nlmsghdr) + sizeof(cn_msg)) {
     const auto netlink = loadFixed<nlmsghdr>(datagram.data());
@@ -195,7 +195,7 @@ void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
       continue;
     }
     const auto [expected, first] = next_sequence_.try_emplace(raw.cpu, sequence);
-    // Numbers of one processor come in order, so a step back is none of the kernel's; leave it.
+    // The numbers of one processor ascend, so a step back is not from the kernel: ignore it.
     const uint32_t gap = sequence - expected->second;
     if (gap < (1u << 31)) {
       if (!first) lost_events_ += gap;
@@ -226,7 +226,7 @@ void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
         event.wait_status = static_cast<int>(raw.event_data.exit.exit_code);
         break;
       default:
-        continue;  // uid, session, name, ptrace, core dump: not asked for
+        continue;  // uid, session, name, ptrace, core dump: not needed
     }
     callback(event);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's process-event connector: every fork, exec and exit on the machine, as they happen,
-// so that a process is seen even if it lives for less than a millisecond and never loads a library
-// of ours. Linux, CONFIG_PROC_EVENTS, the initial pid and user namespaces; CAP_NET_ADMIN before
-// Linux 6.6. (Documentation/driver-api/connector.rst, include/uapi/linux/cn_proc.h)
+// The kernel's process-event connector. It reports every fork, exec and exit on the machine as they
+// happen. So even a process is seen that lives for less than a millisecond and never loads a
+// library of ours. Needs Linux with CONFIG_PROC_EVENTS and the initial pid and user namespaces;
+// before Linux 6.6 also CAP_NET_ADMIN. (Documentation/driver-api/connector.rst,
+// include/uapi/linux/cn_proc.h)
 #pragma once
 
 #include <cstddef>
@@ -17,17 +18,17 @@ namespace tracesmith {
 
 struct ProcessEvent {
   enum class Kind : uint8_t {
-    kFork,         ///< a process began; parent_pid is its parent's
-    kExec,         ///< a process runs another program from here on, with one thread
-    kThreadStart,  ///< a further thread of `pid`
-    kThreadEnd,    ///< one thread of `pid` ended, the first one (tid == pid) included
+    kFork,         ///< a process started; parent_pid is its parent's
+    kExec,         ///< a process started to run another program, with one thread
+    kThreadStart,  ///< `pid` started another thread
+    kThreadEnd,    ///< one thread of `pid` ended; it may be the first (tid == pid)
   };
   Kind kind = Kind::kFork;
   uint32_t pid = 0;  ///< process (thread group), in the initial pid namespace
-  uint32_t tid = 0;  ///< thread that it is about
+  uint32_t tid = 0;  ///< the thread that the event is about
   uint32_t parent_pid = 0;
   int64_t time_ns = 0;  ///< CLOCK_MONOTONIC: the kernel stamps events with ktime_get_ns()
-  int wait_status = 0;  ///< kThreadEnd: as wait(2) gives it; of the last thread: the process's
+  int wait_status = 0;  ///< kThreadEnd: as from wait(2); the last thread's is the process's
 };
 
 /// One thread at a time.
@@ -43,19 +44,19 @@ class ProcessConnector {
   ProcessConnector& operator=(ProcessConnector&& other) noexcept;
   ~ProcessConnector();
 
-  /// Readable (poll) when events wait. Owned by this object.
+  /// Becomes readable (poll) when events wait. Owned by this object.
   int fd() const { return fd_; }
 
-  /// Hands every waiting event to `callback`, in order, without blocking; returns how many.
+  /// Passes all waiting events to `callback`, in order, without blocking; returns their number.
   Result<size_t> drain(const Callback& callback);
 
-  /// Events of the machine (any process, any kind) that the kernel could not deliver because the
-  /// receive buffer was full: the gaps in the kernel's own numbering, per processor.
+  /// Events that the kernel could not deliver because the receive buffer was full, of any kind and
+  /// process on the machine. Counted from the gaps in the kernel's sequence numbers, per processor.
   uint64_t lostEvents() const { return lost_events_; }
-  /// Times the kernel said that it had dropped events (ENOBUFS).
+  /// Number of times that the kernel reported dropped events (ENOBUFS).
   uint64_t overruns() const { return overruns_; }
 
-  /// Decodes one datagram from the kernel: used by drain(), and by tests on any bytes whatever.
+  /// Decodes one datagram from the kernel. For drain(), and for tests with arbitrary bytes.
   void decode(ByteView datagram, const Callback& callback);
 
  private:

@@ -35,7 +35,7 @@ using Kind = ProcessEvent::Kind;
 #define SKIP_WHERE_THE_SANITIZER_STARTS_THREADS() static_assert(true)
 #endif
 
-/// Every event of any process until `pid` has ended, or 5 s.
+/// All events of all processes until `pid` has ended, or for 5 s.
 std::vector<ProcessEvent> allEventsUntilEnd(ProcessConnector& connector, uint32_t pid) {
   std::vector<ProcessEvent> events;
   const int64_t deadline = monotonicNs() + 5'000'000'000;
@@ -80,7 +80,7 @@ TEST(ProcessConnector, TellsForkExecAndExitOfAChildWithItsExitCodeAndTimes) {
   EXPECT_EQ(events[2].kind, Kind::kThreadEnd);
   EXPECT_EQ(events[2].wait_status, status);
   EXPECT_EQ(WEXITSTATUS(events[2].wait_status), 3);
-  // The stamps are CLOCK_MONOTONIC: they lie in the bracket that we measured around them.
+  // The time stamps are CLOCK_MONOTONIC: they lie between the two readings taken here.
   int64_t last = before;
   for (const ProcessEvent& e : events) {
     EXPECT_GE(e.time_ns, last);
@@ -118,10 +118,10 @@ TEST(ProcessConnector, TellsThreadsFromProcesses) {
   }));
   EXPECT_EQ(starts, 1u);
   EXPECT_EQ(forks, 0u);
-  EXPECT_LE(ends, 1u);  // join() returns before the kernel has said it, at times
+  EXPECT_LE(ends, 1u);  // join() sometimes returns before the kernel has reported it
 }
 
-// The kernel itself may fail to send an event (it has no memory at hand): then it is counted.
+// The kernel may be unable to send an event (no memory available); it is then counted.
 TEST(ProcessConnector, MissesNoneOfTwoHundredShortLivedProcessesUncounted) {
   OPEN_OR_SKIP(connector);
   std::vector<pid_t> children;
@@ -175,7 +175,7 @@ Bytes exitDatagram(uint32_t cpu, uint32_t sequence) {
 TEST(ProcessConnector, CountsEventsThatNeverCameByTheGapsInEachProcessorsNumbers) {
   OPEN_OR_SKIP(connector);
   const uint64_t before = connector.lostEvents();
-  constexpr uint32_t kCpu = 100000;  // none that this machine has
+  constexpr uint32_t kCpu = 100000;  // does not exist on this machine
   size_t events = 0;
   const auto count = [&](const ProcessEvent&) { ++events; };
   for (const uint32_t sequence : {5u, 6u, 9u, 0xffffffffu, 10u})
@@ -211,7 +211,7 @@ TEST(ProcessConnector, DecodesAnExitAndSkipsWhateverIsCutOrBent) {
       bent[random() % bent.size()] ^= static_cast<uint8_t>(1u << (random() % 8));
     connector.decode(bent, [&](const ProcessEvent&) { ++decoded; });
   }
-  EXPECT_LT(decoded, 20000u);  // flips in lengths and ids must make it refuse some
+  EXPECT_LT(decoded, 20000u);  // flips in lengths and ids must make it reject some
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kMaxEnvironmentBytes = 8u << 20;
-// A program that rewrites its title leaves the rest of its arguments as NULs; no one passes this
+// A program that rewrites its title leaves NULs in the rest of its arguments. Nobody passes this
 // many empty arguments at the end on purpose.
 constexpr size_t kTitlePadding = 8;
 constexpr int kExecLooks = 10;
@@ -129,7 +129,7 @@ Result<ProcessStat> readProcessStat(uint32_t pid) {
   const auto text = readSome(path, 4096);
   if (!text || text->empty()) return fail(ErrorCode::kNotFound, "there is no such process", path);
   auto stat = parseProcessStat(*text);
-  if (!stat) return fail(ErrorCode::kIo, "not what /proc should say of a process", path);
+  if (!stat) return fail(ErrorCode::kIo, "unexpected contents of a file in /proc", path);
   return std::move(*stat);
 }
 
@@ -162,7 +162,7 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid) {
 
   facts.executable = readLink(liveProcPath(pid, "exe"));
   auto arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
-  // In the middle of an exec there is a new program that has not got its arguments yet.
+  // During an exec there is a new program without arguments yet.
   for (int i = 0; i < kExecLooks && !facts.executable.empty() && arguments && arguments->empty();
        ++i) {
     ::usleep(100);
@@ -181,7 +181,7 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid) {
                             ? pid
                             : innermostPid(pid);
 
-  // The number may have gone to another process between the first read and the last.
+  // The pid may have been reused between the first read and the last.
   const auto again = readProcessStat(pid);
   if (!again || again->start_ticks != stat.start_ticks)
     return fail(ErrorCode::kNotFound, "the process ended while it was looked at",
@@ -238,7 +238,7 @@ std::string quoteForShell(std::string_view word) {
     } else if (c == '\t') {
       out += "\\t";
     } else if (n == 0 || static_cast<uint8_t>(c) < 0x20 || c == 0x7f) {
-      // Octal, always three digits: \x takes as many hexadecimal digits as follow in some shells.
+      // Octal with three digits: in some shells \x takes as many hexadecimal digits as follow.
       out += fmt::format("\\{:03o}", static_cast<uint8_t>(c));
     } else {
       out += word.substr(i, n);
@@ -250,7 +250,7 @@ std::string quoteForShell(std::string_view word) {
 }
 
 std::string quoteCommandLine(std::string_view arguments, bool cut) {
-  // Each argument ends with NUL, but for one that was cut or a title that a program wrote itself.
+  // Each argument ends with NUL, except a cut one and a title that the program wrote itself.
   const size_t text_end = arguments.find_last_not_of('\0');
   const size_t trailing =
       text_end == std::string_view::npos ? arguments.size() : arguments.size() - text_end - 1;
@@ -312,7 +312,7 @@ namespace {
 
 std::optional<std::string> readEnvironment(uint32_t pid) {
   auto text = readSome(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
-  // A zombie's reads as empty, and so does that of a process in the middle of an exec.
+  // The environment of a zombie reads as empty, and so does that of a process during an exec.
   for (int i = 0; text && text->empty(); ++i) {
     const auto stat = readProcessStat(pid);
     if (!stat || !stat->runs() || i == kExecLooks) return std::nullopt;
@@ -324,7 +324,7 @@ std::optional<std::string> readEnvironment(uint32_t pid) {
   return text;
 }
 
-/// The place after NAME=; npos: there is none.
+/// Position after NAME=; npos if the variable is not set.
 size_t findVariable(const std::string& environment, std::string_view name) {
   const std::string wanted = std::string(name) + "=";
   for (size_t at = environment.find(wanted); at != std::string::npos;
@@ -369,8 +369,8 @@ int64_t clockTicksPerSecond() {
 }
 
 int64_t startTicksToMonotonicNs(uint64_t start_ticks) {
-  // Boot time also counts while the machine sleeps. The two clocks are read one after the other;
-  // the few ns between do not matter beside a tick of 10 ms.
+  // Boot time includes the time that the machine slept. The few ns between reading the two clocks
+  // do not matter compared with a tick of 10 ms.
   const int64_t asleep_ns = clockNs(CLOCK_BOOTTIME) - monotonicNs();
   const auto per_second = static_cast<uint64_t>(clockTicksPerSecond());
   const uint64_t seconds = start_ticks / per_second;

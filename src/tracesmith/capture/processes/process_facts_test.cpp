@@ -42,7 +42,7 @@ class Child {
     ::waitpid(pid_, nullptr, 0);
   }
   uint32_t pid() const { return static_cast<uint32_t>(pid_); }
-  /// Facts once it runs its own program.
+  /// The facts once the child runs its own program.
   ProcessFacts facts() const {
     for (int i = 0; i < 1000; ++i) {
       auto facts = readProcessFacts(pid());
@@ -70,7 +70,7 @@ TEST(ProcessFacts, TellWhoAProcessIs) {
   EXPECT_EQ(facts.pid_namespace, ownPidNamespace());
   EXPECT_EQ(facts.threads, 1u);
   EXPECT_FALSE(facts.zombie);
-  // A tick of 10 ms at 100 Hz: the start that we are told lies at most that much too early.
+  // A tick is 10 ms at 100 Hz: the reported start is at most that much too early.
   const int64_t tick_ns = 1'000'000'000 / clockTicksPerSecond();
   EXPECT_GE(facts.start_ns, before - tick_ns);
   EXPECT_LE(facts.start_ns, monotonicNs());
@@ -136,7 +136,7 @@ TEST(ProcessFacts, NameAZombieByWhatTheKernelKept) {
   EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
 }
 
-// The first thread of a process may end by pthread_exit() while others go on.
+// The first thread of a process may end by pthread_exit() while others continue.
 TEST(ProcessFacts, DoNotTakeAProcessForDeadWhileOneOfItsThreadsRuns) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -150,7 +150,7 @@ TEST(ProcessFacts, DoNotTakeAProcessForDeadWhileOneOfItsThreadsRuns) {
         },
         nullptr);
     [[maybe_unused]] const ssize_t n = ::write(ready[1], "", 1);
-    ::syscall(SYS_exit, 0);  // of this thread alone
+    ::syscall(SYS_exit, 0);  // ends this thread only
   }
   char byte = 0;
   EXPECT_EQ(::read(ready[0], &byte, 1), 1);
@@ -223,7 +223,7 @@ TEST(ProcessFacts, TellStaticProgramsFromThoseThatALinkerLoads) {
   const bool built_pie =
       ::system(("cc -static-pie -o " + program + " " + source + " 2>/dev/null").c_str()) == 0;
   const bool is_static_pie = isStatic(program);
-  // Cut through its headers: not readable, so not said to be anything.
+  // Truncated within its headers: unreadable, so not reported as static.
   ASSERT_EQ(::truncate(program.c_str(), 70), 0);
   EXPECT_FALSE(isStatic(program));
   ::unlink(source.c_str());

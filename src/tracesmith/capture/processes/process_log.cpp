@@ -33,7 +33,7 @@ std::optional<RecordHeader> intactRecord(ByteView bytes) {
   return h;
 }
 
-/// Where the next intact record begins, looking from `from` on; bytes.size() when there is none.
+/// Start of the next intact record at or after `from`; bytes.size() if there is none.
 size_t nextIntact(ByteView bytes, size_t from) {
   const ByteView magic = asBytes({reinterpret_cast<const char*>(&process_log::kMagic), 4});
   for (auto at = bytes.begin() + static_cast<ptrdiff_t>(std::min(from, bytes.size()));;) {
@@ -78,7 +78,7 @@ size_t decodeProcessLog(ByteView bytes, const ProcessLogReader::Callback& callba
     }
     const size_t next = nextIntact(bytes, at + 1);
     if (next == bytes.size()) {
-      // Nothing intact after it: still being written, unless it is longer than any record.
+      // No intact record follows: it is still being written, unless it is longer than any record.
       if (bytes.size() - at <= process_log::kMaxRecordBytes) break;
       ++damaged;
       at = bytes.size() - process_log::kMaxRecordBytes;

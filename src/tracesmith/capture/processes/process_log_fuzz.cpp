@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a log of started programs. The mutator repairs checksums of the records it finds.
+// Arbitrary bytes as a log of started programs. The mutator repairs the checksums of records.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

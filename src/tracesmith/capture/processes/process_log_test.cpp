@@ -108,7 +108,7 @@ TEST(ProcessLog, NeverTakesAFlippedBitForARecord) {
   const size_t one = all.size() / 3;
   for (size_t byte = one; byte < 2 * one; ++byte) {
     const size_t in_record = byte - one;
-    // Behind the checksum lie the fields that the process fills in as it leaves.
+    // The fields after the checksum are filled in by the process when it exits.
     const bool for_exit =
         in_record >= process_log::kChecksummedHeaderBytes + 4 && in_record < sizeof(RecordHeader);
     for (int bit = 0; bit < 8; ++bit) {
@@ -131,7 +131,7 @@ TEST(ProcessLog, GetsThroughAnyBytes) {
   for (int round = 0; round < 2000; ++round) {
     Bytes bytes(random() % 20000);
     for (auto& b : bytes) b = static_cast<uint8_t>(random());
-    // Pieces that look right make it go further.
+    // Valid-looking pieces let the decoder get further.
     for (int i = 0; i < 5 && bytes.size() > all.size(); ++i)
       std::copy_n(all.begin(), random() % all.size(),
                   bytes.begin() + static_cast<ptrdiff_t>(random() % (bytes.size() - all.size())));
@@ -141,7 +141,7 @@ TEST(ProcessLog, GetsThroughAnyBytes) {
   }
 }
 
-/// A directory with an empty log, and programs run under the preload library of this build.
+/// A directory with an empty log; programs run with this build's preload library.
 class ProcessLogLive : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -224,7 +224,7 @@ TEST_F(ProcessLogLive, LongCommandLinesAreCut) {
 
 TEST_F(ProcessLogLive, AProgramMayUseItsLastFileAndItsLastByteAllTheSame) {
   EXPECT_EQ(run("ulimit -f 0; /bin/true"), 0);
-  // Without what the test itself has inherited: even the dynamic linker needs the last one.
+  // First close the descriptors inherited by the test: even the dynamic linker needs one.
   EXPECT_EQ(run("for i in {3..40}; do eval \"exec $i>&-\"; done; ulimit -n 4; /bin/true"), 0);
   EXPECT_EQ(run("exec 0<&- 1>&- 2>&-; /bin/true"), 0);
 }

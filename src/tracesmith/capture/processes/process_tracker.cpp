@@ -23,10 +23,10 @@
 namespace tracesmith {
 namespace {
 
-// How often processes are looked for whose end nobody reports.
+// Intervals of looking for processes whose end was not reported.
 constexpr int64_t kLookWithoutEventsNs = 50'000'000;
 constexpr int64_t kLookWithEventsNs = 1'000'000'000;
-// How long a look waits, at most, for reports of ends that it has seen itself.
+// How long such a look waits at most for reports of ends that it has seen itself.
 constexpr int64_t kReportDelayNs = 20'000'000;
 
 std::string ownExecutable() {
@@ -44,7 +44,7 @@ struct ProcessTracker::Impl {
   std::string own_executable = ownExecutable();
   uint32_t own_pid = static_cast<uint32_t>(::getpid());
 
-  mutable std::mutex mutex;  // guards what follows
+  mutable std::mutex mutex;  // protects the members below
   DescendantTable table;
   std::optional<ProcessConnector> connector;
   std::optional<ProcessLogReader> log;
@@ -76,16 +76,17 @@ ProcessTracker::Impl::~Impl() {
   if (stop_fd >= 0) ::close(stop_fd);
 }
 
-/// Runs the calling thread at once whenever it has something to do, where that is permitted.
+/// Gives the calling thread a high priority, if permitted.
 void beUrgent() {
   sched_param lowest_of_real_time{};
   lowest_of_real_time.sched_priority = 1;
   if (::pthread_setschedparam(::pthread_self(), SCHED_RR, &lowest_of_real_time) == 0) return;
   constexpr int kMostUrgent = -20;
-  (void)::setpriority(PRIO_PROCESS, 0, kMostUrgent);  // on Linux: of this thread
+  (void)::setpriority(PRIO_PROCESS, 0, kMostUrgent);  // on Linux: for this thread
 }
 
-/// The thread: a program may end within a millisecond, so it is looked at as soon as it begins.
+/// The listening thread. A program may end within a millisecond, so it is inspected as soon as it
+/// starts.
 void ProcessTracker::Impl::listen() {
   beUrgent();
   pollfd waiting[] = {{connector->fd(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
@@ -110,7 +111,8 @@ void ProcessTracker::Impl::drainConnector() {
 void ProcessTracker::Impl::look(uint32_t pid, bool as_new_program, int64_t now_ns) {
   auto facts = readProcessFacts(pid);
   if (!facts) return;
-  // Between fork and exec the command is still a copy of us, which says nothing of it.
+  // Between fork and exec the child is still a copy of this program and tells nothing about the
+  // command.
   if (as_new_program && facts->executable == own_executable && pid != own_pid) return;
   DescendantTable::Look look;
   look.facts = std::move(*facts);
@@ -127,11 +129,11 @@ Result<size_t> ProcessTracker::Impl::drainLog() {
   std::vector<LoggedProcess> records;
   TS_TRY(const size_t count,
          log->drain([&](const LoggedProcess& logged) { records.push_back(logged); }));
-  // A fork or exec is reported before the program can write its record: what these records are
-  // about is waiting to be read.
+  // The kernel reports a fork or exec before the program can write its record. So the events for
+  // these records are waiting to be read.
   if (count > 0) drainConnector();
   for (const LoggedProcess& logged : records) {
-    // Inside a container it has another number, which only /proc can tell.
+    // Inside a container it has another pid, which only /proc shows.
     if (logged.pid_namespace != ownPidNamespace() && !table.knows(logged))
       for (const auto& live : table.live())
         if (!live.described) look(live.pid, false, logged.time_ns);
@@ -155,8 +157,8 @@ void ProcessTracker::Impl::lookForEnds(int64_t now_ns) {
   for (const auto& live : table.live())
     if (!runs(live)) gone.insert(live.pid);
   if (gone.empty()) return;
-  // Whatever it has written lies in the log by now, perhaps as another program than we know of.
-  (void)drainLog();  // a failure is told by the next poll()
+  // All its records are in the log by now, perhaps of another program than the known one.
+  (void)drainLog();  // the next poll() reports a failure
   drainConnector();
   // The kernel wakes the parent, and shows a zombie, some µs before it reports the end.
   const int64_t report_by_ns = monotonicNs() + kReportDelayNs;
@@ -175,7 +177,7 @@ void ProcessTracker::Impl::lookForEnds(int64_t now_ns) {
   }
 }
 
-/// Finds descendants by their parents' numbers, and programs that changed.
+/// Finds descendants by their parents' pids, and changed programs.
 void ProcessTracker::Impl::scan(int64_t now_ns) {
   last_scan_ns = now_ns;
   const auto all = listProcesses();
@@ -188,7 +190,7 @@ void ProcessTracker::Impl::scan(int64_t now_ns) {
 }
 
 Status ProcessTracker::Impl::poll(int64_t now_ns) {
-  // Until the log has nothing new: then it is not behind the events.
+  // Repeat until the log has nothing new, so that it is not behind the events.
   for (int round = 0; round < 4; ++round) {
     TS_TRY(const size_t records, drainLog());
     drainConnector();
@@ -215,14 +217,14 @@ Result<std::unique_ptr<ProcessTracker>> ProcessTracker::start(ProcessTrackerOpti
   }
   impl->table.expectChildOf(impl->own_pid);
   if (!impl->options.use_connector) {
-    impl->connector_problem = "not asked for";
+    impl->connector_problem = "not requested";
   } else if (auto connector = ProcessConnector::open(); !connector) {
     impl->connector_problem = connector.error().toString();
   } else {
     impl->connector.emplace(std::move(*connector));
     impl->stop_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (impl->stop_fd < 0) return failErrno(errno, "cannot make an event descriptor");
-    // Signals are for the threads of whoever uses us.
+    // Signals are for the threads of the calling program.
     sigset_t all, before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -259,7 +261,7 @@ void ProcessTracker::noteRootExit(int exit_code, int signal, int64_t now_ns) {
 
 std::vector<ProcessRecord> ProcessTracker::processes(int64_t now_ns) {
   const std::lock_guard lock(impl_->mutex);
-  (void)impl_->poll(now_ns);  // a failure to read events is told by poll()
+  (void)impl_->poll(now_ns);  // poll() reports a failure to read events
   impl_->lookForEnds(now_ns);
   return impl_->table.records(now_ns);
 }

@@ -98,7 +98,7 @@ class ProcessTrackerTest : public ::testing::TestWithParam<Mode> {
       if (p.facts.command_line.find(part) != std::string::npos) found.push_back(p);
     return found;
   }
-  /// The one process (besides the root) whose command line is `command`.
+  /// The only process (besides the root) whose command line is `command`.
   ProcessRecord one(const std::string& command) const {
     std::vector<ProcessRecord> found;
     for (const auto& p : processes_)
@@ -140,7 +140,7 @@ TEST_P(ProcessTrackerTest, EveryPartOfAPipelineIsThereWithItsParent) {
   EXPECT_NE(one("sleep 0.06").facts.ppid, root().facts.pid);
   EXPECT_THAT(one("sleep 0.06").facts.executable, EndsWith("/sleep"));
   for (const auto& p : processes_) {
-    EXPECT_GE(p.start_ns, before_ns_ - 10'000'000);  // a tick, where the kernel does not tell
+    EXPECT_GE(p.start_ns, before_ns_ - 10'000'000);  // a tick, if the kernel reports no start
     EXPECT_GE(p.end_ns, p.start_ns);
     EXPECT_LE(p.end_ns, monotonicNs());
     EXPECT_FALSE(p.flags & (kStillRunning | kUnobserved)) << dump();
@@ -189,7 +189,7 @@ TEST_P(ProcessTrackerTest, AChainOfExecsIsOneProcessWithItsLastCommand) {
 }
 
 TEST_P(ProcessTrackerTest, ExitCodesAndSignalsAreTold) {
-  // Each lives long enough for a look at its command line.
+  // Each lives long enough for its command line to be read.
   run("bash -c 'sleep 0.1; kill -9 $$'; bash -c 'sleep 0.1; kill -SEGV $$'; "
       "bash -c 'sleep 0.1; exit 42'; kill -TERM $$");
   EXPECT_TRUE(root().flags & kSignalled);
@@ -201,7 +201,7 @@ TEST_P(ProcessTrackerTest, ExitCodesAndSignalsAreTold) {
     EXPECT_EQ(killed.exit_code, SIGKILL);
     EXPECT_EQ(one("bash -c 'sleep 0.1; kill -SEGV $$'").exit_code, SIGSEGV);
   } else {
-    EXPECT_EQ(killed.exit_code, kExitCodeUnknown);  // nobody can tell
+    EXPECT_EQ(killed.exit_code, kExitCodeUnknown);  // nobody reports it
     EXPECT_FALSE(killed.flags & kSignalled);
   }
   EXPECT_NE(killed.end_ns, 0);
@@ -291,7 +291,7 @@ TEST_P(ProcessTrackerTest, AProcessThatOutlivesTheRootIsFollowedAndStillRunning)
 
 TEST_P(ProcessTrackerTest, AnAgentsWordMeetsItsProcess) {
   run("sleep 0.05");
-  // bash runs its last command in its own place.
+  // bash replaces itself by its last command.
   const ProcessRecord before = one("sleep 0.05");
   tracker_->noteAgent(before.facts.pid, before.facts.start_ticks);
   tracker_->noteAgent(before.facts.pid, before.facts.start_ticks + 1000);  // another process
@@ -317,7 +317,7 @@ TEST(ProcessTracker, SaysWhyTheKernelDoesNotTell) {
   auto tracker = ProcessTracker::start(options);
   ASSERT_TRUE(tracker);
   EXPECT_FALSE((*tracker)->hasConnector());
-  EXPECT_EQ((*tracker)->connectorProblem(), "not asked for");
+  EXPECT_EQ((*tracker)->connectorProblem(), "not requested");
   options.log_path = "/nonexistent/directory/log";
   auto failed = ProcessTracker::start(options);
   ASSERT_FALSE(failed);

@@ -14,7 +14,7 @@ Result<std::thread> startQuietThread(std::function<void()> body) {
   sigfillset(&quiet);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
     sigdelset(&quiet, fault);
-  // A thread begins with the mask of its maker.
+  // A thread starts with the signal mask of its creator.
   pthread_sigmask(SIG_SETMASK, &quiet, &before);
   Result<std::thread> thread;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread of ours inside somebody's program.
+// A thread of TraceSmith inside the recorded program.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace tracesmith {
 
-/// Starts a thread on which the program's signal handlers do not run: all signals are blocked but
-/// those that the thread itself can cause (SIGSEGV and the like). Error: no room for a thread.
+/// Starts a thread that does not run the program's signal handlers: all signals are blocked except
+/// those that the thread itself can cause (SIGSEGV and the like). Error: no resources for a thread.
 Result<std::thread> startQuietThread(std::function<void()> body);
 
 }  // namespace tracesmith

@@ -12,18 +12,18 @@
 namespace tracesmith {
 namespace {
 
-// Reading the mappings of a large program takes some 100 us. A short one has its driver soon: what
-// oclgrind preloads is there within milliseconds.
+// Reading the mappings of a large program takes some 100 us. A small program loads its driver
+// early: a preloaded oclgrind is there within milliseconds.
 constexpr int64_t kFirstPauseNs = 10'000'000;
 constexpr int64_t kLongestPauseNs = 5'000'000'000;
 
-// What loaders of OpenCL, or programs of CUDA, load when they use a device; not the loader itself,
-// to which many programs are linked that never call it.
+// Libraries that OpenCL loaders or CUDA programs load when they use a device. The loader itself is
+// not listed, because many programs are linked to it but never call it.
 constexpr std::array<std::string_view, 8> kDrivers = {
     "libcuda.so",   "libnvidia-opencl.so", "libpocl.so",          "libamdocl64.so",
     "libigdrcl.so", "libMesaOpenCL.so",    "libRusticlOpenCL.so", "liboclgrind"};
 
-// Of oclgrind: preloaded, it defines OpenCL's functions before any loader does.
+// oclgrind, when preloaded, defines OpenCL's functions before any loader does.
 constexpr std::string_view kPreloadedDriver = "liboclgrind-rt.so";
 
 bool knowsLayers(const std::string& loader) {

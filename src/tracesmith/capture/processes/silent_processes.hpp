@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that have loaded a GPU driver, and of which nevertheless no agent has reported: the
-// agent may be unable even to say so, for instance where the session directory is out of its sight.
+// Finds processes that have loaded a GPU driver but from which no agent reported. The agent may
+// even be unable to report an error, for instance when it cannot see the session directory.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace tracesmith {
 
-/// A GPU driver that a process has loaded, and the OpenCL loader beside it.
+/// A GPU driver that a process has loaded, and the OpenCL loader with it.
 struct LoadedDriver {
   std::string path;    ///< "": none
   std::string loader;  ///< "": none
   std::string name() const { return path.substr(path.rfind('/') + 1); }
 };
 
-/// The GPU driver's library among the mappings of a process; none when the process (or the one it
+/// The GPU driver's library among the mappings of a process. None when the process (or the one it
 /// was forked from) has mapped a file of `session_dir`.
 LoadedDriver gpuDriverIn(const std::string& maps, const std::string& session_dir);
 
-/// Why nothing of a process with this driver may have been recorded, and what to do: for a message.
+/// For a message: why nothing may have been recorded from a process with this driver, and what to
+/// do.
 std::string whySilent(const LoadedDriver& driver, const std::string& session_dir);
 
 class SilentProcesses {
@@ -31,9 +32,10 @@ class SilentProcesses {
   using Key = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
 
   explicit SilentProcesses(std::string session_dir) : session_dir_(std::move(session_dir)) {}
-  /// Looks into those of `running` that are due: soon after their start, then less and less often.
+  /// Inspects those of `running` that are due: soon after their start, then less and less often.
   void look(const std::vector<Key>& running, int64_t now_ns);
-  /// By process, the driver that it had loaded. Leave out those of which an agent has reported.
+  /// The loaded driver by process. The caller must leave out processes from which an agent
+  /// reported.
   const std::map<Key, LoadedDriver>& found() const { return found_; }
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What agent and collector agree on: the arena file and the records in its rings. An agent includes
-// this, the ring and the clock (base/record_ring.hpp, base/clock_source.hpp), and nothing else of
-// TraceSmith.
+// Layout shared by agent and collector: the arena file and the records in its rings. An agent
+// includes this file, the ring and the clock (base/record_ring.hpp, base/clock_source.hpp), and
+// nothing else of TraceSmith.
 //
-// An arena is a file in the session directory, mapped by both sides. A process has one, or more
-// when it has many threads:
+// An arena is a file in the session directory, mapped by both sides. A process has one arena, or
+// several when it has many threads:
 //
 //   +-----------------+ 0
 //   | ArenaHeader     |
@@ -16,9 +16,9 @@
 //   | ...             |
 //   +-----------------+
 //
-// Each ring is one of base/record_ring.hpp, with a thread of the program as its writer and the
-// collector as its reader. The reader publishes `tail` only after the records are in the trace
-// file, so what lies between tail and head survives the death of either side.
+// Each ring is a base/record_ring.hpp ring; a thread of the program writes it and the collector
+// reads it. The reader publishes `tail` only after the records are in the trace file, so the
+// records between tail and head survive the death of either side.
 #pragma once
 
 #include <atomic>
@@ -30,31 +30,31 @@ namespace tracesmith::arena {
 constexpr uint64_t kMagic = 0x314e455241535354;  // "TSSAREN1"
 constexpr uint32_t kVersion = 3;
 constexpr uint32_t kHeaderBytes = 4096;
-constexpr uint32_t kRingsPerArena = 4;  // of the first ones of a process
+constexpr uint32_t kRingsPerArena = 4;  // in the first arenas of a process, see ringCountOf()
 constexpr uint32_t kMaxArenasPerProcess = 512;
 constexpr uint64_t kMinRingBytes = 64u << 10;
 constexpr uint64_t kMaxRingBytes = 1u << 30;
 constexpr size_t kMaxRecordBytes = 16u << 10;
 
-// Environment that the launcher gives to the program.
+// Environment variables that the launcher sets for the program.
 constexpr const char* kEnvSession = "TRACESMITH_SESSION";  // session directory
 constexpr const char* kEnvRingBytes = "TRACESMITH_RING_BYTES";
 constexpr const char* kEnvOverflow = "TRACESMITH_OVERFLOW";  // "block" or "drop"
-constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": armed, but not capturing yet
+constexpr const char* kEnvCapture = "TRACESMITH_CAPTURE";    // "off": capture starts disabled
 constexpr const char* kArenaSuffix = ".arena";
 constexpr const char* kEnvStacks = "TRACESMITH_STACKS";           // "native", "python" or "both"
 constexpr const char* kEnvStackDepth = "TRACESMITH_STACK_DEPTH";  // frames
-constexpr const char* kEnvUnifiedMemory = "TRACESMITH_UNIFIED_MEMORY";  // set: wanted
-constexpr const char* kEnvCudaCalls = "TRACESMITH_CUDA_CALLS";          // set: all are wanted
-constexpr const char* kEnvCudaLatency = "TRACESMITH_CUDA_LATENCY";  // set: times of queueing, too
-constexpr const char* kEnvCudaGraphs = "TRACESMITH_CUDA_GRAPHS";    // "node" or "graph"
-constexpr const char* kEnvCudaClock = "TRACESMITH_CUDA_CLOCK";      // CUPTI's: "ns" or "ticks"
-/// All of OPENCL_LAYERS, which the ICD loader cuts.
+constexpr const char* kEnvUnifiedMemory = "TRACESMITH_UNIFIED_MEMORY";  // set: record it
+constexpr const char* kEnvCudaCalls = "TRACESMITH_CUDA_CALLS";          // set: record all calls
+constexpr const char* kEnvCudaLatency = "TRACESMITH_CUDA_LATENCY";      // set: queueing times too
+constexpr const char* kEnvCudaGraphs = "TRACESMITH_CUDA_GRAPHS";        // "node" or "graph"
+constexpr const char* kEnvCudaClock = "TRACESMITH_CUDA_CLOCK";          // CUPTI's: "ns" or "ticks"
+/// The complete value of OPENCL_LAYERS, which the ICD loader truncates.
 constexpr const char* kEnvOpenClLayers = "TRACESMITH_OPENCL_LAYERS";
-// "PID.ERRNO.unrecorded", empty: a process could not make its arena and goes unrecorded.
+// Empty file "PID.ERRNO.unrecorded": a process could not create its arena and is not recorded.
 constexpr const char* kUnrecordedSuffix = ".unrecorded";
 
-/// What the stamps in records are.
+/// Clock of the time stamps in records.
 enum class StampClockKind : uint32_t { kMonotonicNs = 0, kTimeStampCounter = 1 };
 
 enum class Overflow : uint32_t { kDrop = 0, kBlock = 1 };
@@ -64,7 +64,7 @@ struct ArenaHeader {
   uint32_t version;
   uint32_t header_bytes;
   uint32_t ring_count;
-  uint32_t arena_number;  // 0 is the process's first: the counters below are used there only
+  uint32_t arena_number;  // 0: the process's first arena; only there are the counters below used
   uint64_t ring_bytes;
   uint64_t data_offset;
   uint64_t file_bytes;
@@ -73,7 +73,7 @@ struct ArenaHeader {
   uint64_t start_ticks;    // field 22 of /proc/PID/stat
   uint64_t pid_namespace;  // inode of /proc/self/ns/pid
   int64_t created_ns;      // CLOCK_MONOTONIC
-  int64_t paired_ns;       // CLOCK_MONOTONIC, read together with
+  int64_t paired_ns;       // CLOCK_MONOTONIC, read together with paired_stamp
   int64_t paired_stamp;    // the stamp clock
   StampClockKind stamp_clock;
   char agent[16];
@@ -84,12 +84,13 @@ struct ArenaHeader {
 
   alignas(64) std::atomic<uint64_t> next_correlation;
   std::atomic<uint64_t> dropped_without_ring;  // calls of threads that could not get a ring
-  std::atomic<uint64_t> dropped_reentrant;     // calls from a signal handler inside a record
-  std::atomic<uint64_t> command_buffers;       // that were enqueued, of which nothing is recorded
+  std::atomic<uint64_t> dropped_reentrant;  // calls from a signal handler that interrupted a record
+  std::atomic<uint64_t> command_buffers;    // enqueued ones; their commands are not recorded
   alignas(64) std::atomic<int64_t> collector_heartbeat_ns;
   std::atomic<uint32_t> capture_enabled;
-  // The collector's number for the process, where it is in another pid namespace and can be seen:
-  // for who goes on with its trace. 0: `pid` is that number, or it cannot be seen.
+  // Pid of the process as the collector sees it, if the process is in another pid namespace that
+  // the collector can see. A collector that takes over the trace needs it. 0: `pid` is valid for
+  // the collector, or the process is not visible to it.
   std::atomic<uint32_t> seen_pid;
 };
 static_assert(sizeof(ArenaHeader) <= kHeaderBytes);
@@ -99,15 +100,15 @@ struct RingHeader {
   alignas(64) std::atomic<uint64_t> head;
   uint64_t cached_tail;
   std::atomic<uint64_t> emitted;     // events that happened, recorded or not
-  std::atomic<uint64_t> dropped;     // events that found the ring full
-  std::atomic<uint64_t> blocked_ns;  // time the thread waited for room
+  std::atomic<uint64_t> dropped;     // events lost because the ring was full
+  std::atomic<uint64_t> blocked_ns;  // time the thread waited for space
   std::atomic<uint64_t> tracked;     // device commands whose completion is awaited
   std::atomic<uint64_t> completed;   // completions seen by this thread
-  std::atomic<uint64_t> newest;      // correlation id of its newest call, where the agent says so
+  std::atomic<uint64_t> newest;  // newest correlation id of this thread, if the agent reports it
   // Written by the collector.
   alignas(64) std::atomic<uint64_t> tail;
-  std::atomic<uint32_t> damaged;  // 1: it cannot be read any more, tail stays where it is
-  // Written when a thread takes or leaves the ring.
+  std::atomic<uint32_t> damaged;  // 1: the ring cannot be read any more; tail no longer moves
+  // Written when a thread takes or releases the ring.
   alignas(64) std::atomic<uint32_t> owned;
   uint32_t tid;
 };
@@ -118,9 +119,9 @@ constexpr uint64_t dataOffset(uint32_t ring_count) {
   return (end + 4095) & ~uint64_t{4095};
 }
 
-/// The more threads a process has, the more rings its next arenas have, and the smaller these are:
-/// a thousand threads with rings of 4 MiB would take 4 GB, and take them long to get. So they are
-/// 41 arenas and 276 MiB.
+/// The more threads a process has, the more rings its next arenas have, and the smaller these rings
+/// are. With 4 MiB each, a thousand rings would take 4 GB and be slow to allocate; like this they
+/// take 41 arenas and 276 MiB.
 constexpr uint32_t kArenasOfOneSize = 8;
 constexpr uint32_t kArenaSizes = 5;
 constexpr uint32_t arenaSize(uint32_t arena_number) {
@@ -144,9 +145,9 @@ constexpr uint32_t mostRings() {
 
 enum class RecordKind : uint8_t {
   kPad = 0,        // fills the end of the ring, see ring::padWord
-  kThread = 1,     // ThreadRecord: who writes from here on
+  kThread = 1,     // ThreadRecord: the thread that wrote the following records
   kCall = 2,       // CallRecord: a host call
-  kKernel = 3,     // CallRecord + KernelPart + u64[] (see there)
+  kKernel = 3,     // CallRecord + KernelPart + u64[] (see KernelPart)
   kTransfer = 4,   // CallRecord + TransferPart + u64 wait handles: copies and fills
   kSync = 5,       // CallRecord + SyncPart + u64 wait handles
   kComplete = 6,   // CompleteRecord: device times of a command
@@ -170,22 +171,23 @@ enum class RecordKind : uint8_t {
   kCudaSync = 24,           // CudaSyncRecord; flags: CUPTI's type of synchronisation
   kCudaDevice = 25,         // CudaDeviceRecord
   kCudaContext = 26,        // CudaContextRecord
-  kCudaOverhead = 27,       // CudaOverheadRecord: what the driver did for us
+  kCudaOverhead = 27,       // CudaOverheadRecord: work of the driver for the capture
   kCudaDropped = 28,        // CudaDroppedRecord
   kCudaMemory = 29,         // CudaMemoryRecord; flags: 1 allocation, 2 release
   kCudaGraphNode = 30,      // CudaGraphNodeRecord
   kCudaJit = 31,            // CudaJitRecord; flags: CUPTI's kind of operation
   kCudaUnified = 32,        // CudaUnifiedRecord; flags: CUPTI's kind of counter
   kNvtx = 33,               // NvtxRecord and what follows it; flags: NvtxEvent and more
-  kCudaEvent = 34,          // CudaEventRecord: an event was recorded
+  kCudaEvent = 34,          // CudaEventRecord: a CUDA event was recorded on a stream
   kCudaPool = 35,           // CudaPoolRecord; flags: CUPTI's kind of operation
-  kCudaModule = 36,         // CudaModuleRecord; flags: see there
-  kCudaGraph = 37,          // CudaGraphRecord: a graph that was traced as a whole
+  kCudaModule = 36,         // CudaModuleRecord; flags: see CudaModuleRecord
+  kCudaGraph = 37,          // CudaGraphRecord: a graph traced as a whole
   kCudaVirtualMemory = 38,  // CudaVirtualMemoryRecord; flags: VirtualMemoryCall
   kUnseenLoader = 39,       // UnseenLoaderRecord + path; flags: UnseenLoader
 };
 
-/// Begins every record. `words` is the whole record's length in units of 8 bytes, at least 1.
+/// Header of every record. `words` is the length of the whole record in units of 8 bytes, at least
+/// 1.
 struct RecordHeader {
   RecordKind kind;
   uint8_t flags;
@@ -196,9 +198,9 @@ static_assert(sizeof(RecordHeader) == 8);
 
 constexpr uint8_t kFlagBlocking = 1;
 constexpr uint8_t kFlagTracked = 2;   // a CompleteRecord will follow
-constexpr uint8_t kFlagNoEvent = 4;   // the API gives no event: no device times
-constexpr uint8_t kFlagAsync = 8;     // build: returned before it was done
-constexpr uint8_t kFlagWaitCut = 16;  // more events were waited for than the record holds
+constexpr uint8_t kFlagNoEvent = 4;   // the API returns no event, so there are no device times
+constexpr uint8_t kFlagAsync = 8;     // build: the call returned before the build ended
+constexpr uint8_t kFlagWaitCut = 16;  // the wait list was longer than the record can hold
 
 constexpr uint32_t kMaxWaitHandles = 64;
 
@@ -215,13 +217,13 @@ struct CallRecord {
   uint64_t correlation;
   uint64_t stream;  // queue handle, or 0
   int32_t result;
-  uint32_t stack;  // a path that a PathRecord of this process has named, or 0
+  uint32_t stack;  // path defined by a PathRecord of this process, or 0
 };
 static_assert(sizeof(CallRecord) == 48);
 
 struct KernelPart {
   uint64_t kernel;
-  uint64_t event;  // handle the program got, or 0
+  uint64_t event;  // handle returned to the program, or 0
   uint8_t dimensions;
   uint8_t has_local;
   uint8_t has_offset;
@@ -237,7 +239,7 @@ struct TransferPart {
   uint64_t source;
   uint64_t destination;
   uint64_t bytes;
-  uint8_t copy_kind;  // CopyKind of the model; 0 with is_fill
+  uint8_t copy_kind;  // CopyKind of the model; 0 if is_fill
   uint8_t is_fill;
   uint16_t reserved;
   uint32_t wait_count;
@@ -253,7 +255,7 @@ struct SyncPart {
 static_assert(sizeof(SyncPart) == 16);
 
 struct CompleteRecord {
-  RecordHeader header;  // aux: completion status as int32; flags: kFlagNoEvent when without times
+  RecordHeader header;  // aux: completion status as int32; flags: kFlagNoEvent if without times
   uint64_t correlation;
   int64_t queued;
   int64_t submitted;
@@ -262,7 +264,7 @@ struct CompleteRecord {
 };
 static_assert(sizeof(CompleteRecord) == 48);
 
-/// A handle came to be. `time` is taken after the API returned it, before the program has it.
+/// A handle was created. `time` is read after the API returned it, before the program has it.
 struct ObjectRecord {
   RecordHeader header;  // aux: ObjectKind
   int64_t time;
@@ -317,9 +319,9 @@ struct ArgumentRecord {
   uint32_t reserved;
 };
 
-/// Call paths `header.aux` and the `count` - 1 numbers after it: each is the one before it (the
-/// first: `parent`, or 0) with one frame more, inwards. Numbers are unique in a process, and are
-/// named before a record of the same ring refers to them.
+/// Defines call paths `header.aux` and the `count` - 1 numbers after it. Each path is the previous
+/// one (the first: `parent`, or 0) with one more frame, inwards. Path numbers are unique in a
+/// process. A path is defined before any record of the same ring refers to it.
 struct PathRecord {
   RecordHeader header;
   uint32_t parent;
@@ -327,7 +329,7 @@ struct PathRecord {
 };
 static_assert(sizeof(PathRecord) == 16);
 
-/// An executable or library in which frames lie.
+/// An executable or library that contains frames.
 struct ModuleRecord {
   RecordHeader header;
   uint64_t begin;  // addresses [begin, end)
@@ -338,14 +340,14 @@ struct ModuleRecord {
 };
 static_assert(sizeof(ModuleRecord) == 40);
 
-/// Names the code object `header.aux`, which is unique in a process, before a path has a frame of
-/// it.
+/// Defines the code object `header.aux`; the number is unique in a process. It is written before
+/// any path that has a frame of this code object.
 struct PythonCodeRecord {
   RecordHeader header;
   int32_t first_line;
   uint32_t name_bytes;  // qualified name
   uint32_t file_bytes;
-  uint32_t table_bytes;  // co_linetable, its beginning where it is too long for a record
+  uint32_t table_bytes;  // co_linetable; only its start if it is too long for a record
 };
 static_assert(sizeof(PythonCodeRecord) == 24);
 
@@ -356,31 +358,31 @@ struct PythonInterpreterRecord {
 };
 static_assert(sizeof(PythonInterpreterRecord) == 24);
 
-/// In XRay's own numbers.
+/// The values are XRay's.
 enum class FunctionEvent : uint8_t { kEntry = 0, kExit = 1, kTailExit = 2 };
 
-constexpr uint8_t kFlagFirst =
-    128;  // of the thread: what is open in its number's name is another's
+/// First record of the thread: spans still open under its tid belong to an earlier thread.
+constexpr uint8_t kFlagFirst = 128;
 
-/// A function of the program was entered or left.
+/// The thread entered or left a function of the program.
 struct FunctionRecord {
-  RecordHeader header;  // aux: number of the function, from 1 on; flags: FunctionEvent, kFlagFirst
+  RecordHeader header;  // aux: function number, from 1 on; flags: FunctionEvent, kFlagFirst
   int64_t time;
 };
 static_assert(sizeof(FunctionRecord) == 16);
 
 enum class XRayState : uint8_t {
-  kPatching = 0,   // functions may come
-  kPatched = 1,    // (not told: functions come)
+  kPatching = 0,   // function records may follow
+  kPatched = 1,    // never sent: function records imply it
   kNoSymbols = 2,  // the program's symbol table does not name XRay's runtime
   kRefused = 3,    // XRay's runtime could not change the program's code
 };
 
-/// Why the calls through a library that implements OpenCL are not recorded.
+/// Why calls through an OpenCL library are not recorded.
 enum class UnseenLoader : uint8_t {
-  kTooMany = 0,        // the agent stands above as many loaders as it can
-  kWithoutLayers = 1,  // it does not know OPENCL_LAYERS, and the agent is a layer
-  kInFront = 2,        // it comes before the preloaded agent
+  kTooMany = 0,        // the process has more loaders than the agent can wrap
+  kWithoutLayers = 1,  // the loader does not support OPENCL_LAYERS, and the agent is a layer
+  kInFront = 2,        // the library precedes the preloaded agent in symbol lookup
 };
 
 struct UnseenLoaderRecord {
@@ -388,7 +390,7 @@ struct UnseenLoaderRecord {
 };
 static_assert(sizeof(UnseenLoaderRecord) == 8);
 
-/// A program that was built to be traced by XRay.
+/// A program that was compiled for tracing by XRay.
 struct XRayProgramRecord {
   RecordHeader header;  // aux: bytes of the path
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: arenas as an agent makes them, and records that look right or nearly so.
+// For tests: arenas as an agent creates them, and records that are valid or nearly so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace tracesmith::test {
 
-/// A directory of its own, gone with all that is in it at the end of the scope.
+/// A temporary directory, removed with its contents at the end of the scope.
 class TempDirectory {
  public:
   TempDirectory() {
@@ -42,7 +42,7 @@ class TempDirectory {
   std::string path_;
 };
 
-/// The header of an arena that a process `pid` would have made: kRingsPerArena empty rings.
+/// The header of an arena as process `pid` would create it: kRingsPerArena empty rings.
 struct TestArenaHeader : arena::ArenaHeader {
   explicit TestArenaHeader(uint32_t process, uint64_t bytes = arena::kMinRingBytes)
       : arena::ArenaHeader{} {
@@ -59,7 +59,7 @@ struct TestArenaHeader : arena::ArenaHeader {
   }
 };
 
-/// Writes an arena's file: `header`, then zeros up to `file_bytes`.
+/// Writes an arena file: `header`, then zeros up to `file_bytes`.
 inline void writeArena(const std::string& path, const arena::ArenaHeader& header,
                        uint64_t file_bytes) {
   std::ofstream out(path, std::ios::binary);
@@ -73,7 +73,7 @@ inline void writeArena(const std::string& path, const arena::ArenaHeader& header
 inline void putText(Bytes& out, std::string_view text) {
   out.insert(out.end(), text.begin(), text.end());
 }
-/// Pads a record to whole words and puts its length into its header.
+/// Pads a record to whole words and writes its length into its header.
 inline Bytes finished(Bytes record) {
   record.resize((record.size() + 7) / 8 * 8);
   const auto words = static_cast<uint16_t>(record.size() / 8);
@@ -136,8 +136,8 @@ inline Bytes kernelObject(uint64_t handle, std::string_view name) {
   return finished(out);
 }
 
-/// Records of every kind whose fields come from small pools, so that they refer to each other, and
-/// now and then from anywhere; some are cut short.
+/// Generates records of every kind. Fields come from small pools, so that records refer to each
+/// other; a few have arbitrary values. Some records are truncated.
 class RandomRecords {
  public:
   explicit RandomRecords(unsigned seed) : chance_(seed) {}
@@ -225,7 +225,7 @@ class RandomRecords {
     return cut(finished(withNoise(out, 96)));
   }
 
-  /// A number below `n`, or, once in 30, any number at all.
+  /// A number below `n`, or, once in 30, an arbitrary number.
   uint64_t pick(uint64_t n) {
     if (chance_() % 30 == 0) return chance_() << (chance_() % 34);
     return chance_() % n;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recording agent and the collector agree on: the channel file. An agent includes this and
-// nothing else of TraceSmith but the words of recordings (recording/command_codec.hpp).
+// Layout shared by the recording agent and the collector: the channel file. An agent includes this
+// file and nothing else of TraceSmith but the encoding of recordings (recording/command_codec.hpp).
 //
-// A process that is recorded has one channel file in the session directory, mapped by both sides:
+// A recorded process has one channel file in the session directory, mapped by both sides:
 //
 //   +---------------+ 0
 //   | ChannelHeader |
@@ -10,14 +10,15 @@
 //   | ring          |  ring_bytes, a power of two; position & (ring_bytes - 1) is the place
 //   +---------------+
 //
-// The ring carries frames of whole words of 8 bytes. A frame never wraps: a pad fills the end.
+// The ring carries frames of whole 8-byte words. A frame never wraps: a pad frame fills the end.
 //
 //   | u32 kind | u32 bytes (of the whole frame) | ...                            |
 //   kContent:  | u64 low | u64 high | u64 content bytes | the bytes, padded to 8   |
 //   kCommand:  | CommandHeader and fields, as command_codec.hpp writes them        |
 //
-// The program's threads write under one lock. The collector publishes `tail` only after what lies
-// before it is in the recording, so that what is between tail and head survives either's death.
+// The program's threads write under one lock. The collector publishes `tail` only after the frames
+// before it are in the recording, so the frames between tail and head survive the death of either
+// side.
 #pragma once
 
 #include <atomic>
@@ -33,15 +34,15 @@ constexpr uint64_t kMinRingBytes = 8u << 20;
 constexpr uint64_t kMaxRingBytes = uint64_t{4} << 30;
 constexpr uint64_t kMaxFrameBytes = 4u << 20;
 
-// Environment that the launcher gives to the program.
-constexpr const char* kEnvBytes = "TRACESMITH_RECORD_BYTES";  // of the ring: record
+// Environment variables that the launcher sets for the program.
+constexpr const char* kEnvBytes = "TRACESMITH_RECORD_BYTES";  // ring size; set: record
 // The recorder's library, for the preloaded agent to load.
 constexpr const char* kEnvLibrary = "TRACESMITH_RECORD_LIBRARY";
-constexpr const char* kEnvRange = "TRACESMITH_RECORD_RANGE";    // as --range has it
-constexpr const char* kEnvKeep = "TRACESMITH_RECORD_OUTPUTS";   // "keep": bytes that were read
-constexpr const char* kEnvHashes = "TRACESMITH_RECORD_HASHES";  // "launch": after every launch
+constexpr const char* kEnvRange = "TRACESMITH_RECORD_RANGE";    // validated range, see range.cpp
+constexpr const char* kEnvKeep = "TRACESMITH_RECORD_OUTPUTS";   // "keep": keep bytes read
+constexpr const char* kEnvHashes = "TRACESMITH_RECORD_HASHES";  // "launch": hash after every launch
 constexpr const char* kSuffix = ".channel";
-// "PID.ERRNO.unchanneled", empty: a process could not make its channel and is not recorded.
+// Empty file "PID.ERRNO.unchanneled": a process could not create its channel and is not recorded.
 constexpr const char* kUnrecordedSuffix = ".unchanneled";
 
 struct ChannelHeader {
@@ -53,7 +54,7 @@ struct ChannelHeader {
   uint32_t pid;
   uint32_t parent_pid;
   uint64_t start_ticks;    // field 22 of /proc/PID/stat
-  uint64_t pid_namespace;  // inode of /proc/self/ns/pid: `pid` means something in there
+  uint64_t pid_namespace;  // inode of /proc/self/ns/pid: the namespace of `pid`
   int64_t created_ns;      // CLOCK_MONOTONIC
   uint32_t command_line_bytes;
   char command_line[2048];  // NUL-separated, as in /proc/PID/cmdline
@@ -61,19 +62,19 @@ struct ChannelHeader {
   // Written by the program.
   alignas(64) std::atomic<uint64_t> head;
   std::atomic<uint64_t> commands;
-  std::atomic<uint64_t> launches;       // of the program, recorded or not
-  std::atomic<uint64_t> payload_bytes;  // that the program gave or was shown
+  std::atomic<uint64_t> launches;       // all of the program, recorded or not
+  std::atomic<uint64_t> payload_bytes;  // passed by the program or shown to it
   std::atomic<uint64_t> sent_bytes;     // of distinct chunks
-  std::atomic<uint64_t> stall_ns;       // spent waiting for the collector
+  std::atomic<uint64_t> stall_ns;       // time spent waiting for the collector
   std::atomic<uint32_t> in_range;
-  std::atomic<uint32_t> ended;  // nothing follows what is in the ring
-  char end_reason[240];         // once `ended` is set
+  std::atomic<uint32_t> ended;  // nothing follows the frames in the ring
+  char end_reason[240];         // valid once `ended` is set
 
   // Written by the collector.
   alignas(64) std::atomic<uint64_t> tail;
   std::atomic<int64_t> heartbeat_ns;  // CLOCK_MONOTONIC
 
-  // Written by whoever wants the range to begin: counts up.
+  // Incremented by whoever wants the range to start.
   alignas(64) std::atomic<uint32_t> trigger;
 };
 static_assert(sizeof(ChannelHeader) <= kHeaderBytes);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an armed process (`tracesmith arm`) and who wants to capture it (`tracesmith record --pid`)
-// agree on: a page in the control directory, mapped by both sides, named
-// "PID.START_TICKS.CREATED_NS.armed". Who asks holds the file's lock (flock) for as long as it
-// captures, writes what it wants, counts `request` up and wakes the process; that answers with the
-// same number.
+// Layout shared by an armed process (`tracesmith arm`) and the process that captures it
+// (`tracesmith record --pid`, the requester): a page in the control directory, mapped by both
+// sides, named "PID.START_TICKS.CREATED_NS.armed". The requester holds the file's lock (flock) for
+// the whole capture. It writes its settings, increments `request` and wakes the armed process,
+// which copies that number to `answer` when done.
 //
-// A process that cannot wait says so by the name of an empty file there:
+// A process that cannot wait for a capture leaves an empty file in that directory:
 // "PID.START_TICKS.ERRNO.STEP.unarmed".
 #pragma once
 
@@ -19,8 +19,8 @@ constexpr uint64_t kMagic = 0x314c544353535354;  // "TSSSCTL1"
 constexpr uint32_t kVersion = 2;
 constexpr const char* kSuffix = ".armed";
 constexpr const char* kUnarmedSuffix = ".unarmed";
-/// The directory of the pages; the launcher gives it to the program. Without kEnvSession beside it
-/// the program waits to be asked.
+/// The directory of the pages; the launcher sets it for the program. If kEnvSession is not set as
+/// well, the program waits for a capture request.
 constexpr const char* kEnvDirectory = "TRACESMITH_CONTROL";
 
 enum class Wish : uint32_t { kIdle = 0, kCapture = 1 };
@@ -28,25 +28,26 @@ enum class Wish : uint32_t { kIdle = 0, kCapture = 1 };
 struct Page {
   uint64_t magic;
   uint32_t version;
-  uint32_t pid;  // as the process knows itself
+  uint32_t pid;  // in the process's own pid namespace
   uint64_t start_ticks;
   uint64_t pid_namespace;
   int64_t created_ns;  // CLOCK_MONOTONIC
-  char boot_id[40];    // of the machine: directories may be shared by several
+  char boot_id[40];    // of the machine: several machines may share the directory
 
-  // Written by who asks.
-  alignas(64) std::atomic<uint32_t> request;  // number of the newest; the process waits for it
+  // Written by the requester.
+  alignas(64) std::atomic<uint32_t> request;  // number of the newest request; the process waits for
+                                              // it to change
   std::atomic<Wish> wish;
   std::atomic<uint32_t> settings_bytes;
-  // The environment that the launcher would have given: NAME=VALUE, each with its NUL. Room for a
-  // path of any legal length (PATH_MAX) and the other settings.
+  // The environment that the launcher would have set: NAME=VALUE, each NUL-terminated. It has room
+  // for a path of any legal length (PATH_MAX) and the other settings.
   char settings[4096 + 1024];
 
   // Written by the process.
-  alignas(64) std::atomic<uint32_t> answer;  // number of the request it has done
+  alignas(64) std::atomic<uint32_t> answer;  // number of the last request that was carried out
   std::atomic<Wish> state;
-  std::atomic<int32_t> error;  // errno that kept it from doing it; 0: none
-  std::atomic<uint32_t> step;  // arena::ArmStep: what could not be done
+  std::atomic<int32_t> error;  // errno of the failure; 0: none
+  std::atomic<uint32_t> step;  // arena::ArmStep: the step that failed
 };
 constexpr size_t kPageBytes = 8192;
 static_assert(sizeof(Page) <= kPageBytes);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA agent and the collector agree on beside the rings: a file of the process, mapped by
-// both sides, that outlives it.
+// Layout shared by the CUDA agent and the collector besides the rings: a file of the process,
+// mapped by both sides, which outlives the process.
 //
 //   +------------------+ 0
 //   | Header           |
 //   +------------------+ kBuffersAt
-//   | Buffer [n]       |  who has each
+//   | Buffer [n]       |  the state of each buffer
 //   +------------------+ kLogAt
 //   | definitions      |  records of cuda_records.hpp (kCudaText, kCudaDevice, kCudaContext), one
-//   |                  |  after the other; never taken away, so that a collector that goes on
-//   |                  |  where another died finds all of them
+//   |                  |  after the other; never removed, so that a collector that takes over from
+//   |                  |  a dead one finds all of them
 //   +------------------+ kMemoryAt
-//   | buffer 0         |  CUPTI's, with its own records: what it has written there when the
-//   | buffer 1         |  program is killed is read by the collector
+//   | buffer 0         |  buffers that CUPTI fills with its own records; if the program is killed,
+//   | buffer 1         |  the collector reads the records that are there
 //   | ...              |
 //   +------------------+
 //
-// The file is sparse: blocks are taken where they are used.
+// The file is sparse: blocks are allocated where it is used.
 #pragma once
 
 #include <atomic>
@@ -30,26 +30,26 @@ constexpr uint32_t kVersion = 4;
 constexpr const char* kSuffix = ".cuda";
 
 constexpr uint32_t kBuffers = 1024;
-// Small: CUPTI delivers a buffer when all its records are complete, and some of a long queue never
-// are.
+// Small, because CUPTI delivers a buffer only when all its records are complete; with a long queue
+// some records never are.
 constexpr uint64_t kBufferBytes = 64u << 10;
 constexpr uint32_t kKinds = 128;
 
-/// Correlation ids of a life of the process (what exec begins anew) are below the next multiple.
+/// Correlation ids of one life of the process (exec starts a new life) are below the next multiple.
 constexpr uint64_t kIdsOfLife = uint64_t{1} << 40;
 
-/// A field of CUPTI's record, and where it goes in the one that agents/cuda/cupti.hpp declares.
+/// A field of CUPTI's record, and its place in the struct that agents/cuda/cupti.hpp declares.
 struct Field {
   uint16_t from;
   uint16_t to;
   uint16_t bytes;
 };
 
-/// How records of a kind lie that have only the fields that the agent selected: as CUPTI said when
-/// it delivered the first buffer, and until then as its documentation says.
+/// Layout of the records of one kind, which have only the fields that the agent selected. CUPTI
+/// reports it when it delivers the first buffer; until then the layout is the documented one.
 struct Selection {
   static constexpr uint32_t kMostFields = 28;
-  std::atomic<uint32_t> kind;  // 0: not known; written last
+  std::atomic<uint32_t> kind;  // 0: not known yet; written last
   uint32_t count;
   Field fields[kMostFields];
 };
@@ -67,19 +67,19 @@ struct Header {
   uint64_t magic;
   uint32_t version;
   uint32_t pid;
-  uint64_t start_ticks;                        // with pid and its namespace: the process
+  uint64_t start_ticks;                        // identifies the process, with pid and pid_namespace
   uint64_t pid_namespace;                      // as in the arenas
   uint64_t first_correlation;                  // of this life; a multiple of kIdsOfLife
   uint32_t cupti_version;                      // 0: CUPTI is not used
   std::atomic<uint32_t> record_bytes[kKinds];  // of CUPTI's records; 0: not known
   alignas(64) std::atomic<uint64_t> log_end;   // bytes of definitions
-  std::atomic<uint64_t> log_lost;              // definitions that found no room
-  std::atomic<uint64_t> refused;               // buffers that could not be given
-  std::atomic<uint32_t> selects;               // 1: records have only the fields of `selections`
+  std::atomic<uint64_t> log_lost;              // definitions lost because the log was full
+  std::atomic<uint64_t> refused;               // buffer requests that were refused
+  std::atomic<uint32_t> selects;               // 1: records have only the fields in `selections`
   Selection selections[kSelections];
-  std::atomic<uint32_t> clock;  // what CUPTI's times are: a StampClockKind of arena_layout.hpp
-  // Samples of CUPTI's clock, the newest kClockSamples of them: number n lies in slot
-  // n % kClockSamples, is written once `begun` is above n, and complete once `done` is.
+  std::atomic<uint32_t> clock;  // unit of CUPTI's times: a StampClockKind of arena_layout.hpp
+  // The newest kClockSamples samples of CUPTI's clock. Sample n is in slot n % kClockSamples. It is
+  // being written once `begun` is above n, and complete once `done` is above n.
   std::atomic<uint64_t> clock_samples_begun;
   std::atomic<uint64_t> clock_samples_done;
   ClockSample clock_samples[kClockSamples];
@@ -87,18 +87,18 @@ struct Header {
 
 enum BufferState : uint32_t {
   kFree = 0,
-  kTaken = 1,    // CUPTI has it
-  kPrivate = 2,  // as well, but it is memory of the process: there was no room in the file
+  kTaken = 1,    // in use by CUPTI
+  kPrivate = 2,  // also in use by CUPTI, but in memory of the process: the file was full
 };
 
 struct Buffer {
   std::atomic<uint32_t> state;
   uint32_t reserved;
-  std::atomic<uint64_t> told;  // bytes whose records are in a ring
+  std::atomic<uint64_t> told;  // bytes whose records were copied to a ring
 };
 
-/// The number with CUPTI's 32 bits that is nearest to another one: ids of one time lie close
-/// together.
+/// Extends CUPTI's 32-bit id to the 64-bit number nearest to `near`: ids given at about the same
+/// time are close together.
 constexpr uint64_t widen(uint32_t correlation, uint64_t near) {
   const auto ahead = static_cast<int32_t>(correlation - static_cast<uint32_t>(near));
   return near + static_cast<uint64_t>(int64_t{ahead});

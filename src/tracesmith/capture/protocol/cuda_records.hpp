@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of the CUDA agent, in an arena's rings (arena_layout.hpp) and in what its process's
-// agents share (cuda_layout.hpp). Correlation ids are CUPTI's, made 64 bits wide; times 0 are not
-// known.
+// Records of the CUDA agent, in an arena's rings (arena_layout.hpp) and in the file shared by the
+// agents of a process (cuda_layout.hpp). Correlation ids are CUPTI's, extended to 64 bits. A time
+// of 0 is unknown.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 namespace tracesmith::arena {
 
 enum class CudaText : uint8_t {
-  kKernel = 0,    // aux: number of a kernel's name
+  kKernel = 0,    // aux: number of a kernel name
   kFunction = 1,  // aux: number of an API function
   kDevice = 2,    // aux: the device's ordinal
-  kProblem = 3,   // aux: 0 nothing is captured, 1 less is
-  // Of NVTX:
+  kProblem = 3,   // aux: 0 nothing is captured, 1 some of it is not
+  // NVTX:
   kNvtxName = 4,      // aux: number of a name
   kNvtxDomain = 5,    // aux: number of a domain, from 1 on
-  kNvtxCategory = 6,  // aux: the program's number of a category
-  kOtherTools = 7,    // tools of CUPTI that the process had loaded when its capture ended
+  kNvtxCategory = 6,  // aux: the program's number for a category
+  kOtherTools = 7,    // other CUPTI tools loaded in the process when its capture ended
 };
 struct CudaTextRecord {
   RecordHeader header;
   uint32_t bytes;      // of the text
-  uint32_t call_kind;  // of functions: CallKind of the model; of categories: their domain
+  uint32_t call_kind;  // functions: CallKind of the model; categories: their domain
 };
 
-/// Of kCudaCall: the launch became a node of a graph that is being made, and does no work.
+/// In kCudaCall: the launch was captured as a node of a graph, and does no work now.
 constexpr uint8_t kFlagCaptured = 1;
-/// The call launches a kernel, whether or not its name could be told.
+/// The call launches a kernel, whether or not the kernel's name is known.
 constexpr uint8_t kFlagKernel = 2;
 
 /// API functions are numbered by CUPTI's domain and callback number. CallRecord::stream is the
@@ -84,7 +84,8 @@ struct CudaFillRecord {
   uint32_t value;
 };
 
-/// No id of a recording: this CUPTI has none, or it is not about an event.
+/// CudaEventRecord::event_sync is missing: this CUPTI has none, or the record is not about an
+/// event.
 constexpr uint64_t kNoEventSync = ~uint64_t{0};
 
 struct CudaSyncRecord {
@@ -96,7 +97,7 @@ struct CudaSyncRecord {
   uint32_t stream;  // ~0: none
   uint32_t event;
   uint32_t reserved;
-  uint64_t event_sync;  // the recording that was waited for
+  uint64_t event_sync;  // id of the CudaEventRecord that was waited for
 };
 static_assert(sizeof(CudaSyncRecord) == 56);
 
@@ -119,7 +120,8 @@ struct CudaMemoryRecord {
   uint32_t device;
   uint32_t context;
   uint64_t pool;  // its address; 0: none
-  // Of the pool after it; both 0 where it is another process's, or CUPTI does not say.
+  // State of the pool after the event; both 0 if the pool is another process's, or CUPTI does not
+  // say.
   uint64_t pool_bytes;
   uint64_t pool_used;
 };
@@ -133,20 +135,20 @@ struct CudaPoolRecord {
   uint64_t bytes;
   uint64_t used;
   uint64_t release_threshold;
-  uint64_t kept_bytes;  // of a trim: the least that stays
+  uint64_t kept_bytes;  // trim: minimum that is kept
   uint32_t pool_kind;   // CUPTI's: 1 of this process, 2 of another
   uint32_t reserved;
 };
 static_assert(sizeof(CudaPoolRecord) == 72);
 
-/// Of kCudaModule: it is unloaded, otherwise it was loaded; its call was recorded.
+/// In kCudaModule: kFlagUnload: unloaded, otherwise loaded; kFlagInCall: the call was recorded.
 constexpr uint8_t kFlagUnload = 1;
 constexpr uint8_t kFlagInCall = 2;
 struct CudaModuleRecord {
-  RecordHeader header;   // aux: the stack at which it was, or 0
-  uint64_t correlation;  // without kFlagInCall any of this life
+  RecordHeader header;   // aux: its call stack, or 0
+  uint64_t correlation;  // without kFlagInCall: any id of this life
   int64_t time;
-  uint64_t bytes;  // of its image
+  uint64_t bytes;  // size of its image
   uint32_t module;
   uint32_t context;  // ~0: not known
 };
@@ -155,47 +157,47 @@ static_assert(sizeof(CudaModuleRecord) == 40);
 /// What a call of CUDA's virtual memory API did to physical memory.
 enum class VirtualMemoryCall : uint8_t {
   kNone = 0,
-  kCreate = 1,   // handle, bytes, device: physical memory was made
-  kRelease = 2,  // handle: one reference less
+  kCreate = 1,   // handle, bytes, device: physical memory was created
+  kRelease = 2,  // handle: drops one reference
   kMap = 3,      // handle, address, bytes, offset
   kUnmap = 4,    // address, bytes: all mappings in this range
-  kRetain = 5,   // handle, address: one reference more to what is mapped there
-  kImport = 6,   // handle: of memory that is no allocation of this process
+  kRetain = 5,   // handle, address: adds a reference to the memory mapped at the address
+  kImport = 6,   // handle: of memory that this process did not allocate
 };
 constexpr uint32_t kNoDevice = ~0u;
 
-/// A call of CUDA's virtual memory API that succeeded. Its CallRecord comes after it in the ring.
+/// A successful call of CUDA's virtual memory API. Its CallRecord follows in the ring.
 struct CudaVirtualMemoryRecord {
-  RecordHeader header;   // aux: the stack of the call, or 0
+  RecordHeader header;   // aux: call stack, or 0
   uint64_t correlation;  // of the call
-  // kRelease and kUnmap: when the call began, for another thread may be given the same handle or
-  // address before it ends. The others: when it ended.
+  // kRelease and kUnmap: start of the call, because another thread may get the same handle or
+  // address before the call ends. Others: end of the call.
   int64_t time;
   uint64_t handle;
   uint64_t address;
   uint64_t bytes;
   uint64_t offset;
-  uint32_t device;  // ordinal; kNoDevice: memory of the host
+  uint32_t device;  // ordinal; kNoDevice: host memory
   uint32_t reserved;
 };
 static_assert(sizeof(CudaVirtualMemoryRecord) == 64);
 
-/// A node of a graph was made, or copied with its graph.
+/// A graph node was created, or copied with its graph.
 struct CudaGraphNodeRecord {
-  RecordHeader header;  // aux: the stack at which it was made, or 0
+  RecordHeader header;  // aux: call stack of the creation, or 0
   uint64_t node;
-  uint64_t original;     // of a copy; else 0
-  uint64_t correlation;  // any of this life
+  uint64_t original;     // the node it is a copy of; else 0
+  uint64_t correlation;  // any id of this life
 };
 
-/// A launch of a graph, of whose nodes nothing is recorded.
+/// A launch of a graph whose nodes are not recorded.
 struct CudaGraphRecord {
   RecordHeader header;  // aux: the graph's number
   uint64_t correlation;
   int64_t start;
   int64_t end;
-  uint32_t device;   // of its first node; kHostNode: that runs on the host
-  uint32_t context;  // likewise
+  uint32_t device;   // of its first node; kHostNode: that node runs on the host
+  uint32_t context;  // of its first node
   uint32_t stream;
   uint32_t reserved;
 };
@@ -213,11 +215,11 @@ struct CudaUnifiedRecord {
   RecordHeader header;
   int64_t start;
   int64_t end;
-  uint64_t value;  // bytes, or a number of faults
+  uint64_t value;  // bytes, or number of faults
   uint64_t address;
   uint32_t source;  // devices
   uint32_t destination;
-  uint64_t first_correlation;  // of this life
+  uint64_t first_correlation;  // first id of this life
 };
 
 struct CudaDeviceRecord {
@@ -240,14 +242,14 @@ struct CudaContextRecord {
 
 struct CudaOverheadRecord {
   RecordHeader header;   // aux: CUPTI's kind of overhead
-  uint64_t correlation;  // of the call it came in; 0: not known
+  uint64_t correlation;  // of the call that caused it; 0: unknown
   int64_t start;
   int64_t end;
 };
 
 struct CudaDroppedRecord {
   RecordHeader header;
-  uint64_t records;  // since the last
+  uint64_t records;  // number lost since the last such record
 };
 
 }  // namespace tracesmith::arena

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL functions that the agent intercepts. Their numbers travel in arena records; the names
-// and kinds are what the collector makes of them.
+// The OpenCL functions that the agent intercepts. Arena records carry their numbers; the collector
+// turns these into names and kinds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tracesmith {
 
-// X(function, what the call is about)
+// X(function, kind of call)
 #define TS_OPENCL_API(X)                        \
   X(clCreateContext, kSetup)                    \
   X(clCreateContextFromType, kSetup)            \

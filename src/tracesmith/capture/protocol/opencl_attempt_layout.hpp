@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder for replay tells the tracing agent below it, which is another library: calls of
-// this thread are attempts of the recorder. One that fails is made again as the program asked for
-// it, and only that one is a call of the program.
+// Interface from the recorder for replay to the tracing agent below it (separate libraries). The
+// recorder marks calls of a thread as attempts. If an attempt fails, the recorder repeats the call
+// as the program asked for it, and only the repeated call counts as a call of the program.
 #pragma once
 
 namespace tracesmith::opencl_attempt {
 
-/// Exported by the tracing agent: a SetAttempting for the calling thread.
+/// Exported by the tracing agent; a SetAttempting for the calling thread.
 constexpr const char* kFunctionName = "tracesmith_opencl_attempt";
 using SetAttempting = void (*)(int attempting);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preload library and the collector agree on: the file in which every program that starts
-// leaves one record. The library includes this and nothing else of TraceSmith.
+// Layout shared by the preload library and the collector: the process log, a file to which every
+// program adds one record when it starts. The library includes this file and nothing else of
+// TraceSmith.
 //
-// Records lie one after the other, appended by one write(2) each:
+// Records follow each other, each appended by one write(2):
 //
 //   +--------------+------------------------+-------------------+---------------+
 //   | RecordHeader | command line           | executable        | 0 to 7 zeros  |
@@ -10,8 +11,9 @@
 //   +--------------+------------------------+-------------------+---------------+
 //   |<------------------------------- bytes ----------------------------------->|
 //
-// A process that leaves through exit(3) then fills in exit_status and exit_ns of its own record, in
-// a mapping of the file: a program in a sandbox may be killed for a system call at that point.
+// A process that exits through exit(3) then fills in exit_status and exit_ns of its own record
+// through a mapping of the file. It makes no system call for that, because a sandbox might kill it
+// for one.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +28,11 @@ constexpr size_t kMaxCommandBytes = 4096;
 constexpr size_t kMaxExecutableBytes = 4096;
 
 enum class Kind : uint8_t {
-  kExec = 1,  // a program began
-  kFork = 2,  // a fork that goes on with its parent's program
+  kExec = 1,  // a program started
+  kFork = 2,  // a forked child that continues its parent's program
 };
 
-constexpr uint8_t kCommandCut = 1;  // flags: there were more than kMaxCommandBytes
+constexpr uint8_t kCommandCut = 1;  // flags: the command line was longer than kMaxCommandBytes
 
 struct RecordHeader {
   uint32_t magic;
@@ -39,7 +41,7 @@ struct RecordHeader {
   uint32_t pid;    // in the process's own pid namespace
   uint32_t parent_pid;
   uint64_t start_ticks;    // field 22 of /proc/self/stat
-  int64_t monotonic_ns;    // when the record was made
+  int64_t monotonic_ns;    // when the record was written
   uint64_t pid_namespace;  // inode of /proc/self/ns/pid
   uint16_t command_bytes;
   uint16_t executable_bytes;
@@ -48,13 +50,13 @@ struct RecordHeader {
   uint16_t reserved;
   uint32_t checksum;  // of everything but the last 16 bytes of the header
   int32_t exit_status;
-  int64_t exit_ns;  // CLOCK_MONOTONIC; 0: has not left through exit(3)
+  int64_t exit_ns;  // CLOCK_MONOTONIC; 0: has not exited through exit(3)
 };
 static_assert(sizeof(RecordHeader) == 64);
 constexpr size_t kChecksummedHeaderBytes = offsetof(RecordHeader, checksum);
 constexpr size_t kMaxRecordBytes = sizeof(RecordHeader) + kMaxCommandBytes + kMaxExecutableBytes;
 
-/// FNV-1a of the header's first part and of what follows the header.
+/// FNV-1a of the header before `checksum` and of the texts after the header.
 inline uint32_t checksum(const void* record, size_t bytes) {
   const auto* p = static_cast<const uint8_t*>(record);
   uint32_t h = 2166136261u;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an agent that cannot record its process says so: by the name of an empty file in the session
-// directory, "PID.ERRNO.STEP.unrecorded". Where there is no room for one, the mode of the file that
-// it has given up says so (kGivenUpMode). A process that cannot reach the directory, because it has
-// become another user or lives in a container, sends the collector a message instead.
+// How an agent reports that it cannot record its process: by the name of an empty file in the
+// session directory, "PID.ERRNO.STEP.unrecorded". If the disk has no space for that file, the mode
+// of the abandoned arena or channel file reports it (kGivenUpMode). A process that cannot reach the
+// directory, because it changed its user or runs in a container, sends the collector a message
+// instead.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,27 +14,27 @@
 
 namespace tracesmith::arena {
 
-/// What failed. The numbers are part of the file's name.
+/// The step that failed. The numbers are part of the file name.
 enum class ArmStep : uint8_t {
   kUnknown = 0,    // the name has no step
   kDirectory = 1,  // opening the session directory
-  kFile = 2,       // making the arena's file in it
+  kFile = 2,       // creating the arena file in it
   kRoom = 3,       // reserving the file's blocks
   kMap = 4,        // mapping the file
-  kForkPage = 5,   // memory for the number that tells a forked child from its parent
+  kForkPage = 5,   // memory for the number that distinguishes a forked child from its parent
   kThreadKey = 6,  // pthread_key_create()
-  kDamaged = 7,    // later: a file of its was cut short, or its disk has no room for a page
-  // Of a process that waits to be captured (control_layout.hpp), before anybody asks it.
-  kWaitMemory = 8,   // memory for what the programs' calls say meanwhile
-  kWaitPage = 9,     // making its page in the control directory
-  kWaitThread = 10,  // starting the thread that waits
+  kDamaged = 7,    // later: one of its files was truncated, or the disk is full
+  // A process that waits to be captured (control_layout.hpp), before any request:
+  kWaitMemory = 8,   // memory for names and other definitions from calls while waiting
+  kWaitPage = 9,     // creating its page in the control directory
+  kWaitThread = 10,  // starting the waiting thread
 };
 
-/// Set in the mode of an arena or channel that its process has given up (ArmStep::kDamaged): a
-/// change of the mode takes no blocks, where a new file needs some.
+/// Set in the mode of an arena or channel file that its process has abandoned (ArmStep::kDamaged).
+/// Changing the mode needs no disk blocks; creating a file may need some.
 constexpr unsigned kGivenUpMode = 0100;
 
-/// What the process could not do, after "process 12 could not "; and what to try.
+/// The failure, as text after "process 12 could not ", and advice what to try.
 constexpr const char* failureOf(ArmStep step) {
   switch (step) {
     case ArmStep::kDirectory:
@@ -49,7 +50,7 @@ constexpr const char* failureOf(ArmStep step) {
     case ArmStep::kDamaged:
       return "write to its rings any more";
     case ArmStep::kWaitMemory:
-      return "get memory for the names that its calls give";
+      return "get memory for names and other definitions";
     case ArmStep::kWaitPage:
       return "make its page in the control directory";
     case ArmStep::kWaitThread:
@@ -60,7 +61,7 @@ constexpr const char* failureOf(ArmStep step) {
   }
   return "make its rings";
 }
-/// What is missing of it.
+/// What is missing in the trace.
 constexpr const char* consequenceOf(ArmStep step) {
   return step == ArmStep::kDamaged ? "what it did from then on was not recorded"
                                    : "nothing of it was recorded";
@@ -69,23 +70,23 @@ constexpr const char* adviceOn(ArmStep step) {
   switch (step) {
     case ArmStep::kDirectory:
     case ArmStep::kFile:
-      return "the program must see and be allowed to write the folder of the output: give -o a "
-             "path that it sees under the same name, and record it as the user that it becomes";
+      return "the program must be able to see and write the output folder: give -o a path that the "
+             "program sees under the same name, and record as the user that the program changes to";
     case ArmStep::kForkPage:
     case ArmStep::kThreadKey:
     case ArmStep::kWaitMemory:
     case ArmStep::kWaitThread:
       return "the program uses up that resource itself, or its limits are too low";
     case ArmStep::kWaitPage:
-      return "start it again where its limits, its user and the disk allow that";
+      return "remove the cause (resource limits, its user, a full disk) and start it again";
     case ArmStep::kDamaged:
       return "its file was cut short, or the disk is full: give -o a path on another disk";
     default:
-      return "smaller ones: -b BYTES";
+      return "use smaller rings: -b BYTES";
   }
 }
 
-/// The message: one datagram. The kernel tells the collector who sent it.
+/// The message: one datagram. The kernel tells the collector which process sent it.
 struct UnrecordedMessage {
   uint64_t magic;
   int32_t error;      // errno
@@ -95,8 +96,8 @@ struct UnrecordedMessage {
 };
 constexpr uint64_t kUnrecordedMagic = 0x31434552'4e555354;  // "TSUNREC1"
 
-/// The collector's address: an abstract socket named after the session directory, a path of any
-/// length (FNV-1a). Returns the bytes of it that count.
+/// The collector's address: an abstract socket named after a hash (FNV-1a) of the session
+/// directory, whose path may have any length. Returns the address length.
 inline socklen_t unrecordedAddress(const char* session, sockaddr_un& address) {
   constexpr char kPrefix[] = "tracesmith-unrecorded-";
   uint64_t hash = 0xcbf29ce484222325;
@@ -105,7 +106,7 @@ inline socklen_t unrecordedAddress(const char* session, sockaddr_un& address) {
   }
   address = {};
   address.sun_family = AF_UNIX;
-  size_t at = 1;  // behind a NUL: no file
+  size_t at = 1;  // after the NUL of an abstract address
   for (const char* p = kPrefix; *p != 0; ++p) address.sun_path[at++] = *p;
   for (int shift = 60; shift >= 0; shift -= 4) {
     address.sun_path[at++] = "0123456789abcdef"[(hash >> shift) & 15];

@@ -14,7 +14,7 @@ constexpr uint32_t kHasStack = 8;
 constexpr uint32_t kHasMetadata = 16;
 constexpr uint32_t kHasCustomData = 32;
 
-/// What every event has; what follows is said by `has`, in the order of its bits.
+/// The fields of every event; `has` tells which optional parts follow, in the order of its bits.
 struct Fixed {
   uint64_t timestamp;
   uint64_t duration;
@@ -55,7 +55,7 @@ class Encoder {
   uint8_t* p_;
 };
 
-/// Takes the place of an Encoder to count.
+/// Has the interface of Encoder, but only counts the bytes.
 class Measure {
  public:
   template <class T>

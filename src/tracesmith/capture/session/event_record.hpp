@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TraceEvent as bytes, for the way from a thread to the drainer within one machine and one
-// version: no format on disk.
+// Encodes a TraceEvent as bytes to pass it from a thread to the drainer. Both run on one machine in
+// one version, so this is not a disk format.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace tracesmith::session {
 
-/// Bytes that encodeEvent() will write.
+/// Number of bytes that encodeEvent() writes.
 size_t encodedSize(const TraceEvent& event);
 /// Writes encodedSize(event) bytes.
 void encodeEvent(const TraceEvent& event, uint8_t* out);
-/// False when the bytes are no event.
+/// False when the bytes are not a valid event.
 bool decodeEvent(ByteView bytes, TraceEvent& event);
 
 }  // namespace tracesmith::session

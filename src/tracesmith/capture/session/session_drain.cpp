@@ -29,7 +29,7 @@ Totals totalsOf(const SessionMemory& memory) {
   const uint32_t used = h.rings_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i) {
     const SessionRing& ring = memory.ring(i);
-    // In this order: what has been delivered has been emitted.
+    // Read in this order, because every delivered record has been emitted.
     t.delivered += ring.control.delivered.load(std::memory_order_acquire);
     t.dropped += ring.control.dropped.load(std::memory_order_acquire);
     t.counters += ring.counters.load(std::memory_order_relaxed);
@@ -58,7 +58,7 @@ Result<std::unique_ptr<SessionDrain>> SessionDrain::create(const SessionMemory& 
   std::unique_ptr<SessionDrain> drain(new SessionDrain(memory));
   drain->writer_ = std::make_unique<TraceWriter>(std::move(writer));
   // The rest of the interval is for what comes before and after: an event waits for the next pass,
-  // and the rows for the encoder and the disk.
+  // and its row for the encoder and the disk.
   drain->flush_after_ns_ = std::max<int64_t>(flush_interval_ns / 4 * 3 - kDrainIntervalNs, 0);
   drain->stamps_.sample();
   drain->process(static_cast<uint32_t>(getpid()));
@@ -148,7 +148,7 @@ void SessionDrain::freeRingsOfTheDead() {
 // --- Records to rows ------------------------------------------------------------------------
 
 void SessionDrain::levelRanges() {
-  // The columns that spans do not fill; columns of zeros cost nothing.
+  // Fill the columns that spans leave out; columns of zeros cost nothing.
   RangeTable& range = delta_.range;
   const size_t rows = range.start_ns.size();
   if (range.call_path_id.size() == rows) return;
@@ -220,7 +220,7 @@ uint64_t SessionDrain::drainRing(uint32_t index) {
   const uint64_t records = memory_.header().policy == OverflowPolicy::DropOldest
                                ? in.drainCopies(scratch_.data(), sink)
                                : in.drain(sink);
-  // What had been left was all there before this look at it.
+  // The thread's last records were in the ring before this drain.
   if (owner == Owner::kLeft) {
     ring.owner.store(static_cast<uint32_t>(Owner::kNobody), std::memory_order_release);
   }
@@ -265,7 +265,8 @@ void SessionDrain::writeClock(bool finish) {
                               .name = delta_.strings.intern("time stamp counter")});
   }
   for (const StampClock::Sample& s : stamps_.samples()) {
-    // The newest may yet be replaced; it is written when it is no longer the newest, or at the end.
+    // The newest sample may still be replaced. Write it once it is no longer the newest, or at the
+    // end.
     const bool newest = &s == &stamps_.samples().back();
     if (s.host_ns <= written_clock_ns_ || (newest && !finish)) continue;
     written_clock_ns_ = s.host_ns;
@@ -274,7 +275,7 @@ void SessionDrain::writeClock(bool finish) {
                                 .clock_value = s.counter,
                                 .error_ns = s.error_ns});
   }
-  constexpr size_t kKept = 2048;  // over a minute and a half; no record waits so long
+  constexpr size_t kKept = 2048;  // over a minute and a half; no record waits that long
   if (stamps_.samples().size() > 2 * kKept) stamps_.trim(kKept);
 }
 
@@ -347,7 +348,8 @@ Status SessionDrain::flush() {
 }
 
 Status SessionDrain::finish() {
-  // What is there now; a forked child that goes on would keep us for ever.
+  // Drain only what is there now: a forked child that continues to write would keep this going
+  // forever.
   const uint32_t used = memory_.header().rings_used.load(std::memory_order_acquire);
   std::vector<uint64_t> ends(used);
   for (uint32_t i = 0; i < used; ++i) {

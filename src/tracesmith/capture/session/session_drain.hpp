@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reading side of a session: makes rows of what is in the rings, and brings them into a trace
-// file in blocks, so that a process that is killed leaves its trace up to the last flush.
+// The reading side of a session. It turns the records in the rings into rows and writes them to a
+// trace file in blocks. So a killed process leaves a trace up to the last flush.
 #pragma once
 
 #include <algorithm>
@@ -22,49 +22,49 @@
 
 namespace tracesmith::session {
 
-/// Over all threads and processes of a session.
+/// Sums over all threads and processes of a session.
 struct Totals {
-  uint64_t emitted = 0;    ///< records that were to be written, counters among them
-  uint64_t counters = 0;   ///< of those, counters
-  uint64_t dropped = 0;    ///< of those, lost
-  uint64_t delivered = 0;  ///< of those, drained
+  uint64_t emitted = 0;    ///< records that threads tried to write, counters included
+  uint64_t counters = 0;   ///< part of `emitted`: counters
+  uint64_t dropped = 0;    ///< part of `emitted`: lost
+  uint64_t delivered = 0;  ///< part of `emitted`: drained
   uint64_t blocked_ns = 0;
   uint64_t waiting() const { return emitted - std::min(emitted, dropped + delivered); }
 };
-/// As of now. [any thread]
+/// The current totals. [any thread]
 Totals totalsOf(const SessionMemory& memory);
 
-/// The longest pause between two passes; a ring that is half full ends it.
+/// The longest pause between two passes; a half-full ring ends it early.
 constexpr int64_t kDrainIntervalNs = 5'000'000;
 
 class SessionDrain {
  public:
-  /// Creates the trace at `path`. `memory` outlives this.
+  /// Creates the trace at `path`. `memory` must outlive this object.
   static Result<std::unique_ptr<SessionDrain>> create(const SessionMemory& memory,
                                                       const std::string& path,
                                                       int64_t flush_interval_ns);
 
-  /// Takes what is in the rings, and writes when enough is there or it has waited long enough.
-  /// Returns the number of records. After a write error it goes on draining, so that nobody waits;
-  /// what is then lost is counted.
+  /// Drains the rings, and writes when there are enough rows or they have waited long enough.
+  /// Returns the number of records. After a write error it continues to drain, so that no thread
+  /// waits; lost rows are counted.
   uint64_t pass();
-  /// Brings what has been taken into the file.
+  /// Writes the drained rows to the file.
   Status flush();
-  /// Of another source than the session itself, for the next flush. [any thread]
+  /// Adds a loss of another source than the session itself to the next flush. [any thread]
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
-  /// In a forked child: gives up its copy of the file, which is the parent's to write.
+  /// In a forked child: closes the child's copy of the file, because only the parent writes it.
   void closeInChild() { writer_->closeInChild(); }
-  /// Takes and writes what is left, totals, index and end.
+  /// Drains and writes the rest, totals, index and end marker.
   Status finish();
 
   uint64_t fileBytes() const { return writer_->bytesWritten(); }
-  /// Rows that could not be written, or made no sense. [any thread]
+  /// Rows that were invalid or could not be written. [any thread]
   uint64_t lostRows() const { return lost_rows_.load(std::memory_order_relaxed); }
 
  private:
   explicit SessionDrain(const SessionMemory& memory);
-  struct Source {  // what a ring's records belong to
+  struct Source {  // owner of a ring's records
     uint32_t life = 0;
     uint32_t tid = 0;
     ProcessId process{};
@@ -92,10 +92,10 @@ class SessionDrain {
   int64_t flush_after_ns_ = 0;
   int64_t oldest_unwritten_ns_ = 0;  // host time; 0: nothing is waiting
   int64_t looked_for_dead_ns_ = 0;
-  uint64_t rows_ = 0;                   // in delta_
-  std::atomic<uint64_t> lost_rows_{0};  // that could not be written
+  uint64_t rows_ = 0;                   // number of rows in delta_
+  std::atomic<uint64_t> lost_rows_{0};  // could not be written
   StampClock stamps_;
-  // The stretch of time between the last two samples, in which nearly all stamps lie.
+  // The interval between the last two samples, in which nearly all stamps lie.
   StampClock::Sample from_, to_;
   double ns_per_tick_ = 0;
   int64_t written_clock_ns_ = 0;

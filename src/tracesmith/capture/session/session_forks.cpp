@@ -13,7 +13,7 @@ struct Forks {
   std::vector<ForkedSession> sessions;
 };
 Forks& forks() {
-  static auto* f = new Forks;  // outlives every session
+  static auto* f = new Forks;  // never destroyed, so it outlives every session
   return *f;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every session of the process, for fork(): its lock is held meanwhile, and the child is told.
+// All sessions of the process, for fork(). Their locks are held during a fork, and each is notified
+// in the child.
 #pragma once
 
 #include <mutex>
@@ -13,7 +14,7 @@ struct ForkedSession {
 };
 
 void joinForks(const ForkedSession& session);
-/// The one with this mutex is told no more.
+/// Removes the session with this mutex; it is no longer notified.
 void leaveForks(const std::mutex& mutex);
 
 }  // namespace tracesmith::session

@@ -26,7 +26,7 @@ constexpr int64_t kDrainerGoneNs = 3'000'000'000;
 
 uint64_t pages(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-/// Longer from time to time: a thousand threads that look every 50 us would leave the drainer no
+/// Increases the pause: a thousand threads that check every 50 us would leave the drainer no
 /// processor.
 void pauseLonger(int64_t& pause_ns) {
   const timespec pause{0, pause_ns};
@@ -34,9 +34,9 @@ void pauseLonger(int64_t& pause_ns) {
   pause_ns = std::min<int64_t>(2 * pause_ns, 5'000'000);
 }
 
-/// Whether somebody still makes room. The drainer is a thread: it lives as long as its process. A
-/// forked child looks for signs of life, and whether the process is there when there are none; a
-/// process that was killed, and that nobody has waited for, still is.
+/// Whether the drainer still frees space. The drainer is a thread: it lives as long as its process.
+/// A forked child checks the drainer's heartbeat and, when that is stale, whether the process
+/// exists. A killed process that nobody has waited for still exists.
 bool drains(const SessionHeader& h, uint32_t pid, int64_t now_ns) {
   if (h.open.load(std::memory_order_relaxed) == 0) return false;
   if (pid == h.drainer_pid) return true;
@@ -122,7 +122,7 @@ int SessionMemory::claimRing() const {
     ++ring.life;
     ring.busy = 0;
     prctl(PR_GET_NAME, ring.thread_name);
-    // So the first look at tail comes when the ring is half full; see Writer::makeRoom.
+    // So the tail is first read when the ring is half full; see Writer::makeRoom.
     ring.control.cached_tail = ring.control.tail.load(std::memory_order_acquire) - h.ring_bytes / 2;
     uint32_t used = h.rings_used.load(std::memory_order_relaxed);
     while (used < i + 1 && !h.rings_used.compare_exchange_weak(used, i + 1)) {
@@ -157,14 +157,14 @@ bool Writer::makeRoom(uint64_t head, uint64_t need) const {
   int64_t pause_ns = 50'000;
   bool room = false;
   for (;;) {
-    // A forked child learns here that its parent's session has ended.
+    // A forked child notices here that its parent's session has ended.
     if (h.open.load(std::memory_order_relaxed) == 0) break;
     const uint64_t tail = ring->control.tail.load(std::memory_order_acquire);
     const uint64_t full = head + need - tail;
     if (full > half) memory->wakeDrainer();
     room = full <= capacity;
     if (room) {
-      // Look again when the ring is half full, or if it is that already, when it is full.
+      // Check again when the ring is half full or, if it already is, when it is full.
       ring->control.cached_tail = full <= half ? tail - half : tail;
       break;
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory through which a TracingSession's threads hand records to its drainer: names and rings,
-// shared with forked children, which find it at the same place.
+// The memory through which a TracingSession's threads pass records to its drainer: names and rings.
+// It is shared with forked children, at the same address.
 //
 //   +----------------+
 //   | SessionHeader  |
-//   | names          |  kNameBytes: u32 length, bytes, from 8 to 8; a name's id is its place / 8
+//   | names          |  kNameBytes: u32 length, bytes, 8-byte aligned; id of a name: offset / 8
 //   | SessionRing[n] |
-//   | ring 0 words   |  ring_bytes each; pages come when they are first written
+//   | ring 0 words   |  ring_bytes each; pages are allocated on first write
 //   | ring 1 words   |
 //   | ...            |
 //   +----------------+
 //
-// A ring has one writing thread at a time. A thread that ends leaves its ring, and the drainer
-// gives it free when it is empty. Measured by session_bench.cpp.
+// A ring has one writing thread at a time. A thread that ends marks its ring as kLeft, and the
+// drainer frees it once it is empty. Measured by session_bench.cpp.
 #pragma once
 
 #include <atomic>
@@ -45,12 +45,12 @@ struct SessionRing {
   alignas(64) std::atomic<uint32_t> owner{0};  // Owner
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t life = 0;     // grows with each new owner
-  bool foreign = false;  // of another pid namespace: `pid` says nothing to the drainer
+  uint32_t life = 0;     // incremented for each new owner
+  bool foreign = false;  // of another pid namespace, where the drainer cannot look up `pid`
   char thread_name[16] = {};
-  std::atomic<uint64_t> counters{0};    // of the records emitted, how many were counters
-  std::atomic<uint64_t> blocked_ns{0};  // time that threads waited for room
-  uint32_t busy = 0;                    // inside a record: a signal handler must not begin another
+  std::atomic<uint64_t> counters{0};    // how many of the emitted records were counters
+  std::atomic<uint64_t> blocked_ns{0};  // time that threads waited for space
+  uint32_t busy = 0;  // a record is being written: a signal handler must not start another
 };
 
 struct SessionHeader {
@@ -60,11 +60,11 @@ struct SessionHeader {
   uint32_t drainer_pid = 0;
   uint64_t pid_namespace = 0;  // the drainer's
   OverflowPolicy policy{};
-  bool use_counter = false;                   // stamps are the counter's, else CLOCK_MONOTONIC ns
-  alignas(64) std::atomic<uint32_t> wake{0};  // futex: the drainer is wanted
-  std::atomic<uint32_t> open{0};              // 0: ended, nothing is taken any more
+  bool use_counter = false;  // stamps are time stamp counter values, else CLOCK_MONOTONIC ns
+  alignas(64) std::atomic<uint32_t> wake{0};  // futex that wakes the drainer
+  std::atomic<uint32_t> open{0};              // 0: ended, no records are accepted
   std::atomic<int64_t> drainer_alive_ns{0};
-  alignas(64) std::atomic<uint32_t> rings_used{0};  // no ring from here on was ever claimed
+  alignas(64) std::atomic<uint32_t> rings_used{0};  // rings from this index on were never claimed
   std::atomic<uint32_t> names_end{8};               // bytes; the first name's id is 1
   std::atomic<uint64_t> dropped_without_ring{0};
   std::atomic<uint64_t> dropped_reentrant{0};
@@ -72,14 +72,15 @@ struct SessionHeader {
 };
 
 constexpr uint32_t kNameBytes = 16u << 20;
-constexpr uint32_t kNoRoomName = 1;  // the first id
+constexpr uint32_t kNoRoomName = 1;  // id of the first name
 constexpr uint64_t kMinRingBytes = 4u << 10;
 constexpr uint64_t kMaxRingBytes = 256u << 20;
 
 class SessionMemory {
  public:
-  /// `rings` threads at once, `ring_bytes` (rounded up to a power of two) for each. Address space
-  /// only: memory comes as it is used. Error: the system refuses so much.
+  /// Reserves space for `rings` concurrent threads with `ring_bytes` each, rounded up to a power of
+  /// two. Only address space is reserved; memory is allocated on first use. Error: the system
+  /// refuses the size.
   static Result<std::unique_ptr<SessionMemory>> create(uint32_t rings, uint64_t ring_bytes,
                                                        OverflowPolicy policy);
   ~SessionMemory();
@@ -90,21 +91,22 @@ class SessionMemory {
   SessionRing& ring(uint32_t i) const { return rings_[i]; }
   uint64_t* words(uint32_t i) const { return words_ + i * (header().ring_bytes / 8); }
 
-  /// Id of a new name; when there is no room for more, of one that says so. Equal names get
-  /// different ids: the caller keeps them apart, and the drainer brings them together. [any thread]
+  /// Adds a name and returns its id; when there is no space, the id of a name that says so. Equal
+  /// names get different ids: the caller should reuse ids, and the drainer merges equal names. [any
+  /// thread]
   uint32_t addName(std::string_view name) const;
-  /// "" for an id that is none.
+  /// "" for an invalid id.
   std::string_view name(uint32_t id) const;
-  /// Whether addName() may have given this.
+  /// Whether addName() may have returned this id.
   static constexpr bool canBeName(uint32_t id) { return id != 0 && id < kNameBytes / 8; }
 
-  /// A ring for the calling thread, or -1: all are taken.
+  /// Claims a ring for the calling thread; -1: all are taken.
   int claimRing() const;
-  /// The calling thread will not write to it again.
+  /// Releases the ring: the calling thread will not write to it again.
   void leaveRing(uint32_t i) const;
 
   void wakeDrainer() const;
-  /// Returns when it is woken or `timeout_ns` are over.
+  /// Returns when woken, or after `timeout_ns`.
   void waitForWake(int64_t timeout_ns) const;
 
  private:
@@ -114,7 +116,7 @@ class SessionMemory {
   uint64_t* words_ = nullptr;
 };
 
-/// Where a thread writes. Belongs to the thread.
+/// The place where one thread writes. Used by that thread only.
 struct Writer {
   SessionMemory* memory = nullptr;
   SessionRing* ring = nullptr;
@@ -126,8 +128,8 @@ struct Writer {
 
   int64_t stamp() const { return stampNow(use_counter); }
 
-  /// Writes a record of `kWords` words: its header and what fill(words after the header) puts
-  /// there. False: it was dropped, and counted. [hot]
+  /// Writes a record of `kWords` words: the header, and after it the words that fill(words after
+  /// the header) stores. False: the record was dropped and counted. [hot]
   template <uint32_t kWords, class Fill>
   bool write(RecordKind kind, uint32_t aux, Fill&& fill) const {
     constexpr uint64_t kBytes = 8 * kWords;
@@ -159,12 +161,13 @@ struct Writer {
     return taken;
   }
 
-  /// The same for a record whose length is known only now: `record` is whole, header included.
+  /// The same for a record of variable length: `record` is complete, header included.
   bool writeWhole(const uint64_t* record, uint64_t record_words) const;
-  /// Looks how far the drainer has come, wakes it when half the ring is full, and with Block waits.
+  /// Makes room for a record: reads the drainer's position, wakes the drainer when the ring is half
+  /// full, and waits with OverflowPolicy::Block.
   bool makeRoom(uint64_t head, uint64_t need) const;
   bool reentrant() const;
-  /// For DropOldest, which never asks for room.
+  /// For DropOldest, which does not call makeRoom().
   void wakeWhenHalfFull() const {
     ring::Control<>& c = ring->control;
     const uint64_t head = c.head.load(std::memory_order_relaxed);

@@ -33,7 +33,7 @@ std::string absolutePath(const std::string& path) {
   return ec ? path : absolute.lexically_normal().string();
 }
 
-/// Empty when there is no such file, or one that is not ours to read.
+/// Empty when there is no such file, or this user may not read it.
 std::string contentOf(const PrivateDirectory& files, const char* name) {
   constexpr size_t kMostBytes = 16u << 20;
   const int fd = openWithin(files.fd(), name, O_RDONLY | O_NONBLOCK);
@@ -49,10 +49,11 @@ std::string contentOf(const PrivateDirectory& files, const char* name) {
 
 }  // namespace
 
-/// The kernel gives the lock back when the process ends, in whatever way. Nothing is read before:
-/// until then another process may finish the session, and begin one of the same name.
+/// Locks the directory. The kernel releases the lock when the process ends, however it ends. Read
+/// nothing before: until the lock is taken, another process may finish the session and start one of
+/// the same name.
 Status SessionDir::lock() {
-  // Where the file system has no locks we go on without.
+  // Continue without a lock where the file system has none.
   if (flock(files_.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return fail(ErrorCode::kInvalidArgument,
                 "belongs to a recording that is still running (or is being recovered)", path_);
@@ -76,7 +77,7 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   bool made = false;
   TS_TRY(dir.files_, PrivateDirectory::makeOrOpen(dir.path_, made));
   TS_CHECK_OK(dir.lock());
-  // A leftover without arenas is in nobody's way, but its log would be taken for ours.
+  // A leftover without arenas does no harm, but its log would be taken for this session's.
   if (!made) {
     TS_CHECK_OK(dir.checkLeftover());
     TS_CHECK_OK(dir.files_.closeToOthers());
@@ -156,8 +157,8 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
   const std::string text = contentOf(dir.files_, kSessionInfoName);
   dir.info_ = parseSessionInfo(text);
   if (dir.info_.output.empty()) {
-    // A collector that was killed at once has not written it yet. The name says as much, provided
-    // that there is nothing of anybody else in the directory.
+    // A collector that was killed at once has not written it yet. The directory's name suffices
+    // then, provided that all files in it are a session's.
     const std::vector<std::string> names = dir.files_.names();
     const bool foreign = !text.empty() && !isSessionInfo(text);
     if (foreign || !std::all_of(names.begin(), names.end(), isSessionFile)) {
@@ -184,7 +185,7 @@ Status SessionDir::writeInfo(const SessionInfo& info) {
   info_.replaces = std::move(known.replaces);
   info_.replaces_recording = std::move(known.replaces_recording);
   const std::string text = toText(info_);
-  // Written aside and renamed: a reader sees all of it or nothing.
+  // Written to a temporary file and renamed, so that a reader sees all of it or nothing.
   const std::string temporary = std::string(kSessionInfoName) + ".new";
   TS_TRY(const int fd, files_.createFile(temporary));
   const ssize_t n = write(fd, text.data(), text.size());
@@ -247,11 +248,11 @@ bool SessionDir::isGivenUp(const std::string& name) const {
 
 void SessionDir::removeFiles() const {
   for (const std::string& name : files_.names()) {
-    // Names with a dot are the file system's, which removes them with the last process that reads.
+    // Names with a dot are the file system's, which removes them when the last reader closes them.
     const bool ours = isSessionFile(name) && !name.starts_with('.');
     if (ours && name != kSessionInfoName) files_.removeFile(name);
   }
-  // The last one: `recover` needs its id to clear away what a kill at any moment leaves.
+  // Removed last: `recover` needs its id to clean up after a kill at any moment.
   files_.removeFile(kSessionInfoName);
 }
 

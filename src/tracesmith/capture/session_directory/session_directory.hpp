@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory beside the output in which the arenas of a session live ("out.sbt.session").
+// The directory beside the output that holds the files of a running session ("out.sbt.session").
 #pragma once
 
 #include <cstdint>
@@ -13,55 +13,55 @@
 
 namespace tracesmith {
 
-/// While it (or a copy of it) lives and this process does, nobody else can have the same directory:
-/// two collectors would write one file.
+/// While this object (or a copy) and its process live, no other process can use the directory: two
+/// collectors would write one file.
 class SessionDir {
  public:
-  /// Makes the directory for `output`, which must be writable, a regular file, and not another
-  /// user's. A directory of that name left by a session that died is not touched when it holds
-  /// records, or a trace that cannot be read: the error says what to do.
+  /// Creates the directory for `output`, which must be a writable regular file of this user, or not
+  /// exist. A directory left by a dead session stays untouched if it has records or an unreadable
+  /// trace; the error then says what to do.
   static Result<SessionDir> create(const std::string& output);
-  /// Opens an existing one that nobody uses. Its path must end in ".session": what is before that
-  /// is the output, whatever session.txt says.
+  /// Opens an existing directory that nobody uses. Its path must end in ".session"; the part before
+  /// that is the output, whatever session.txt says.
   static Result<SessionDir> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const SessionInfo& info() const { return info_; }
-  /// Writes session.txt. The output, the id and what the output replaces stay as they are.
+  /// Writes session.txt. The output, the id and the entries about replaced files are not changed.
   Status writeInfo(const SessionInfo& info);
-  /// Where the trace is written until it is finished, and the recording beside it.
+  /// Path of the trace until it is finished, and of the recording beside it.
   std::string tracePath() const { return path_ + "/trace.sbt"; }
   std::string recordingPath() const { return path_ + "/trace.sbr"; }
   const PrivateDirectory& files() const { return files_; }
   std::string processLog() const { return path_ + "/processes.log"; }
 
-  /// Full paths of the arenas that are there now.
+  /// Full paths of the current arenas.
   std::vector<std::string> arenas() const;
-  /// Of what CUDA agents share with the collector beside their arenas.
+  /// Full paths of the files that CUDA agents share with the collector, in addition to arenas.
   std::vector<std::string> cudaFiles() const;
-  /// Of the channels of processes that are recorded for replay.
+  /// Full paths of the channels of processes that are recorded for replay.
   std::vector<std::string> channels() const;
-  /// Processes that could not make an arena, or can write theirs no more.
+  /// Processes that could not create an arena, or can no longer write to theirs.
   struct Unrecorded {
     uint32_t pid = 0;
     int error = 0;  ///< errno
     arena::ArmStep step{};
   };
   std::vector<Unrecorded> unrecorded() const;
-  /// The same of channels.
+  /// The same for channels.
   std::vector<Unrecorded> unchanneled() const;
-  /// The process has given up this file (arena::kGivenUpMode). Keep it: it is the only word of
-  /// that.
+  /// Whether the process has given up this file (arena::kGivenUpMode). Keep such a file: nothing
+  /// else tells that.
   bool isGivenUp(const std::string& name) const;
-  /// Removes the directory and the files of ours in it.
+  /// Removes our files in the directory, and the directory.
   void remove();
-  /// False for one whose collector was killed before it had written down what it is.
+  /// False when the collector was killed before it had written session.txt.
   bool begun() const { return begun_; }
 
  private:
   Status lock();
-  /// Fails when a directory that was there already has records that are nowhere else, or files that
-  /// no session of this version has made.
+  /// Fails when an existing directory has records that are nowhere else, or files that were not
+  /// created by a session of this version.
   Status checkLeftover() const;
   std::vector<std::string> withSuffix(const char* suffix) const;
   std::vector<Unrecorded> reported(const char* suffix, const char* file_suffix) const;

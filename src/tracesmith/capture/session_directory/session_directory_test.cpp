@@ -38,7 +38,7 @@ TEST(SessionDir, LiesBesideItsOutputAndLeavesNothing) {
   EXPECT_FALSE(exists(dir->path()));
 }
 
-// On a full disk there may be no room for a note.
+// On a full disk there may be no space for a note.
 TEST(SessionDir, TellsOfFilesWhoseProcessMarkedThemAsGivenUp) {
   const test::TempDirectory tmp;
   auto dir = SessionDir::create(tmp / "out.sbt");
@@ -199,7 +199,7 @@ TEST(SessionDir, WritesThroughNoSymbolicLink) {
   }
   auto dir = SessionDir::create(tmp / "out.sbt");
   ASSERT_TRUE(dir) << dir.error().toString();
-  // Put there later, as by someone who got into the directory.
+  // Created later, as by an intruder in the directory.
   std::filesystem::create_symlink(tmp / "victim", dir->path() + "/session.txt.new");
   std::filesystem::create_symlink(tmp / "victim", dir->path() + "/probe.new");
   ASSERT_TRUE(dir->writeInfo({.command_line = "x"}));

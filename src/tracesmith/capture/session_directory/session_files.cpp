@@ -15,12 +15,12 @@ constexpr std::array<std::string_view, 7> kNames = {
     kSessionInfoName, "session.txt.new", "processes.log", "trace.sbt",
     "trace.sbr",      "probe.new",       "owner.new"};
 
-/// What follows the numbers of a file that an agent makes.
+/// The suffixes after the numbers in the name of an agent's file.
 constexpr std::array<std::string_view, 8> kAgentSuffixes = {
     arena::kArenaSuffix, ".new",         cuda_file::kSuffix,       ".cuda.new",
     channel::kSuffix,    ".channel.new", arena::kUnrecordedSuffix, channel::kUnrecordedSuffix};
 
-/// The length of the numbers that `name` begins with ("12.345.0"), or 0 unless there are 2 or 3.
+/// Length of the numbers at the start of `name` ("12.345.0"), or 0 unless there are 2 or 3.
 size_t lengthOfNumbers(std::string_view name) {
   size_t at = 0;
   int numbers = 0;
@@ -38,7 +38,7 @@ size_t lengthOfNumbers(std::string_view name) {
 }  // namespace
 
 bool isSessionFile(std::string_view name) {
-  // What NFS and FUSE leave of a removed file that a program still has open.
+  // NFS and FUSE keep a removed file under such a name while a program has it open.
   if (name.starts_with(".nfs") || name.starts_with(".fuse_hidden")) return true;
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
   const size_t numbers = lengthOfNumbers(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the files that a session puts into its directory.
+// The names of the files in a session directory.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@ namespace tracesmith {
 
 constexpr const char* kSessionInfoName = "session.txt";
 
-/// Whether a session makes files of exactly this name. Nothing else is ever removed from a
-/// directory, so that a wrong argument costs nobody a file.
+/// Whether a session creates files of exactly this name. No other file is ever removed from a
+/// directory, so a wrong argument cannot destroy files.
 bool isSessionFile(std::string_view name);
 
 }  // namespace tracesmith

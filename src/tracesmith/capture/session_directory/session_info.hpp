@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What session.txt says: lines "name=value", for `recover` and for people.
+// The contents of session.txt: lines "name=value", for `recover` and for people.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace tracesmith {
 
-/// SessionInfo::replaces for a file that is no trace.
+/// Value of SessionInfo::replaces for a file that is not a trace.
 constexpr const char* kNoTrace = "no trace";
 
 struct SessionInfo {
-  /// Absolute path of the trace. It follows from the place of the session directory; the line in
+  /// Absolute path of the trace. It follows from the path of the session directory; the line in
   /// session.txt is for people only.
   std::string output;
-  std::string command_line;  // as text for people
+  std::string command_line;  // quoted, for people
   uint32_t root_pid = 0;
-  // What was asked to be left out of the trace; a directory of an older version does not say.
+  // What to leave out of the trace. Missing in a directory of an older version.
   bool keep_kernels = true;
   bool keep_memory = true;
   int64_t shortest_call_ns = 0;
@@ -27,20 +27,20 @@ struct SessionInfo {
   bool force = false;
   /// `record --pid`: the program records only while its recorder lives.
   bool attached = false;
-  /// What lay at the output, and at its recording, when the session started: Occupant::identity
-  /// (session_output.hpp), kNoTrace for a file that is none, or empty. Nothing else is ever
+  /// What existed at the output and at its recording when the session started: Occupant::identity
+  /// (session_output.hpp), kNoTrace for another kind of file, or empty. Nothing else is ever
   /// replaced.
   std::string replaces;
   std::string replaces_recording;
 };
 
-/// A new SessionInfo::id.
+/// Creates a new SessionInfo::id.
 std::string makeSessionId();
-/// Lines of session.txt.
+/// The lines of session.txt.
 std::string toText(const SessionInfo& info);
-/// Whether the lines that every session.txt has are there.
+/// Whether the text has the lines that every session.txt has.
 bool isSessionInfo(const std::string& text);
-/// Lines that are unknown or damaged are passed over.
+/// Skips unknown and damaged lines.
 SessionInfo parseSessionInfo(const std::string& text);
 
 }  // namespace tracesmith

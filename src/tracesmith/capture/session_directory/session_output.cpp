@@ -44,10 +44,10 @@ Status copyInto(const std::string& from, const std::string& to) {
   return {};
 }
 
-/// Moves a file over what is there; the new one gets the mode of the old one, if that was ours.
+/// Moves a file over an existing one, and keeps the old file's mode if that was ours.
 Status moveOver(const std::string& from, const std::string& to) {
   if (sameFile(from, to)) {
-    (void)unlink(from.c_str());  // rename() of two names of one file does nothing
+    (void)unlink(from.c_str());  // rename() does nothing for two links to one file
     return {};
   }
   struct stat s {};
@@ -56,7 +56,7 @@ Status moveOver(const std::string& from, const std::string& to) {
   }
   if (rename(from.c_str(), to.c_str()) == 0) return {};
   if (errno == EXDEV) return copyInto(from, to);
-  if (errno == EBUSY) {  // a file that is mounted there cannot be replaced
+  if (errno == EBUSY) {  // a mount point cannot be replaced
     TS_CHECK_OK(copyInPlace(from, to));
     (void)unlink(from.c_str());
     return {};
@@ -64,15 +64,14 @@ Status moveOver(const std::string& from, const std::string& to) {
   return failErrno(errno, "cannot put the finished file in its place", to);
 }
 
-/// Moves a file to where nothing lay; ErrorCode::kInvalidArgument: something lies there now.
+/// Moves a file to an unused name. ErrorCode::kInvalidArgument: a file exists there now.
 Status moveToNothing(const std::string& from, const std::string& to) {
   const Status moved = moveToFreeName(from, to);
   if (moved || moved.error().code == ErrorCode::kInvalidArgument) return moved;
   return moveOver(from, to);  // another file system
 }
 
-/// The recording that lay at the output belongs to the trace that is replaced: it gets another
-/// name.
+/// Renames the recording at the output, because it belongs to the trace that is replaced.
 Status keepOldRecording(const std::string& path, Published& published) {
   const std::string extension = fs::path(path).extension().string();
   const std::string stem = path.substr(0, path.size() - extension.size());
@@ -95,7 +94,8 @@ Status publishRecording(const SessionDir& dir, Published& published) {
     const bool better = made.has_events && (made.complete || info.force);
     const bool may_replace = better || !old.has_events;
     const bool known = !info.replaces_recording.empty() && old.identity == info.replaces_recording;
-    if (!known && !has_new) return {};  // nothing of this session, and nobody asked
+    // not a recording of this session, and no new one replaces it
+    if (!known && !has_new) return {};
     if (!known || !may_replace) TS_CHECK_OK(keepOldRecording(to, published));
     if (has_new) {
       TS_CHECK_OK(moveOver(from, to));
@@ -107,7 +107,7 @@ Status publishRecording(const SessionDir& dir, Published& published) {
   return {};
 }
 
-/// The collector writes it with its first rows, so little has to be read.
+/// The collector writes the id with its first rows, so only little is read.
 std::string sessionIdOf(TraceReader& reader) {
   Trace trace;
   const std::vector<BlockInfo>& blocks = reader.blocks();
@@ -123,14 +123,14 @@ std::string sessionIdOf(TraceReader& reader) {
 }
 
 std::string whyBeside(const Occupant& made, const Occupant& old, bool known, bool complete) {
-  if (!known) return "holds " + old.text + ", which came there while this was recorded";
+  if (!known) return "holds " + old.text + ", which was put there during the recording";
   const std::string what =
       old.kind == Occupant::Kind::kOther ? "is " + old.text : std::string("holds events");
   if (!complete) return what + ", and the new trace is not complete";
   return made.has_events ? "cannot be replaced" : what + ", and the new trace holds no events";
 }
 
-/// publish() without what is to be done about a failure.
+/// publish() without the handling of failures.
 Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
   const SessionInfo& info = dir.info();
   Published published;
@@ -164,7 +164,7 @@ Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
     }
     why = whyBeside(made, lookAt(target), false, complete);
   }
-  hideAgain(dir);  // the trace gets another name than the one it grew under
+  hideAgain(dir);  // the trace gets another name than its output
   for (int i = 2; i < kMostNumberedNames; ++i) {
     const std::string to = numberedName(info.output, i);
     if (isThere(recording::pathBeside(to))) continue;
@@ -190,7 +190,7 @@ Occupant lookAt(const std::string& path) {
   struct stat s {};
   if (stat(path.c_str(), &s) != 0) return found;
   found.kind = Occupant::Kind::kOther;
-  found.text = "a file that is no trace";
+  found.text = "a file that is not a trace";
   if (!S_ISREG(s.st_mode)) return found;
   if (s.st_size == 0) {
     found.kind = Occupant::Kind::kEmpty;
@@ -211,7 +211,7 @@ Occupant lookAt(const std::string& path) {
     any = any || block.rows > 0;
     found.has_events = found.has_events || (block.rows > 0 && isEvent(block.table));
   }
-  // A block that cannot be read may have held them.
+  // An unreadable block may have had events.
   found.has_events = found.has_events || !reader->losses().empty();
   if (!any && !found.complete && reader->losses().empty() && reader->cutBytes() == 0) {
     found.kind = Occupant::Kind::kEmpty;
@@ -278,10 +278,10 @@ void hideAgain(const SessionDir& dir) {
 Result<Published> publish(const SessionDir& dir, bool complete) {
   auto published = putToPlaces(dir, complete);
   if (published) return published;
-  // Without it in the session directory, it was the recording that could not be moved.
+  // If the trace is gone from the session directory, the recording could not be moved.
   const bool has_trace = isThere(dir.tracePath());
   published.error().message += fmt::format(
-      "; {} is in the session directory: when the place is free, finish it with "
+      "; {} is in the session directory: once the output can be written, finish it with "
       "`tracesmith recover {}`",
       has_trace ? "the trace" : "the trace is at " + dir.info().output + ", and its recording",
       dir.path());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a finished trace from its session directory to its output.
+// Moves a finished trace from its session directory to its output.
 //
 // A session writes its trace to OUTPUT.session/trace.sbt (and a recording to trace.sbr beside it).
-// Where nothing lies at OUTPUT it is a second name of that file, so that the trace can be read
-// while it grows. A file that lies there stays whole until the new trace is finished and takes its
-// place by rename(). So a kill at any moment leaves the old trace at OUTPUT and the new one in the
-// session directory, where `recover` finishes it.
+// If nothing exists at OUTPUT, that name becomes a second link to the file, so that the trace can
+// be read while it grows. An existing file at OUTPUT stays complete until the new trace is finished
+// and replaces it by rename(). So a kill at any moment leaves the old trace at OUTPUT and the new
+// one in the session directory, where `recover` finishes it.
 #pragma once
 
 #include <string>
@@ -16,75 +16,76 @@
 
 namespace tracesmith {
 
-/// What lies at a path.
+/// The file at a path.
 struct Occupant {
   enum class Kind : uint8_t { kNothing, kEmpty, kTrace, kOther };
   Kind kind = Kind::kNothing;
   bool complete = false;  ///< it has an end marker
-  /// Rows that are more than names and processes; commands of a recording. Also what may hold them:
-  /// a file of ours that is damaged, or that a newer version wrote.
+  /// Whether it has rows besides names and processes, or commands of a recording. Also true for
+  /// files that may have them: a damaged file, or one written by a newer version.
   bool has_events = false;
   std::string session_id;  ///< metadata of a trace; may be empty
   std::string identity;    ///< of a trace or recording: the random number in its header
-  std::string text;        ///< for people: "a trace of session …", "a file that is no trace"
+  std::string text;        ///< for people: "a trace of session …", "a file that is not a trace"
 };
 
-/// Reads the file's blocks but not their rows, and its metadata. A file of 0 bytes, and one with a
-/// header alone, is kEmpty.
+/// Reads the file's metadata and blocks, but not their rows. A file of 0 bytes, or with a header
+/// only, is kEmpty.
 Occupant lookAt(const std::string& path);
 
-/// Where a trace for `output` is put: `output`, or what it links to. Fails when that is no regular
-/// file or lies in /proc, /sys or /dev, may not be written, or when another user could have put a
-/// link or the file there (base/output_place.hpp).
+/// The path to write for `output`: `output` itself, or the target of its link. Fails when that is
+/// not a regular file, lies in /proc, /sys or /dev, or is not writable. Also fails when another
+/// user could have put the link or the file there (base/output_place.hpp).
 Result<std::string> checkedTarget(const std::string& output);
 
-/// Whether `found` is a trace of this session, whose trace in the session directory is `made`.
+/// Whether `found` is a trace of this session. `made` is the trace in the session directory.
 bool isOfSession(const SessionDir& dir, const Occupant& made, const Occupant& found);
-/// Whether a trace of the session that is another file than `made` is finished, and `made` is no
-/// copy of it. It may hold more rows, so it is never replaced.
+/// Whether `found` is a finished trace of the session and `made` is not a copy of it. It may have
+/// more rows than `made`, so it is never replaced.
 bool isFinishedElsewhere(const Occupant& made, const Occupant& found);
 
-/// What became of a session's files.
+/// Final paths of a session's files.
 struct Published {
   std::string trace;
-  std::string recording;  ///< empty: there is none
-  std::string note;       ///< one line for people when not all lies where it was asked for
+  std::string recording;  ///< empty: none
+  std::string note;       ///< one line for people when a file is not at the requested path
 };
 
-/// Gives the growing trace its second name, where nothing lies at the output. Fails never: without
-/// that name the trace appears when it is finished.
+/// Links the growing trace to the output, if nothing exists there. Never fails: without the link
+/// the trace appears when it is finished.
 void showWhileItGrows(const SessionDir& dir);
-/// Takes that name away again, for a program that was not started.
+/// Removes that link, for a program that was not started.
 void hideAgain(const SessionDir& dir);
 
-/// Puts the trace and the recording of `dir` to their places:
-/// - Nothing at the output, an empty file, or what the session found there at its start is replaced
-///   if the new trace is `complete` and has events, or the old one has none. A file that is no
-///   trace counts as one with events.
-/// - Else both are kept, and the new one is called OUTPUT-2.sbt (or the next free number).
-/// - The recording of a trace that is replaced gives its place to a new one that holds commands;
-///   else it is called OUTPUT.old.sbr.
-/// Files that are there already, from a call that was killed, are left there.
+/// Moves the trace and the recording of `dir` to their final paths:
+/// - Nothing, an empty file, or the file that the session found at the output at its start is
+///   replaced if the new trace is `complete` and has events, or if the old one has none. A file
+///   that is not a trace counts as one with events.
+/// - Otherwise both are kept, and the new trace is called OUTPUT-2.sbt (or the next free number).
+/// - The recording of a replaced trace is replaced by a new one that has commands; otherwise it is
+///   renamed to OUTPUT.old.sbr.
+/// - Files already moved by a call that was killed stay where they are.
 Result<Published> publish(const SessionDir& dir, bool complete);
 
-/// The same for a trace that no session made: `made`, opened for `output`, holds all of it.
+/// The same for a trace without a session: `made`, opened for `output`, has the complete trace.
 Result<Published> publishFile(TargetFile& made, const std::string& output, bool force);
 
-/// Where a program that records itself writes while a trace with events lies at `output`.
+/// Where a program that records itself writes while a trace with events exists at `output`.
 struct Beside {
-  std::string path;      ///< OUTPUT-2.sbt, or the next free number: an empty file
-  std::string replaces;  ///< Occupant::identity of what lies at the output
+  std::string path;      ///< OUTPUT-2.sbt, or the next free number: a new empty file
+  std::string replaces;  ///< Occupant::identity of the file at the output
 };
-/// Empty paths: the output may be written itself. Fails when another process is writing there.
+/// Empty paths: write to the output itself. Fails when another process is writing there.
 Result<Beside> startBeside(const std::string& output);
-/// Moves the finished trace over the output if it has events, and the output is as it was. Returns
-/// where the trace is.
+/// Moves the finished trace over the output if it has events and the output is unchanged. Returns
+/// the trace's path.
 Result<std::string> finishBeside(const Beside& made, const std::string& output);
 
-/// The recording of a trace that publish() has put to `trace` before it was killed.
+/// Publishes the recording of a trace that publish() had already moved to `trace` before it was
+/// killed.
 Result<Published> publishRest(const SessionDir& dir, const std::string& trace);
 
-/// Where publish() has put this session's trace before; empty: nowhere.
+/// Where publish() has already put this session's trace; empty: nowhere.
 std::string findPublished(const SessionDir& dir);
 
 }  // namespace tracesmith

@@ -28,7 +28,7 @@ bool hasRest(const ArenaFile& file) {
   return false;
 }
 
-/// The files that a trace has commit marks of.
+/// The files that have commit marks in a trace.
 std::set<std::string> committedFiles(const std::string& path) {
   std::set<std::string> names;
   auto reader = TraceReader::open(path);

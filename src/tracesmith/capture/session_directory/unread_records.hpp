@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a session directory still has records that are in no trace.
+// Checks whether a session directory still has records that are in no trace.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tracesmith {
 
-/// Fails while a ring or a channel of `dir` has records that were not read, or a file of CUDA's
-/// agent is not among the commit marks of `trace`: then the directory has to stay. Arenas that
-/// cannot be opened count as not read.
+/// Fails while a ring or a channel of `dir` has unread records, or a file of CUDA's agent is not
+/// among the commit marks of `trace`. The directory must then stay. Arenas that cannot be opened
+/// count as unread.
 Status checkAllRead(const SessionDir& dir, const std::string& trace);
 
 }  // namespace tracesmith

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listens to processes that cannot reach the session directory and so cannot be recorded: one that
-// has become another user, or that lives in a container (unrecorded_layout.hpp).
+// Listens for processes that cannot reach the session directory and so cannot be recorded. Such a
+// process has changed its user, or lives in a container (unrecorded_layout.hpp).
 #pragma once
 
 #include <functional>
@@ -12,16 +12,17 @@ namespace tracesmith {
 
 class UnrecordedMessages {
  public:
-  /// Begins to listen. Where the address cannot be had nothing is heard.
+  /// Starts to listen. If the address cannot be bound, no messages are received.
   explicit UnrecordedMessages(const SessionDir& dir);
   ~UnrecordedMessages();
   UnrecordedMessages(const UnrecordedMessages&) = delete;
   UnrecordedMessages& operator=(const UnrecordedMessages&) = delete;
 
-  /// Takes in what has arrived. Any process of the machine may send; its pid is the kernel's word.
+  /// Reads the messages that have arrived. Any process of the machine may send them; the kernel
+  /// vouches for the sender's pid.
   void poll();
-  /// Makes the files that these processes could not make. Others than those that `isOurs` are left
-  /// out. Call it when all processes of the session are known.
+  /// Creates the files that these processes could not create, except for processes for which
+  /// `isOurs` is false. Call it when all processes of the session are known.
   void keep(const SessionDir& dir, const std::function<bool(uint32_t pid)>& isOurs);
 
  private:

@@ -17,7 +17,8 @@
 namespace tracesmith {
 namespace {
 
-/// What an agent says in a process of its own; returns the pid. Its folder may be gone.
+/// Sends an agent's message from a child process; returns its pid. The session's folder may be
+/// missing.
 uint32_t sayIn(const std::string& session, const char* suffix) {
   const pid_t child = fork();
   if (child == 0) {
@@ -36,7 +37,7 @@ class UnrecordedMessagesTest : public ::testing::Test {
     ASSERT_TRUE(made) << made.error().toString();
     dir_.emplace(std::move(*made));
   }
-  /// Until hide(false) no process finds the folder.
+  /// Hides the folder from all processes until hide(false).
   void hide(bool hidden) {
     const std::string away = dir_->path() + ".away";
     const std::string& from = hidden ? dir_->path() : away;

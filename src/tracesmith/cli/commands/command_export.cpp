@@ -93,9 +93,8 @@ class ExportCommand : public Command {
            "Only device work of stream N (numbered as in view --timeline); not with -f dot");
     counts("--device", devices_, "N",
            "Only device work of device N (numbered as in view --timeline); not with -f dot");
-    text("--name", name_, "PATTERN",
-         "Only events whose name contains PATTERN, or matches it as a whole if it has * ? or [; "
-         "not with -f dot");
+    text("--name", name_, "REGEX",
+         "Only events whose name contains a match of REGEX (POSIX extended); not with -f dot");
     count("--rank", rank_, "N", "Only if the trace is of this rank");
     choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
@@ -112,7 +111,7 @@ class ExportCommand : public Command {
     example("tracesmith export trace.sbt", "Write trace.pftrace for https://ui.perfetto.dev");
     example("tracesmith export trace.sbt -o trace.json", "Write Chrome's JSON format");
     example("tracesmith export trace.sbt -f csv --table copy", "Write all copies to trace.csv");
-    example("tracesmith export trace.sbt -f folded --name '*gemm*' -o - | flamegraph.pl > gemm.svg",
+    example("tracesmith export trace.sbt -f folded --name gemm -o - | flamegraph.pl > gemm.svg",
             "Draw a flame graph of kernels with a name");
     example("tracesmith export trace.sbt -f speedscope --by device-time",
             "Show which functions cause the device time");
@@ -221,7 +220,8 @@ class ExportCommand : public Command {
 
   Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
                   const PerfettoOptions& options, TableId table) {
-    const RowChoice choice{NamePattern(name_), counters_, flows_};
+    TS_TRY(NamePattern names, NamePattern::parse(name_, "--name"));
+    const RowChoice choice{std::move(names), counters_, flows_};
     if (format == ExportFormat::kSbt) {
       return exportPartOfTrace(file, output, options, choice, with_recording_, whole_);
     }
@@ -229,7 +229,7 @@ class ExportCommand : public Command {
         hasSourceJson(file.reader, file.trace)) {
       return exportSourceJson(file, output, options, choice, whole_);
     }
-    if (!choice.names.everything()) {
+    if (!choice.names.matchesEverything()) {
       keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
     // Perfetto's and Chrome's exporters leave them out themselves.

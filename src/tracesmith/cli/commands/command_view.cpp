@@ -41,7 +41,8 @@ class ViewCommand : public Command {
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
     counts("--stream", streams_, "N", "Only stream N, numbered as in the program and the timeline");
-    text("--name", name_, "REGEX", "Only events whose name contains a match (ECMAScript)");
+    text("--name", name_, "REGEX",
+         "Only events whose name contains a match of REGEX (POSIX extended)");
     time("--from", from_ns_, "Leave out events that end before this time (from the trace's start)");
     time("--to", to_ns_, "Leave out events that start at or after this time");
     count("-n,--limit", limit_, "N",

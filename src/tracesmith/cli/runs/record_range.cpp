@@ -2,10 +2,10 @@
 #include "tracesmith/cli/runs/record_range.hpp"
 
 #include <fmt/format.h>
-#include <regex.h>
 
 #include <optional>
 
+#include "tracesmith/base/name_pattern.hpp"
 #include "tracesmith/cli/terminal/values.hpp"
 
 namespace tracesmith::cli {
@@ -59,16 +59,13 @@ Result<std::string> parseRecordRange(std::string_view text, int64_t session_begi
     return fmt::format("time {} {}", session_begin_ns + from, session_begin_ns + to);
   }
   if (kind == "kernel") {
-    regex_t pattern;
-    const std::string expression(value);
-    const int error = regcomp(&pattern, expression.c_str(), REG_EXTENDED | REG_NOSUB);
-    if (error == 0) regfree(&pattern);
-    if (error != 0 || expression.size() > kMostBytes) {
+    if (value.empty() || value.size() > kMostBytes) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("'{}' is not an extended regular expression, or is too long", value),
-                  "--range");
+                  fmt::format("a regular expression has 1 to {} bytes", kMostBytes), "--range");
     }
-    return "kernel " + expression;
+    const auto pattern = NamePattern::parse(value, "--range");
+    if (!pattern) return tl::unexpected<Error>(pattern.error());
+    return "kernel " + std::string(value);
   }
   return tl::unexpected<Error>(unknown(text));
 }

@@ -76,7 +76,7 @@ int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
 /// A counter's values are tracks, which have the event's name, and their own behind it where that
 /// is another.
 bool LooseEvents::matches(const Facts& facts) const {
-  if (choice_.names.everything()) return true;
+  if (choice_.names.matchesEverything()) return true;
   if (facts.phase != 'C' || facts.arguments == nullptr) return choice_.names.matches(facts.name);
   for (const std::string& argument : *facts.arguments) {
     const bool same = argument == "value" || argument == facts.name;

@@ -2,71 +2,60 @@
 #include "tracesmith/export/select/event_filter.hpp"
 
 #include <algorithm>
-#include <regex>
-#include <unordered_map>
+#include <utility>
+
+#include "tracesmith/export/select/row_filter.hpp"
 
 namespace tracesmith {
-namespace {
-
-/// std::regex recurses for each character, so that a name without bounds could exhaust the stack.
-constexpr size_t kMatchedCharacters = 4096;
-
-/// Going back for each way to match takes exponential time for patterns such as (a+)+b. The GNU
-/// library can follow all ways at once instead, but then has no back references.
-constexpr std::regex::flag_type kSyntax = std::regex::ECMAScript | std::regex::optimize
-#ifdef __GLIBCXX__
-                                          | std::regex_constants::__polynomial
-#endif
-    ;
-
-}  // namespace
 
 struct EventMatcher::Impl {
   const Trace& trace;
   std::vector<TableId> tables;
   bool only_streams;
   Selection selection;
-  std::optional<std::regex> name;
-  std::unordered_map<std::string_view, bool> known;  // names met before; they live in the trace
+  RowChoice choice;
+  RowFilter rows;
 
-  bool nameMatches(TableId table, size_t row) {
-    if (!name) return true;
-    const std::string_view text = eventName(trace, table, row);
-    const auto [entry, is_new] = known.try_emplace(text, false);
-    if (is_new) {
-      const std::string_view head = text.substr(0, kMatchedCharacters);
-      entry->second = std::regex_search(head.begin(), head.end(), *name);
-    }
-    return entry->second;
-  }
+  Impl(const Trace& of, const EventFilter& filter, NamePattern names)
+      : trace(of),
+        tables(filter.tables),
+        only_streams(!filter.streams.empty()),
+        selection(of, filter.from_ns, filter.to_ns, filter.streams),
+        choice{std::move(names)},
+        rows(of, selection, choice) {}
 
-  bool inStream(StreamId id) const {
-    return !only_streams || (id != StreamId::kNone && selection.stream(id));
-  }
+  /// Exports keep rows of no stream when streams are chosen; a list shows those of the streams
+  /// only.
   template <class Table>
-  bool span(const Table& table, size_t row) const {
-    return selection.span(table.start_ns[row], table.duration_ns[row]);
+  bool wants(const Table& table, size_t row) {
+    if (only_streams) {
+      if constexpr (requires { table.stream_id; }) {
+        if (table.stream_id[row] == StreamId::kNone) return false;
+      } else {
+        return false;
+      }
+    }
+    return rows.take(table, row);
   }
 
-  bool inTimeAndStream(TableId table, size_t row) const {
-    auto both = [&](const auto& t) { return inStream(t.stream_id[row]) && span(t, row); };
+  bool wants(TableId table, size_t row) {
     switch (table) {
       case TableId::kHostCall:
-        return both(trace.host_call);
+        return wants(trace.host_call, row);
       case TableId::kKernel:
-        return both(trace.kernel);
+        return wants(trace.kernel, row);
       case TableId::kCopy:
-        return both(trace.copy);
+        return wants(trace.copy, row);
       case TableId::kFill:
-        return both(trace.fill);
+        return wants(trace.fill, row);
       case TableId::kSync:
-        return both(trace.sync);
+        return wants(trace.sync, row);
       case TableId::kRange:
-        return both(trace.range);
+        return wants(trace.range, row);
       case TableId::kProgramBuild:
-        return !only_streams && span(trace.program_build, row);
+        return wants(trace.program_build, row);
       case TableId::kMemoryEvent:
-        return !only_streams && selection.instant(trace.memory_event.time_ns[row]);
+        return wants(trace.memory_event, row);
       default:
         return false;
     }
@@ -97,22 +86,8 @@ EventMatcher::EventMatcher(EventMatcher&&) noexcept = default;
 EventMatcher::~EventMatcher() = default;
 
 Result<EventMatcher> EventMatcher::of(const Trace& trace, const EventFilter& filter) {
-  std::optional<std::regex> name;
-  if (!filter.name_regex.empty()) {
-    try {
-      name.emplace(filter.name_regex, kSyntax);
-    } catch (const std::regex_error& e) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "'" + filter.name_regex + "' is not a regular expression: " + e.what(), "--name");
-    }
-  }
-  return EventMatcher(  // NOLINTNEXTLINE(modernize-make-unique): it is an aggregate
-      std::unique_ptr<Impl>(new Impl{trace,
-                                     filter.tables,
-                                     !filter.streams.empty(),
-                                     Selection(trace, filter.from_ns, filter.to_ns, filter.streams),
-                                     std::move(name),
-                                     {}}));
+  TS_TRY(NamePattern names, NamePattern::parse(filter.name_regex, "--name"));
+  return EventMatcher(std::make_unique<Impl>(trace, filter, std::move(names)));
 }
 
 bool EventMatcher::wantsTable(TableId table) const {
@@ -121,7 +96,7 @@ bool EventMatcher::wantsTable(TableId table) const {
 }
 
 bool EventMatcher::operator()(TableId table, size_t row) const {
-  return wantsTable(table) && impl_->inTimeAndStream(table, row) && impl_->nameMatches(table, row);
+  return wantsTable(table) && impl_->wants(table, row);
 }
 
 }  // namespace tracesmith

@@ -18,7 +18,7 @@ namespace tracesmith {
 struct EventFilter {
   std::vector<TableId> tables;            ///< empty: all event tables
   std::vector<StreamId> streams;          ///< empty: all; else rows of no stream are left out
-  std::string name_regex;                 ///< ECMAScript, searched in eventName(); empty: all
+  std::string name_regex;                 ///< a NamePattern for eventName(); empty: all
   std::optional<int64_t> from_ns, to_ns;  ///< host time; what overlaps [from, to)
 };
 

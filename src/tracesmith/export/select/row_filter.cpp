@@ -76,7 +76,7 @@ bool RowFilter::matches(std::string_view name) {
 
 template <class Table>
 bool RowFilter::matches(const Table& table, size_t row) {
-  if (choice_.names.everything()) return true;
+  if (choice_.names.matchesEverything()) return true;
   if constexpr (Table::kId == TableId::kCounter) {
     const auto track = static_cast<size_t>(table.track_id[row]);
     const CounterTrackTable& tracks = known_.counter_track;
@@ -102,6 +102,15 @@ bool RowFilter::take(const Table& table, size_t row) {
     return true;
   }
 }
+
+template bool RowFilter::take(const HostCallTable&, size_t);
+template bool RowFilter::take(const KernelTable&, size_t);
+template bool RowFilter::take(const CopyTable&, size_t);
+template bool RowFilter::take(const FillTable&, size_t);
+template bool RowFilter::take(const SyncTable&, size_t);
+template bool RowFilter::take(const RangeTable&, size_t);
+template bool RowFilter::take(const ProgramBuildTable&, size_t);
+template bool RowFilter::take(const MemoryEventTable&, size_t);
 
 std::vector<bool> RowFilter::takes(const Trace& part, TableId table, size_t first, size_t count) {
   std::vector<bool> taken;

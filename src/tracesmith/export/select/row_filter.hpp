@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracesmith/export/select/name_pattern.hpp"
+#include "tracesmith/base/name_pattern.hpp"
 #include "tracesmith/export/select/selection.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -24,7 +24,7 @@ struct RowChoice {
   bool counters = true;
   bool flows = true;
 
-  bool everything() const { return names.everything() && counters && flows; }
+  bool everything() const { return names.matchesEverything() && counters && flows; }
 };
 
 /// One thread at a time. What is given to it must outlive it.

@@ -22,8 +22,8 @@ TEST(RowFilter, LeavesWhatMatchesAndMovesAttributesWithTheirRows) {
   attribute(TableId::kProcess, 0, "process");
   t.counter_track.push({.name = s.text("power")});
   t.counter.push({.time_ns = 5, .track_id = CounterTrackId(1), .value = 1});
-  const KeptRows kept =
-      keepRows(t, Selection(t, std::nullopt, std::nullopt, {}), {NamePattern("relu")});
+  const KeptRows kept = keepRows(t, Selection(t, std::nullopt, std::nullopt, {}),
+                                 {NamePattern::parse("relu").value()});
   ASSERT_EQ(t.kernel.size(), 1u);
   EXPECT_EQ(t.text(t.kernel.name[0]), "relu");
   EXPECT_EQ(kept.at(TableId::kKernel), std::vector<uint64_t>{2});
@@ -46,7 +46,8 @@ TEST(RowFilter, TakesTimesAndStreamsAsOtherExportsDo) {
 
 TEST(RowFilter, CopiesAreCalledByTheirKind) {
   test::SampleTrace s = test::sampleProgram();
-  keepRows(s.trace, Selection(s.trace, std::nullopt, std::nullopt, {}), {NamePattern("host_to_*")});
+  keepRows(s.trace, Selection(s.trace, std::nullopt, std::nullopt, {}),
+           {NamePattern::parse("^host_to_").value()});
   EXPECT_EQ(s.trace.copy.size(), 1u);
   EXPECT_EQ(s.trace.kernel.size(), 0u);
 }

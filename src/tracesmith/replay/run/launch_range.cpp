@@ -2,11 +2,12 @@
 #include "tracesmith/replay/run/launch_range.hpp"
 
 #include <fmt/format.h>
-#include <regex.h>
 
 #include <charconv>
 #include <functional>
 #include <unordered_map>
+
+#include "tracesmith/base/name_pattern.hpp"
 
 namespace tracesmith {
 namespace {
@@ -37,20 +38,13 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
   };
   std::function<bool(const ReplayStep&)> within;
   std::vector<uint32_t> steps(plan.launches() + 1, 1);  // step of each launch
-  regex_t pattern{};
   std::unordered_map<ObjectIndex, bool> matches;
-  bool compiled = false;
   const auto b = bounds(value);
   if (kind == "kernel") {
-    if (regcomp(&pattern, value.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
-      return refuse("is not an extended regular expression");
-    }
-    compiled = true;
-    within = [&](const ReplayStep& step) {
+    TS_TRY(const NamePattern pattern, NamePattern::parse(value, range));
+    within = [&plan, &matches, pattern](const ReplayStep& step) {
       const auto [it, is_new] = matches.try_emplace(step.object, false);
-      if (is_new) {
-        it->second = regexec(&pattern, plan.kernelName(step).c_str(), 0, nullptr, 0) == 0;
-      }
+      if (is_new) it->second = pattern.matches(plan.kernelName(step));
       return it->second;
     };
   } else if (!b) {
@@ -90,7 +84,6 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
       ranges.push_back({launch, launch});
     }
   }
-  if (compiled) regfree(&pattern);
   if (ranges.empty()) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("contains none of the {} launches", plan.launches()),

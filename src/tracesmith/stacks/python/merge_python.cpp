@@ -14,21 +14,21 @@ bool isCut(uint64_t word) {
   return (word & kOtherFrame) != 0 && kindOf(word) == FrameWordKind::kCut;
 }
 
-/// Takes the word kCut off, if there is one.
+/// Removes a final word kCut; false if there is none.
 bool takeCut(Words& frames) {
   if (frames.empty() || !isCut(frames.back())) return false;
   frames = frames.first(frames.size() - 1);
   return true;
 }
 
-/// How many runs of Python frames there are; the outermost may have lost its entry to a cut.
+/// Number of runs of Python frames; the outermost run may have lost its entry frame to a cut.
 size_t runsOf(Words python) {
   const auto entries =
       static_cast<size_t>(std::count_if(python.begin(), python.end(), isPythonEntry));
   return entries + (!python.empty() && !isPythonEntry(python.back()) ? 1 : 0);
 }
 
-/// The frames that ran in one call of the interpreter's function; they are taken off.
+/// Removes and returns the frames that ran in one call of the interpreter's function.
 Words takeRun(Words& python) {
   const auto entry = std::find_if(python.begin(), python.end(), isPythonEntry);
   const auto count = static_cast<size_t>(entry - python.begin()) + (entry == python.end() ? 0 : 1);
@@ -61,7 +61,7 @@ MergedStack mergePython(Words native, Words python,
     append(merged.frames, whole_native);
     return merged;
   }
-  size_t parts = 0;  // at the end of what is merged so far
+  size_t parts = 0;  // kEvalPart frames at the end of `merged`
   for (size_t i = 0; i < native.size(); ++i) {
     if (kinds[i] == NativeFrameKind::kEval && !python.empty()) {
       merged.frames.resize(merged.frames.size() - parts);
@@ -72,14 +72,14 @@ MergedStack mergePython(Words native, Words python,
       merged.frames.push_back(native[i]);
     }
   }
-  append(merged.frames, python);  // they ran on what is cut off
+  append(merged.frames, python);  // these ran on native frames that were cut off
   if (native_cut) merged.frames.push_back(whole_native.back());
   return merged;
 }
 
 NativeFrameKind kindByAddress(const PythonInterpreter& interpreter, uint64_t word) {
   if ((word & kOtherFrame) != 0) return NativeFrameKind::kOther;
-  // A return address may lie behind a function that ends in a call.
+  // A return address may lie after a function that ends in a call.
   const uint64_t address = (word & kFrameAddressMask) - ((word & kExactFrame) != 0 ? 0 : 1);
   return address - interpreter.eval_begin < interpreter.eval_end - interpreter.eval_begin
              ? NativeFrameKind::kEval

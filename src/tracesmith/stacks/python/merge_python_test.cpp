@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using Words = std::vector<uint64_t>;
 
-// Native frames below 100 are ordinary, from 100 on the interpreter's function, from 200 on parts.
+// Native frames below 100 are ordinary, from 100 on kEval, from 200 on kEvalPart.
 NativeFrameKind kind(uint64_t word) {
   if (word >= 200) return NativeFrameKind::kEvalPart;
   return word >= 100 ? NativeFrameKind::kEval : NativeFrameKind::kOther;

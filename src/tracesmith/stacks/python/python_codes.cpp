@@ -11,7 +11,7 @@
 namespace tracesmith::stacks {
 namespace {
 
-/// Of threads that have ended, with code objects still to be let go.
+/// Lists of threads that have ended, with code objects still to be released.
 std::atomic<PythonCodes*> g_ended{nullptr};
 std::atomic<uint32_t> g_next_number{1};  // of code objects, in this process
 
@@ -26,8 +26,8 @@ uint32_t codePlace(uint64_t address) {
   return static_cast<uint32_t>(((address >> 4) * 0x9e3779b97f4a7c15u) >> 51);
 }
 
-/// `c` in UTF-8, at most 4 bytes. Half a surrogate pair, with which Python keeps bytes that are no
-/// text, becomes the replacement character.
+/// Writes `c` in UTF-8, at most 4 bytes. Half a surrogate pair, which Python uses for bytes that
+/// are not text, becomes the replacement character.
 uint32_t putUtf8(uint32_t c, char* out) {
   if (c < 0x80) {
     out[0] = static_cast<char>(c);
@@ -68,8 +68,9 @@ bool PythonCodes::enter(const PythonRuntime* runtime, uint64_t interpreter, int6
   if (interpreter != interpreter_ || id != interpreter_id_) {
     if (moves_ == kMostMoves) return false;
     ++moves_;
-    // What another interpreter's lock protects is not to be touched under this one's: it stays
-    // held. That has a bound, for threads that take turns at interpreters.
+    // Under this interpreter's lock, references that another interpreter's lock protects must not
+    // be released: they stay held. kMostMoves limits that for threads that alternate between
+    // interpreters.
     forget();
     to_let_go_count_ = 0;
   } else {
@@ -100,7 +101,7 @@ PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
     letGoOfEnded();
   }
   if (!was_here && count_ == kMostCodes) {
-    // Frames hold those that are running; numbers that paths have already are not used again.
+    // Frames hold the code objects that are running; numbers already in paths are never reused.
     forget();
     if (locked) letGo();
     known = &codes_[codePlace(code)];
@@ -144,8 +145,8 @@ bool PythonCodes::tell(uint64_t code, uint32_t number) {
   return sink_.code(sink_.context, out);
 }
 
-/// A text of Python. It is asked for letter by letter: to have it as UTF-8 at once, Python would
-/// allocate what it then keeps.
+/// Copies a Python text character by character: Python's own conversion to UTF-8 would allocate
+/// memory and keep it.
 std::string_view PythonCodes::text(uint64_t text, char* out, uint32_t most) const {
   uint64_t type = 0;
   if (text == 0) return {};
@@ -159,13 +160,13 @@ std::string_view PythonCodes::text(uint64_t text, char* out, uint32_t most) cons
   return {out, bytes};
 }
 
-/// Gives up all numbers; what is held for them can be let go from then on.
+/// Forgets all numbers; the references held for them can then be released.
 void PythonCodes::forget() {
   if (count_ == 0) return;
   ++generation_;
   count_ = 0;
   for (Code& code : codes_) {
-    // Without the lock for so long that there is no room, the rest stays held.
+    // If there was no lock for so long that the list is full, the remaining references stay held.
     if (code.address != 0 && code.print == 0 && to_let_go_count_ < kMostCodes) {
       to_let_go_[to_let_go_count_++] = code.address;
     }
@@ -183,7 +184,7 @@ void PythonCodes::letGo() {
   errno = before;
 }
 
-/// What threads that have ended held of this thread's interpreter.
+/// Releases what ended threads held of this thread's interpreter.
 void PythonCodes::letGoOfEnded() {
   if (g_ended.load(std::memory_order_relaxed) == nullptr) return;
   PythonCodes* codes = g_ended.exchange(nullptr, std::memory_order_acquire);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's code objects as numbers: what is new to a thread is told once.
+// Numbers for Python's code objects; each new object is reported once per thread.
 //
-// An address alone does not name a code object, for another one may come to lie there. Under the
-// interpreter's lock a code object is held while its number lives. Without the lock that may not be
-// done; then what it is made of is compared each time (print), until it is met under the lock.
+// An address alone does not identify a code object, because another one may be allocated there
+// later. Under the interpreter's lock a reference to the code object is held while its number is in
+// use. Without the lock no reference may be taken. A fingerprint of the object's fields (print) is
+// then compared each time, until the object is seen under the lock.
 //
-// Part of what enters other people's programs: libc alone; memory comes from mmap when a thread
-// begins.
+// Runs inside the recorded program: uses only libc; memory comes from mmap when a thread starts.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace tracesmith::stacks {
 
-/// A code object, as it is told once. Texts are UTF-8, cut where they are very long; all of it
-/// lives until the call returns.
+/// A code object as it is reported, once. Texts are UTF-8; very long ones are cut. All data is
+/// valid during the call only.
 struct PythonCode {
-  uint32_t number = 0;  // of this process; not used twice
+  uint32_t number = 0;  // unique in this process; never reused
   int32_t first_line = 0;
   std::string_view qualified_name;
   std::string_view file;
@@ -27,52 +27,54 @@ struct PythonCode {
   uint64_t line_table_bytes = 0;
 };
 
-/// Told of what is new, before a path that has it. A call that returns false has lost what it was
-/// told, and will be told again.
+/// Receives what is new, before a path that refers to it. A call that returns false has lost its
+/// data and will be repeated.
 struct PythonSink {
   bool (*code)(void* context, const PythonCode& code);
-  /// Once, before any code. May be null.
+  /// Called once, before any code. May be null.
   bool (*interpreter)(void* context, const PythonInterpreter& interpreter);
   void* context;
 };
 
 class PythonCodes {
  public:
-  /// Numbers that live at a time, with at most as many code objects held.
+  /// Most numbers in use at a time, and most code objects held.
   static constexpr uint32_t kMostCodes = 4096;
 
   struct Known {
-    uint32_t number = 0;  // 0: it could not be told
-    uint64_t print = 0;   // to be compared before the number is used again; 0: it is held
+    uint32_t number = 0;  // 0: it could not be reported
+    uint64_t print = 0;   // must be compared before the number is used again; 0: the object is held
   };
 
-  /// nullptr without memory.
+  /// nullptr without memory. One for each thread.
   static PythonCodes* make(const PythonSink& sink);
-  /// What is held is let go by whoever next sees new code under the lock.
+  /// References that are held are released by the next thread that sees new code under the lock.
   static void destroy(PythonCodes* codes);
 
-  /// Whether numbers are those of this interpreter. [hot]
+  /// Whether the numbers belong to this interpreter. [hot]
   bool isOf(uint64_t interpreter, int64_t id) const {
     return interpreter == interpreter_ && id == interpreter_id_ && !begin_anew_;
   }
-  /// Comes to an interpreter, the first or another one. False: too often.
+  /// Switches to an interpreter, the first or another one. False: too many switches.
   bool enter(const PythonRuntime* runtime, uint64_t interpreter, int64_t id);
 
-  /// The number of a code object that a frame of this thread is running. `locked`: under the lock.
+  /// The number of a code object that a frame of this thread is running. `locked`: under the
+  /// interpreter's lock.
   Known number(uint64_t code, bool locked);
 
-  /// What tells a code object from another one that lies where it did. Never 0. [hot]
+  /// Fingerprint that distinguishes a code object from another one at the same address. Never 0.
+  /// [hot]
   static uint64_t printOf(const PythonLayout& layout, uint64_t code);
 
   void beginAnew() { begin_anew_ = true; }
   /// Changes when numbers are forgotten.
   uint64_t generation() const { return generation_; }
   uint32_t count() const { return count_; }
-  /// Letting go runs code, which may come here again.
+  /// True while references are released: that runs code, which may call this object again.
   bool busy() const { return busy_; }
 
  private:
-  // No initial values for what is large: the memory is zeros.
+  // No initial values for large members: the memory is zeros.
   struct Code {
     uint64_t address;  // 0: none
     uint64_t print;    // 0: held
@@ -93,7 +95,7 @@ class PythonCodes {
 
   PythonSink sink_;
   const PythonRuntime* runtime_ = nullptr;
-  uint64_t interpreter_ = 0;  // whose code objects are held
+  uint64_t interpreter_ = 0;  // interpreter of the held code objects
   int64_t interpreter_id_ = 0;
   uint64_t generation_ = 0;
   uint32_t moves_ = 0;

@@ -11,14 +11,14 @@ namespace tracesmith::stacks {
 namespace {
 
 constexpr uint64_t kEntry = 1;
-/// 3.14 keeps what kind of reference it is in these bits of a pointer to an object.
+/// 3.14 stores the kind of reference in these bits of a pointer to an object.
 constexpr uint64_t kTagBits = 3;
 constexpr uint32_t kMostBetweenLooks = 4096;
-constexpr uint64_t kUnit = 2;  // bytes of an instruction
+constexpr uint64_t kUnit = 2;  // size of an instruction in bytes
 
 void* object(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-/// Reads what a walk needs as it is: the layout has been seen to be right.
+/// Reads memory directly, for a layout that was confirmed.
 struct PlainMemory {
   template <class T>
   static bool read(uint64_t address, T& out) {
@@ -28,9 +28,9 @@ struct PlainMemory {
   static bool isCode(uint64_t, uint64_t, const PythonRuntime&) { return true; }
 };
 
-/// Reads what may be anything, and looks at what it is: for the first walk.
+/// Reads memory that may contain anything, and checks it: for the first walk.
 struct DoubtfulMemory {
-  /// The code that the interpreter puts around __init__ does not say how long it is.
+  /// The code that the interpreter puts around __init__ does not contain its size.
   static constexpr int32_t kSlack = 8;
 
   template <class T>
@@ -49,7 +49,7 @@ struct DoubtfulMemory {
         !read(code + runtime.layout.code_first_traceable, traceable)) {
       return false;
     }
-    // A frame that has not begun may be one unit before its code.
+    // A frame that has not started may be one unit before its code.
     const uint64_t place = instruction + kUnit - (code + runtime.layout.code_instructions);
     return type == reinterpret_cast<uint64_t>(runtime.code_type) && units >= 0 &&
            units < INT32_MAX && place <= kUnit * (static_cast<uint64_t>(units) + kSlack) &&
@@ -118,8 +118,8 @@ uint32_t PythonFrames::capture() {
   return id;
 }
 
-/// Whether the thread is in the interpreter that it was in the last time. An ended one's place in
-/// memory may be another's.
+/// Whether the thread is in the same interpreter as last time. Another interpreter may use the
+/// memory of an ended one.
 bool PythonFrames::isKnown(void* thread) const {
   if (!entered_) return false;
   uint64_t interpreter = 0;
@@ -128,7 +128,7 @@ bool PythonFrames::isKnown(void* thread) const {
   return codes_->isOf(interpreter, runtime_->interpreter_id(object(interpreter)));
 }
 
-/// Until there is an interpreter: looks for one now and then, ever more rarely.
+/// Looks for an interpreter now and then, more and more rarely, until there is one.
 uint32_t PythonFrames::captureWithoutPython() {
   if (runtime_ != nullptr || options_.lock == TableLock::kNever) return 0;
   const uint32_t n = ++misses_;
@@ -140,7 +140,7 @@ uint32_t PythonFrames::captureWithoutPython() {
   return runtime_ == nullptr ? 0 : capture();
 }
 
-/// Comes to an interpreter: the first, or another one. False when its frames cannot be told.
+/// Enters an interpreter, the first or another one. False when its frames cannot be read.
 bool PythonFrames::enter(void* thread) {
   const auto state = reinterpret_cast<uint64_t>(thread);
   const auto interpreter = reinterpret_cast<uint64_t>(runtime_->thread_interpreter(thread));
@@ -149,7 +149,7 @@ bool PythonFrames::enter(void* thread) {
     Walk& seen = walks_[last_ ^ 1];
     const bool right = DoubtfulMemory::read(state + runtime_->layout.thread_interpreter, read) &&
                        read == interpreter && walk(state, DoubtfulMemory(), seen);
-    if (right && seen.count == 0) return false;  // that shows nothing
+    if (right && seen.count == 0) return false;  // no frame, so nothing is confirmed
     setPythonProven(right);
     if (!right) return false;
   }
@@ -158,8 +158,8 @@ bool PythonFrames::enter(void* thread) {
   return entered_;
 }
 
-/// Whether a walk would find what `last` has. Where a code object is held, an instruction's address
-/// says whose it is.
+/// Whether a walk would give the same result as `last`. For a held code object the instruction's
+/// address identifies it.
 bool PythonFrames::isAsIn(const Walk& last, uint64_t thread) const {
   const PythonLayout& layout = runtime_->layout;
   const auto at = [](uint64_t address, auto& out) { PlainMemory::read(address, out); };
@@ -197,7 +197,7 @@ bool PythonFrames::isAsIn(const Walk& last, uint64_t thread) const {
     frame = previous;
     owner = previous_owner;
   }
-  // A frame with code that lies outside of these is one more.
+  // If the next outer frame has code, there is one frame more.
   while (owner >= kOwnedByC) {
     at(frame + layout.frame_previous, frame);
     if (frame == 0) return !last.cut;
@@ -206,7 +206,8 @@ bool PythonFrames::isAsIn(const Walk& last, uint64_t thread) const {
   return last.cut;
 }
 
-/// The frames of a thread, innermost first. False when memory does not hold what it should.
+/// Reads the frames of a thread, innermost first. False when memory does not have the expected
+/// contents.
 template <class Memory>
 bool PythonFrames::walk(uint64_t thread, const Memory& memory, Walk& out) const {
   const PythonLayout& layout = runtime_->layout;
@@ -241,8 +242,9 @@ bool PythonFrames::walk(uint64_t thread, const Memory& memory, Walk& out) const 
           !memory.read(code + layout.code_first_traceable, traceable)) {
         return false;
       }
-      // The interpreter itself shows no frame that has not come to its first line, nor the one it
-      // puts around __init__. For an entry it must be told that the C function was entered.
+      // The interpreter itself hides frames that have not reached their first line, and the frame
+      // that it puts around __init__. An entry frame is kept, because it shows that the C function
+      // was entered.
       const uint64_t begins =
           code + layout.code_instructions + kUnit * static_cast<uint32_t>(traceable);
       if (owner == kOwnedByGenerator || instruction >= begins || entry != 0) {
@@ -259,10 +261,10 @@ bool PythonFrames::walk(uint64_t thread, const Memory& memory, Walk& out) const 
   return true;
 }
 
-/// The number of a walk's path. What is outermost is mostly as it was in the last one.
+/// Returns the number of a walk's path. The outer frames are usually those of the last walk.
 uint32_t PythonFrames::number(Walk& now, const Walk& last, bool locked) {
   const PythonLayout& layout = runtime_->layout;
-  uint32_t outer = now.count;  // of this many, the numbers are to be found
+  uint32_t outer = now.count;  // so many inner frames need a look-up
   uint32_t id = 0;
   if (!now.cut && !last.cut) {
     uint32_t theirs = last.count;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Python frames of the calling thread as a number, like native call stacks (CallPathCache).
 //
-// The interpreter's frames are read as they lie in its memory: no frame objects come to be, nothing
-// is allocated, no Python code runs. What may be read is the calling thread's own, which nobody
-// else changes while the thread is here: with the interpreter's lock or, as in most libraries that
-// launch work, without it. Only code objects that are new are treated otherwise then (PythonCodes).
-// Lines are found afterwards (python_lines.hpp).
+// The interpreter's frames are read directly from its memory: no frame objects are created, nothing
+// is allocated, no Python code runs. All memory that is read belongs to the calling thread, and no
+// other thread changes it during the call. This holds with the interpreter's lock and also without
+// it, as in most libraries that launch work. Only new code objects are treated differently without
+// the lock (PythonCodes). Source lines are found afterwards (python_lines.hpp).
 //
-// Part of what enters other people's programs: libc alone; memory comes from mmap when a thread
-// begins. Measured by python_frames_bench; docs/stacks.md has what it costs.
+// Runs inside the recorded program: uses only libc; memory comes from mmap when a thread starts.
+// Measured by python_frames_bench; docs/stacks.md has the cost.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ struct PythonOptions {
 
 class PythonFrames {
  public:
-  /// nullptr without memory. One for each thread, on top of its cache of paths, which must outlive
-  /// it; must be given to destroy() by anyone afterwards.
+  /// nullptr without memory. One for each thread, using the thread's cache of paths, which must
+  /// outlive it. The caller must pass it to destroy() afterwards, on any thread.
   static PythonFrames* make(CallPathCache* paths, const PythonOptions& options,
                             const PythonSink& sink);
   static void destroy(PythonFrames* frames);
 
   /// The path of the Python frames that are running on the calling thread, outermost first, in
-  /// words of pythonFrame(). 0: there are none, or they cannot be told. [hot]
+  /// words of pythonFrame(). 0: there are none, or they cannot be read. [hot]
   uint32_t capture();
 
-  /// A stack's number with the Python frames that belong to it: `native`, followed by a word
-  /// kMerge; or `native` itself where there are none. [hot]
+  /// The number of a stack with its Python frames: `native` followed by a word kMerge, or `native`
+  /// itself when there are no Python frames. [hot]
   uint32_t captureOnto(uint32_t native) {
     const uint32_t python = capture();
     if (python == 0) return native;
@@ -44,27 +44,27 @@ class PythonFrames {
     return merge(native, python);
   }
 
-  /// To be called where what the sinks were told is no longer known, as in a forked child, after
+  /// Call it when what the sinks received is no longer known, as in a forked child, after
   /// CallPathCache::beginAnew().
   void beginAnew();
 
-  /// How often there were frames which could not be told.
+  /// Number of captures whose Python frames could not be read.
   uint64_t lost() const { return lost_; }
-  /// Numbers that live.
+  /// Numbers in use.
   uint32_t codes() const { return codes_->count(); }
 
  private:
-  // As in CallPathCache: no initial values for what is large, the memory is zeros.
+  // As in CallPathCache: no initial values for large members, the memory is zeros.
   struct Item {
-    uint64_t instruction;  // its address
-    uint64_t code;         // the code object's address, and in bit 0 whether it is an entry
+    uint64_t instruction;  // address of the instruction
+    uint64_t code;         // the code object's address; bit 0: it is an entry frame
     bool operator==(const Item&) const = default;
   };
   struct Walk {
     Item items[CallPathCache::kMostFrames];  // innermost first
     uint32_t ids[CallPathCache::kMostFrames];
     uint64_t prints[CallPathCache::kMostFrames];  // see PythonCodes::Known
-    uint64_t generation;                          // of the code objects' numbers
+    uint64_t generation;                          // of PythonCodes
     uint32_t count;
     bool cut;
   };
@@ -88,7 +88,7 @@ class PythonFrames {
   uint32_t merged_native_ = 0;
   uint32_t merged_python_ = 0;
   uint32_t merged_ = 0;
-  uint32_t last_ = 0;  // which of the walks
+  uint32_t last_ = 0;  // index of the last walk
   bool entered_ = false;
   uint64_t lost_ = 0;
   Walk walks_[2];

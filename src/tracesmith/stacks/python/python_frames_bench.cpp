@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to have the Python stack as a number, beside a walk of the same frames through the
-// interpreter's public functions, which gives code objects and instructions and no number.
+// Cost of a Python stack as a number, compared with a walk of the same frames through the
+// interpreter's public functions. That walk gives code objects and instructions, but no number.
 // Usage: python_frames_bench [LIBPYTHON]
 #include <dlfcn.h>
 
@@ -30,13 +30,13 @@ struct PublicFunctions {
 };
 
 PythonFrames* g_python = nullptr;
-PythonFrames* g_unlocked = nullptr;  // which never sees the lock held
+PythonFrames* g_unlocked = nullptr;  // never sees the lock held
 PublicFunctions g_public;
 std::vector<int64_t> g_changed_ns;
 
 int64_t now() { return clockNs(CLOCK_MONOTONIC); }
 
-/// What it takes to read the clock, which is part of each single measurement.
+/// Cost of reading the clock, which is part of each single measurement.
 int64_t clockCost() {
   std::vector<int64_t> costs(10000);
   for (int64_t& cost : costs) {
@@ -86,8 +86,7 @@ void measure(int depth) {
               depth, own, merged, publicly);
 }
 
-/// The same for a function that is called without the interpreter's lock, at which nothing of this
-/// was seen before.
+/// The same for a function called without the interpreter's lock, whose code was not seen before.
 void measureWithoutLock(int depth) {
   volatile uint64_t sink = 0;
   if (g_unlocked->capture() == 0) std::exit(1);
@@ -95,7 +94,7 @@ void measureWithoutLock(int depth) {
   std::printf("%3d frames, without the lock: number %6.1f ns\n", depth, own);
 }
 
-/// Called by Python code in turn from two places.
+/// Called by Python code alternately from two places.
 void changed() {
   const int64_t from = now();
   const uint32_t id = g_python->capture();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds without an interpreter; tests/stacks has what holds with each of several.
+// Tests that need no interpreter; tests/stacks tests each of several interpreters.
 #include "tracesmith/stacks/python/python_frames.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ TEST(PythonFrames, AWordKeepsCodeEntryAndPlace) {
   EXPECT_EQ(pythonPlaceOf(word), 12345u);
   EXPECT_TRUE(isPythonEntry(word));
   EXPECT_FALSE(isPythonEntry(pythonFrame(1, false, 12345)));
-  // Code of sixteen million bytes is more than anyone has; the entry must not be said by it.
+  // Code of sixteen million bytes does not occur; the entry bit must not be set by it.
   EXPECT_EQ(pythonPlaceOf(pythonFrame(1, false, uint64_t{1} << 40)), kPythonPlaceUnknown);
   EXPECT_FALSE(isPythonEntry(pythonFrame(1, false, uint64_t{1} << 40)));
 }

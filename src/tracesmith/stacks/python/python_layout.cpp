@@ -22,7 +22,7 @@ constexpr PythonLayout kLayout311 = {.thread_interpreter = 16,
                                      .code_first_traceable = 168,
                                      .code_instructions = 184};
 
-// The same of 3.12.
+// The same headers of 3.12.
 constexpr PythonLayout kLayout312 = {.thread_interpreter = 16,
                                      .thread_frame = 56,
                                      .link_frame = 0,
@@ -37,8 +37,8 @@ constexpr PythonLayout kLayout312 = {.thread_interpreter = 16,
                                      .code_first_traceable = 176,
                                      .code_instructions = 192};
 
-/// Where the sections of _Py_DebugOffsets begin, in words. The structure is not compatible between
-/// versions (its own comment says so): 3.14 has more members in the first two.
+/// Start of the sections of _Py_DebugOffsets, in words. The structure is not compatible between
+/// versions (its own comment says so): 3.14 has more members in the first two sections.
 struct DebugOffsets {
   uint32_t thread;
   uint32_t frame;
@@ -88,7 +88,7 @@ PythonLayoutResult fromDebugOffsets(uint32_t version, const void* runtime,
          .code_line_table = at(sections.code + kCodeLineTable),
          .code_first_line = at(sections.code + kCodeFirstLine),
          .code_instructions = at(sections.code + kCodeInstructions)};
-  // Not among the offsets; in all versions it is followed by one pointer and the instructions.
+  // Not among the offsets. In all versions one pointer and the instructions follow it.
   if (out.code_instructions < 16) sane = false;
   out.code_first_traceable = out.code_instructions - 16;
   return sane ? PythonLayoutResult::kKnown : PythonLayoutResult::kDamaged;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a version of CPython keeps what a walk of its frames reads.
+// Offsets of the fields that a walk of CPython's frames reads, for each version of CPython.
 //
-// Part of what enters other people's programs: libc alone, no allocation.
+// Runs inside the recorded program: uses only libc, no allocation.
 #pragma once
 
 #include <cstdint>
 
 namespace tracesmith::stacks {
 
-/// Distances in bytes from the beginning of the structure that each is named after.
+/// Offsets in bytes from the start of the structure that each is named after.
 struct PythonLayout {
   static constexpr uint32_t kAbsent = UINT32_MAX;
 
@@ -20,8 +20,8 @@ struct PythonLayout {
   uint32_t frame_previous = 0;
   uint32_t frame_instruction = 0;
   uint32_t frame_owner = 0;
-  /// 3.11 marks the frame for which its C function was entered. Later ones put a frame without
-  /// Python code, which that C function owns, outside of it.
+  /// 3.11 marks the frame for which its C function was entered. Later versions put a frame without
+  /// Python code outside it, which that C function owns.
   uint32_t frame_is_entry = kAbsent;
 
   uint32_t code_filename = 0;
@@ -32,18 +32,18 @@ struct PythonLayout {
   uint32_t code_instructions = 0;
 };
 
-/// Who owns a frame's memory; what lies from kOwnedByC on has no Python code.
+/// Owner of a frame's memory. Frames with an owner of kOwnedByC or above have no Python code.
 constexpr uint8_t kOwnedByGenerator = 1;
 constexpr uint8_t kOwnedByC = 3;
 
-/// Of all versions with a global interpreter lock, not built for tracing references.
+/// The same in all versions with a global interpreter lock, unless built for tracing references.
 constexpr uint32_t kObjectType = 8;
 constexpr uint32_t kObjectSize = 16;
 
 enum class PythonLayoutResult : uint8_t { kKnown, kUnknownVersion, kFreeThreaded, kDamaged };
 
-/// The layout of a version (as PY_VERSION_HEX). From 3.13 on `runtime`, the interpreter's
-/// _PyRuntime, says itself where most things are.
+/// The layout of a version (as PY_VERSION_HEX). From 3.13 on the interpreter's _PyRuntime
+/// (`runtime`) contains most of the offsets.
 PythonLayoutResult findPythonLayout(uint32_t version, const void* runtime, PythonLayout& out);
 
 }  // namespace tracesmith::stacks

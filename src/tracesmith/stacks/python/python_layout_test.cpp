@@ -9,7 +9,7 @@
 namespace tracesmith::stacks {
 namespace {
 
-/// _PyRuntime of an interpreter that says of each of its members how far it is: 8 * its place.
+/// _PyRuntime of an interpreter where each member contains its own offset: 8 * its index.
 struct Runtime {
   std::array<uint64_t, 128> words{};
   explicit Runtime(uint64_t version) {

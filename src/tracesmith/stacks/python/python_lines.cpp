@@ -4,16 +4,17 @@
 namespace tracesmith::stacks {
 namespace {
 
-// An entry is a byte 1kkkkuuu (kind, units - 1) and what the kind asks for, in bytes below 128:
+// Each entry is a byte 1kkkkuuu (kind, units - 1), followed by the operands of the kind, in bytes
+// below 128:
 //
-//   0 to 9   column: a byte xyyy -> begin column kind * 8 + x, end column that much + y; same line
-//   10 to 12 one line, kind - 10 further on; begin and end column in a byte each
-//   13       lines further on, nothing else
-//   14       lines further on, lines to the end, end and begin column + 1 (0: none)
-//   15       none
+//   0 to 9   column: a byte xyyy -> start column kind * 8 + x, end column that + y; same line
+//   10 to 12 one line, kind - 10 lines further; start and end column in a byte each
+//   13       signed line offset, nothing else
+//   14       signed line offset, lines to the end, start and end column + 1 (0: none)
+//   15       no location
 //
-// Numbers have six bits a byte, the lowest first; bit 6 says that more follow. Signed ones keep
-// their sign in bit 0.
+// Numbers have six bits a byte, the lowest first; bit 6 marks that more bytes follow. Signed
+// numbers have their sign in bit 0.
 constexpr uint32_t kFirstOneLine = 10;
 constexpr uint32_t kLineOnly = 13;
 constexpr uint32_t kLong = 14;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in its source a Python instruction comes from: the location table of code objects
-// (co_linetable) since Python 3.11. Objects/locations.md of CPython 3.11 describes it.
+// Source locations of Python instructions, from the location table of code objects (co_linetable)
+// since Python 3.11. Objects/locations.md of CPython 3.11 describes the table.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tracesmith::stacks {
 
-/// What instructions [begin, end) come from; in units of two bytes. Lines count from 1, columns, in
-/// bytes, from 0. What is not known is -1.
+/// The source location of instructions [begin, end), in units of two bytes. Lines count from 1;
+/// columns count bytes from 0. Unknown values are -1.
 struct PythonLocation {
   uint32_t begin = 0;
   uint32_t end = 0;
@@ -21,12 +21,12 @@ struct PythonLocation {
   int32_t end_column = -1;
 };
 
-/// Calls `visit` for the table's entries in turn until it returns false. Returns whether all of the
-/// table made sense; what was visited before it did not is right.
+/// Calls `visit` for the table's entries in order until it returns false. Returns false when the
+/// table is damaged; the entries visited before the damage are correct.
 bool visitPythonLocations(ByteView table, int32_t first_line,
                           const std::function<bool(const PythonLocation&)>& visit);
 
-/// The location of the instruction at `place`; one with begin == end where there is none.
+/// The location of the instruction at `place`; begin == end if there is none.
 PythonLocation pythonLocationOf(ByteView table, int32_t first_line, uint32_t place);
 
 }  // namespace tracesmith::stacks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the location table of a code object, and as one that is cut.
+// Arbitrary bytes as the location table of a code object, also truncated.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stacks::PythonLocation expected;
   const bool whole =
       stacks::visitPythonLocations(table, first_line, [&](const stacks::PythonLocation& at) {
-        // They follow each other without gaps, and none is longer than eight instructions.
+        // Entries follow each other without gaps, and none is longer than eight instructions.
         if (at.begin != place || at.end <= at.begin || at.end - at.begin > 8) std::abort();
         if (wanted >= at.begin && wanted < at.end) expected = at;
         place = at.end;

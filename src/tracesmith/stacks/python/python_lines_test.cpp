@@ -8,7 +8,7 @@
 namespace tracesmith::stacks {
 namespace {
 
-// co_linetable of CPython 3.11 for a function that begins at line 10:
+// co_linetable of CPython 3.11 for a function that starts at line 10:
 //   def f(a):
 //       x = [a,
 //            a]
@@ -20,10 +20,10 @@ const Bytes kTable = {0x80, 0x00, 0xd8, 0x09, 0x0a, 0xd8, 0x09, 0x0a, 0xf0, 0x03
 const Bytes kKinds = {
     0x80 | 0 << 3 | 1,  0x53,              // columns 5 to 8, two units
     0x80 | 10 << 3 | 0, 4,    9,           // the same line, columns 4 to 9
-    0x80 | 12 << 3 | 7, 0,    70,          // two lines on
+    0x80 | 12 << 3 | 7, 0,    70,          // two lines further
     0x80 | 13 << 3 | 0, 0x41, 0x01,        // one bit below 2^6: 65 -> -32 lines
-    0x80 | 15 << 3 | 2,                    // none
-    0x80 | 14 << 3 | 0, 8,    2,    4, 0,  // four lines on, two lines, column 3 to unknown
+    0x80 | 15 << 3 | 2,                    // no location
+    0x80 | 14 << 3 | 0, 8,    2,    4, 0,  // four lines further, two lines, column 3 to unknown
 };
 
 struct Seen {

@@ -19,16 +19,16 @@ std::atomic<uint64_t> g_objects_looked_at{0};
 std::atomic<uint32_t> g_version{0};
 std::atomic<PythonStatus> g_status{PythonStatus::kNone};
 
-/// The path of the library that it lies in; empty: nothing has to be done that it stays loaded.
+/// Path of the interpreter's library; empty: it does not need to be pinned.
 char g_library_path[4096] = "";
 std::atomic<bool> g_must_be_pinned{false};
 std::atomic<bool> g_pin_later{false};
 
-/// The module of an interpreter, and the program: that has copies of the variables that it uses,
-/// which are the interpreter's.
+/// The module of an interpreter, plus the program: the program has copies of those of the
+/// interpreter's variables that it uses, and the interpreter uses the copies.
 class Library {
  public:
-  /// The first in the order of loading. False: there is none.
+  /// Finds the first one in load order. False: there is none.
   bool find() {
     bool is_first = true;
     return anyModule([&](const LoadedModule& module) {
@@ -89,7 +89,7 @@ bool findSymbols(const Library& library, PythonRuntime& out) {
          library.find("PyBytes_Type", out.bytes_type);
 }
 
-/// Where the function that runs Python code lies.
+/// Finds the address range of the function that runs Python code.
 void findEval(const Library& library, PythonInterpreter& out) {
   const Definition eval = library.definition("_PyEval_EvalFrameDefault");
   if (eval.address == nullptr) return;
@@ -97,7 +97,7 @@ void findEval(const Library& library, PythonInterpreter& out) {
   out.eval_end = out.eval_begin + eval.bytes;
 }
 
-/// What was found in it goes on being called.
+/// Prevents the unloading of the library, because its functions are called from now on.
 void neverUnload(const Library& library) {
   const char* const path = library.module().path;
   if (library.isProgram() || strlen(path) >= sizeof g_library_path) return;

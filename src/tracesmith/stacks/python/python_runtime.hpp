@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Python interpreter of this process, if there is one: its functions, found by name, and its
-// layout. It is never linked with and never initialised.
+// layout. TraceSmith neither links nor initialises it.
 //
-// Part of what enters other people's programs: libc alone. Looking waits for nobody who may be in
-// dlopen() (loaded_modules.hpp); asking for what was found takes no lock.
+// Runs inside the recorded program: uses only libc. The search never waits for a thread in dlopen()
+// (loaded_modules.hpp); foundPython() takes no lock.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 namespace tracesmith::stacks {
 
 enum class PythonStatus : uint8_t {
-  kNone,            // no interpreter was found in this process so far
-  kReady,           // its frames can be told
+  kNone,            // no interpreter has been found in this process so far
+  kReady,           // its frames can be read
   kUnknownVersion,  // no layout is known for its version
-  kFreeThreaded,    // it has no global lock that would keep frames as they are
-  kUnknownLayout,   // it is not laid out as its version should be
-  kMissingSymbols,  // it does not have all functions that are needed
-  kNotYetSeen,      // there is one, but no frame was seen yet that shows its layout to be right
+  kFreeThreaded,    // it has no global lock that would keep frames unchanged
+  kUnknownLayout,   // its memory does not match the layout of its version
+  kMissingSymbols,  // a required function is missing
+  kNotYetSeen,      // found, but no frame has confirmed its layout yet
 };
 
-/// What tells an interpreter's native frames from others.
+/// Distinguishes the interpreter's native frames from others.
 struct PythonInterpreter {
   uint32_t version = 0;     // as PY_VERSION_HEX
-  uint64_t eval_begin = 0;  // the function that runs Python code, [begin, end); 0: not known
+  uint64_t eval_begin = 0;  // range of the function that runs Python code; 0: unknown
   uint64_t eval_end = 0;
 };
 
 struct PythonRuntime {
   PythonLayout layout;
   PythonInterpreter interpreter;
-  // Objects are given as addresses. None of these allocates, raises or runs Python code, but
-  // Py_DecRef: it frees what it was the last to hold.
+  // Objects are passed as addresses. None of these functions allocates, raises or runs Python code,
+  // except Py_DecRef when it frees an object.
   void* (*current_thread)() = nullptr;  // _PyThreadState_UncheckedGet
   void* (*this_thread)() = nullptr;     // PyGILState_GetThisThreadState
   int (*is_ending)() = nullptr;         // Py_IsFinalizing
@@ -51,10 +51,10 @@ struct PythonRuntime {
   const void* bytes_type = nullptr;
 
   /// The calling thread's state, and whether it holds the interpreter's lock; nullptr when it has
-  /// none. While the interpreter ends only a thread that holds the lock keeps its state. [hot]
+  /// no state. During finalization only a thread that holds the lock keeps its state. [hot]
   void* threadState(bool& locked) const {
     void* const current = current_thread();
-    // 3.11 has one current thread state for the whole process, later ones one for each thread.
+    // 3.11 has one current thread state for the whole process, later versions one per thread.
     if (!one_current_thread && current != nullptr) {
       locked = true;
       return current;
@@ -65,23 +65,24 @@ struct PythonRuntime {
   }
 };
 
-/// Looks for an interpreter if objects were loaded since the last time; any thread may.
+/// Searches for an interpreter if objects were loaded since the last search. Any thread.
 void lookForPython();
 
-/// What was found is called for as long as the process runs, so its library must not be unloaded.
-/// keepPythonLoaded() sees to that, and takes the lock of dlopen(). Call pinPythonLater() where
-/// keepPythonLoaded() is called before each dlclose(); else looking does it.
+/// The interpreter's functions are called as long as the process runs, so its library must not be
+/// unloaded. keepPythonLoaded() ensures that, and takes the lock of dlopen(). Call pinPythonLater()
+/// if keepPythonLoaded() is called before each dlclose(); otherwise the search pins the library.
 void pinPythonLater();
 void keepPythonLoaded();
 
-/// What was found; nullptr when there is none whose frames could be told. [hot]
+/// The interpreter; nullptr when there is none whose frames can be read. [hot]
 const PythonRuntime* foundPython();
 
 PythonStatus pythonStatus();
-/// As PY_VERSION_HEX, also where the version is not known; 0 without an interpreter.
+/// As PY_VERSION_HEX, also for unknown versions; 0 without an interpreter.
 uint32_t pythonVersion();
 
-/// Frames have shown the layout to be right, or to be wrong: then foundPython() finds none.
+/// Call it when frames have shown that the layout is right, or wrong; in the latter case
+/// foundPython() returns nullptr.
 void setPythonProven(bool right);
 
 }  // namespace tracesmith::stacks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: small programs, built on the spot in the ways that programs are built, and what other
-// tools say of them.
+// For tests: small programs, built on the fly in the usual ways, and what other tools report about
+// them.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 namespace tracesmith::test {
 
-/// What a command writes to standard output; "" when it fails.
+/// The standard output of a command; "" when it fails.
 inline std::string outputOf(const std::string& command) {
   std::string text;
   FILE* const pipe = ::popen((command + " 2>/dev/null").c_str(), "r");
@@ -34,7 +34,7 @@ inline std::string buildIdOf(const std::string& path) {
   return id;
 }
 
-/// Functions that are inlined into one another, members, templates, lambdas, and one of C.
+/// Has functions inlined into one another, members, templates, lambdas, and a C function.
 constexpr const char* kProgram = R"(namespace app {
 volatile int sink;
 static inline __attribute__((always_inline)) int leaf(int x) {
@@ -70,12 +70,12 @@ int main(int argc, char**) { return plain(argc) == 7; }
 struct FunctionSymbol {
   uint64_t address = 0;
   uint64_t size = 0;
-  std::string name;  ///< as people write it
+  std::string name;  ///< demangled
 };
 
 class BuiltProgram {
  public:
-  /// `compiler`: with its options. Nothing is built where that does not work; see path().
+  /// `compiler`: command with options. Nothing is built if the compiler does not work; see path().
   BuiltProgram(const TempFolder& folder, const std::string& name, const std::string& compiler) {
     const std::string source = folder.path(name + ".cpp");
     std::ofstream(source) << kProgram;
@@ -85,7 +85,7 @@ class BuiltProgram {
   /// "": it could not be built.
   const std::string& path() const { return path_; }
 
-  /// The functions of the program's own source.
+  /// The functions in the program's own source.
   std::vector<FunctionSymbol> functions() const {
     std::vector<FunctionSymbol> found;
     const std::string text = outputOf("nm -S -C --defined-only " + path_);

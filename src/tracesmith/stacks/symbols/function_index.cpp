@@ -9,7 +9,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr int kDeepest = 256;  // damaged debug information may be its own child
+constexpr int kDeepest = 256;  // limit: damaged debug information may contain itself
 
 uint32_t number(Dwarf_Die& die, unsigned int attribute) {
   Dwarf_Attribute found;
@@ -39,7 +39,7 @@ void FunctionIndex::addRanges(Dwarf_Die& die, uint32_t index, std::vector<Range>
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0;) {
-    // What the linker threw away begins at 0 or at its mark for that.
+    // Functions that the linker removed start at 0 or at a special mark.
     if (begin != 0 && begin < end) ranges.push_back({begin, end, 0, index});
   }
 }
@@ -52,7 +52,7 @@ void FunctionIndex::sort(std::vector<Range>& ranges) {
   for (Range& range : ranges) range.reach = reach = std::max(reach, range.end);
 }
 
-/// The innermost one: the last to begin.
+/// Finds the innermost range: the one that starts last.
 const FunctionIndex::Range* FunctionIndex::find(const std::vector<Range>& ranges,
                                                 uint64_t address) {
   auto it =
@@ -88,8 +88,8 @@ void FunctionIndex::list(Unit& unit, Dwarf_Die& parent, Listed how, int depth) {
 Dwarf_Die* FunctionIndex::functionOf(Unit& unit, uint64_t address) {
   for (const Listed how : {Listed::kOutside, Listed::kAll}) {
     if (unit.listed < how) {
-      // Members of classes within functions, lambdas for one, are rare: all of the unit is gone
-      // through only when an address is met that nothing else has.
+      // Members of classes inside functions, such as lambdas, are rare. The whole unit is listed
+      // only when no other function has the address.
       unit.ranges.clear();
       unit.functions.clear();
       list(unit, unit.die, how, 0);
@@ -146,7 +146,7 @@ std::string_view FunctionIndex::nameOf(Dwarf_Die& die) {
   return it->second;
 }
 
-/// Relative to where the compiler ran, unless the whole path is there.
+/// Prefixed with the compilation directory unless the path is absolute.
 std::string_view FunctionIndex::pathOf(Unit& unit, const char* file) {
   if (file == nullptr || *file == '/') return file == nullptr ? std::string_view{} : file;
   const auto [it, fresh] = unit.paths.try_emplace(file);
@@ -158,7 +158,7 @@ std::string_view FunctionIndex::pathOf(Unit& unit, const char* file) {
   return it->second;
 }
 
-/// File and line of the call that was inlined.
+/// Sets file and line of the inlined call.
 void FunctionIndex::placeOfCall(Dwarf_Die& inlined, Unit& unit, RawSymbol& out) {
   out.line = number(inlined, DW_AT_call_line);
   out.file = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that the debug information of a module describes, by address. libdw's own look-up
-// needs .debug_aranges, which clang does not write, and goes through all of a compilation unit each
-// time; here a unit's functions are listed once, when an address of it is first asked for.
+// The functions in a module's debug information, by address. libdw's own look-up needs
+// .debug_aranges, which clang does not write, and scans a whole compilation unit each time. This
+// index lists a unit's functions once, when one of its addresses is first looked up.
 // Only where TRACESMITH_LIBDW is defined.
 #pragma once
 
@@ -19,18 +19,18 @@ namespace tracesmith {
 
 class FunctionIndex {
  public:
-  /// Names and files live as long as `dwarf`, which must outlive this.
+  /// Names and files are valid as long as `dwarf`, which must outlive this object.
   explicit FunctionIndex(Dwarf* dwarf);
 
-  /// As ModuleSymbols::find(), the names where the debug information has them.
+  /// Like ModuleSymbols::find(), with names where the debug information has them.
   void find(uint64_t address, std::vector<RawSymbol>& out);
 
  private:
   struct Range {
     uint64_t begin;
     uint64_t end;
-    uint64_t reach;  // the largest end up to here
-    uint32_t index;  // of a unit, or of a function of it
+    uint64_t reach;  // the largest end up to this entry
+    uint32_t index;  // of a unit, or of a function in it
   };
   enum class Listed : uint8_t { kNothing, kOutside, kAll };  // kOutside: not those in functions
   struct Unit {
@@ -38,7 +38,7 @@ class FunctionIndex {
     Listed listed = Listed::kNothing;
     std::vector<Range> ranges;
     std::vector<Dwarf_Die> functions;
-    std::unordered_map<const char*, std::string> paths;  // of files that are named relatively
+    std::unordered_map<const char*, std::string> paths;  // of files with relative names
   };
 
   static void addRanges(Dwarf_Die& die, uint32_t index, std::vector<Range>& ranges);
@@ -55,8 +55,8 @@ class FunctionIndex {
 
   std::vector<Unit> units_;
   std::vector<Range> unit_ranges_;
-  std::vector<Dwarf_Die> chain_;  // of the last look-up: the function, then what is inlined in it
-  std::unordered_map<uint64_t, std::string_view> names_;  // by place of the entry
+  std::vector<Dwarf_Die> chain_;  // last look-up: the function, then those inlined in it
+  std::unordered_map<uint64_t, std::string_view> names_;  // by offset of the entry
 };
 
 }  // namespace tracesmith

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMany = ~uint32_t{0};
 
-/// False when it was that already, and so was all that follows from it.
+/// Adds an owner. False when nothing changed, so nothing that depends on it does either.
 bool own(uint32_t& owner, uint32_t process) {
   if (owner == process || owner == kMany) return false;
   owner = owner == 0 ? process : kMany;
@@ -30,8 +30,8 @@ std::string bootId() {
   return id;
 }
 
-/// A map belongs to a process when it is as young as that, on this machine, since it was started;
-/// and when nobody but its user, or root, wrote it (/tmp is everybody's).
+/// Whether a perf map belongs to a process. It must be from this boot of this machine, not older
+/// than the process, and written by the process's user or root (anyone may write to /tmp).
 bool belongsTo(const std::string& path, const ProcessRow& process, std::string_view boot_id) {
   struct stat facts {};
   if (boot_id.empty() || boot_id != bootId() || ::stat(path.c_str(), &facts) != 0) return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in code that a program made while it ran: whose it is, and what its compiler called it.
+// Frames in code that a program generated at run time: which process it belongs to, and its name
+// from the compiler.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,15 @@
 
 namespace tracesmith {
 
-/// Names of mappings that are no file: "[anon:…]", "//anon", "[heap]".
+/// Whether a mapping is not a file: "[anon:…]", "//anon", "[heap]".
 bool isMadeCode(std::string_view module);
 
 class MadeCode {
  public:
-  /// `dir`: where perf maps lie. `trace` must outlive this.
+  /// `dir`: folder of the perf maps. `trace` must outlive this object.
   MadeCode(const Trace& trace, std::string dir);
 
-  /// "" and `why` when nobody knows; valid as long as this lives.
+  /// "" and the reason in `why` when no name is known; valid as long as this object.
   std::string_view find(FrameId frame, uint64_t address, NoSymbol& why);
 
  private:

@@ -21,7 +21,7 @@ std::string folderOf(const std::string& path) {
 
 std::string nameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// "DIR/.build-id/ab/cdef…", as distributions and debuggers lay them out.
+/// "DIR/.build-id/ab/cdef…", as used by distributions and debuggers.
 std::string byBuildId(const std::string& dir, const std::string& build_id) {
   return dir + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2);
 }
@@ -30,7 +30,7 @@ bool isHexadecimal(std::string_view text) {
   return text.size() > 2 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// The checksum of .gnu_debuglink: that of IEEE 802.3 and zlib.
+/// The checksum of .gnu_debuglink: CRC-32 as in IEEE 802.3 and zlib.
 uint32_t checksumOf(int fd) {
   static const std::array<uint32_t, 256> table = [] {
     std::array<uint32_t, 256> t{};
@@ -61,7 +61,7 @@ const char* toString(NoSymbol why) {
     case NoSymbol::kNoModule:
       return "in no module";
     case NoSymbol::kTwoPrograms:
-      return "made while running, and in several processes";
+      return "generated at run time, in several processes";
     case NoSymbol::kKernelPage:
       return "in a page of the kernel, which has no file";
     case NoSymbol::kDeleted:
@@ -69,11 +69,11 @@ const char* toString(NoSymbol why) {
     case NoSymbol::kMissing:
       return "there is no such file";
     case NoSymbol::kChanged:
-      return "the file has changed since: its build-id is another one";
+      return "the file has changed since: its build-id differs";
     case NoSymbol::kUnreadable:
-      return "the file cannot be read, or is no ELF file";
+      return "the file cannot be read, or is not an ELF file";
     case NoSymbol::kNoSymbols:
-      return "the file knows no function there";
+      return "the file has no function there";
     case NoSymbol::kNoReader:
       return "this tracesmith was built without libdw";
   }
@@ -93,7 +93,7 @@ OpenFile::~OpenFile() {
 }
 
 OpenFile OpenFile::regular(const std::string& path) {
-  // A trace may name anything: what is no file is looked at, not waited for.
+  // A trace may name any path: do not wait for pipes or devices.
   OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return file;
   struct stat facts {};
@@ -130,7 +130,7 @@ FoundFile ModuleFiles::module(const std::string& path, const std::string& build_
     found.path = candidate;
     return true;
   };
-  // What was removed may have been put back as it was: only the build-id tells.
+  // A deleted file may have been restored unchanged: only the build-id tells.
   if ((!deleted || !build_id.empty()) && take(name)) return found;
   const NoSymbol why = deleted ? NoSymbol::kDeleted : found.why;
   if (isHexadecimal(build_id)) {
@@ -166,7 +166,7 @@ FoundFile ModuleFiles::debugInformation(const std::string& module, const std::st
   if (link.empty() || link.find('/') != std::string::npos) return found;
   const std::string folder = folderOf(module);
   if (take(folder + "/.debug/" + link)) return found;
-  // The module's own name would find the module itself.
+  // A link with the module's own name would find the module itself.
   if (link != nameOf(module) && take(folder + "/" + link)) return found;
   for (const std::string& dir : dirs_) {
     if (take(dir + "/" + link) || take(dir + folder + "/" + link)) return found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the files that know a module's symbols: the module itself, as long as it is still the one
-// that ran, and the debug information that was split off from it. Only local files; a debuginfod
-// server is never asked.
+// Finds the files with a module's symbols: the module itself, provided that it is unchanged since
+// the recording, and its separate debug information. Only local files; a debuginfod server is never
+// contacted.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace tracesmith {
 /// Why an address has no name.
 enum class NoSymbol : uint8_t {
   kNone,         ///< it has one
-  kNoModule,     ///< it lies in no module, and in no function that a just-in-time compiler named
-  kTwoPrograms,  ///< made while running, in several processes: which one's it is nobody knows
+  kNoModule,     ///< not in a module, nor in a function named by a just-in-time compiler
+  kTwoPrograms,  ///< generated at run time at this address in several processes
   kKernelPage,   ///< [vdso] and its like have no file
-  kDeleted,      ///< the file was removed, or replaced, while it was running
-  kMissing,      ///< there is no such file here
-  kChanged,      ///< the file is another one now: its build-id is not the one recorded
-  kUnreadable,   ///< it cannot be opened, or is no ELF file
-  kNoSymbols,    ///< the file knows no function there
-  kNoReader,     ///< this TraceSmith was built without libdw
+  kDeleted,      ///< the file was removed or replaced while the program was running
+  kMissing,      ///< the file does not exist here
+  kChanged,      ///< the file has another build-id than the recorded one
+  kUnreadable,   ///< cannot be opened, or is not an ELF file
+  kNoSymbols,    ///< the file has no function at the address
+  kNoReader,     ///< this build of TraceSmith has no libdw
 };
 constexpr size_t kNoSymbolCount = 10;
 const char* toString(NoSymbol why);
 
-/// An open file; closes it.
+/// An open file; the destructor closes it.
 class OpenFile {
  public:
   OpenFile() = default;
@@ -42,7 +42,7 @@ class OpenFile {
     return fd;
   }
   explicit operator bool() const { return fd_ >= 0; }
-  /// A regular file, and nothing that opening could wait for; errno says why not.
+  /// Opens a regular file; never waits. On failure errno gives the reason.
   static OpenFile regular(const std::string& path);
 
  private:
@@ -52,20 +52,20 @@ class OpenFile {
 struct FoundFile {
   OpenFile file;
   std::string path;
-  NoSymbol why = NoSymbol::kNone;  ///< of a module that was not found: why
+  NoSymbol why = NoSymbol::kNone;  ///< why the module was not found
 };
 
 class ModuleFiles {
  public:
-  /// Folders to look in before /usr/lib/debug.
+  /// `debug_dirs`: folders to search before /usr/lib/debug.
   explicit ModuleFiles(std::vector<std::string> debug_dirs);
 
-  /// The file of a module: at its path, or under its build-id or its name in a debug folder.
-  /// `build_id`: in hexadecimal; "": the module has none, and neither may the file.
+  /// The file of a module: at its path, or in a debug folder under its build-id or name.
+  /// `build_id`: in hexadecimal; "" if the module has none, and then the file may have none either.
   FoundFile module(const std::string& path, const std::string& build_id) const;
 
-  /// Debug information that was split off: by build-id, or else by the name and checksum of the
-  /// module's .gnu_debuglink.
+  /// Separate debug information: by build-id, otherwise by the name and checksum in the module's
+  /// .gnu_debuglink.
   FoundFile debugInformation(const std::string& module, const std::string& build_id,
                              const std::string& link, uint32_t link_crc) const;
 
@@ -73,7 +73,7 @@ class ModuleFiles {
   std::vector<std::string> dirs_;
 };
 
-/// The build-id of an ELF file in hexadecimal; "" when it has none. False: it is no ELF file.
+/// Reads an ELF file's build-id in hexadecimal; "" when it has none. False: not an ELF file.
 bool readBuildId(int fd, std::string& build_id);
 
 }  // namespace tracesmith

@@ -28,7 +28,7 @@ const char* textOr(const char* text, const char* otherwise) {
 
 int noElf(Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; }
 
-/// What find_debuginfo needs to know of the module that it is asked for.
+/// Input of find_debuginfo.
 struct DebugSearch {
   const ModuleFiles* files;
   std::string module;
@@ -48,7 +48,7 @@ int findDebugInformation(Dwfl_Module*, void** user_data, const char*, Dwarf_Addr
   return found.file.release();
 }
 
-/// Not the standard callbacks: those would ask a debuginfod server.
+/// The standard callbacks would ask a debuginfod server.
 const Dwfl_Callbacks kCallbacks = {.find_elf = noElf,
                                    .find_debuginfo = findDebugInformation,
                                    .section_address = dwfl_offline_section_address,
@@ -67,7 +67,7 @@ struct ModuleSymbols::Impl {
     dwfl_report_begin(dwfl);
     module = dwfl_report_offline(dwfl, found.path.c_str(), found.path.c_str(), found.file.fd());
     if (module == nullptr) return false;
-    found.file.release();  // it is libdwfl's now
+    found.file.release();  // libdwfl owns the file now
     dwfl_report_end(dwfl, nullptr, nullptr);
     void** user_data = nullptr;
     dwfl_module_info(module, &user_data, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
@@ -86,7 +86,7 @@ struct ModuleSymbols::Impl {
   Dwfl_Module* module = nullptr;
   DebugSearch search;
   GElf_Addr bias = 0;
-  uint64_t to_debug = 0;  // from the file's addresses to those of the debug information
+  uint64_t to_debug = 0;  // offset from the file's addresses to those of the debug information
   std::optional<FunctionIndex> functions;
   std::optional<SymbolIndex> symbols;
 };
@@ -113,10 +113,11 @@ void ModuleSymbols::find(uint64_t address, std::vector<RawSymbol>& out) {
     if (!symbol.empty()) out.push_back({symbol, {}, 0});
     return;
   }
-  // Debug information of assembler and of some compilers has lines, but not the linker's name.
+  // Debug information of assembler code and of some compilers has lines, but lacks the linker's
+  // name.
   RawSymbol& real = out.back();
   if (real.function.empty() || (!real.function.starts_with("_Z") && symbol.starts_with("_Z"))) {
-    // A mangled name has no dot but before what the compiler calls its clones ("….isra.0").
+    // In a mangled name a dot only starts the suffix of a compiler's clone ("….isra.0").
     const bool mangled = symbol.starts_with("_Z");
     if (!symbol.empty()) real.function = mangled ? symbol.substr(0, symbol.find('.')) : symbol;
   }

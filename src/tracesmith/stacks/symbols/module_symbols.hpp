@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one module knows of its addresses: the function, the line, and what was inlined there. From
-// DWARF where there is some, otherwise from symbol tables (.symtab, .dynsym, and the small one that
-// distributions put compressed into .gnu_debugdata). Over libdw of elfutils; without it nothing is
-// found.
+// Symbols of one module by address: function, line, and inlined functions. They come from DWARF if
+// available, otherwise from symbol tables (.symtab, .dynsym, and the small compressed one that
+// distributions put in .gnu_debugdata). Uses libdw of elfutils; without it nothing is found.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +14,28 @@
 
 namespace tracesmith {
 
-/// A function at an address, as the module spells it; views live as long as the ModuleSymbols.
+/// A function at an address, as named in the module; views are valid as long as the ModuleSymbols.
 struct RawSymbol {
-  std::string_view function;  ///< mangled, where the language mangles
+  std::string_view function;  ///< mangled, if the language mangles names
   std::string_view file;
   uint32_t line = 0;
 };
 
 class ModuleSymbols {
  public:
-  /// Takes the file; `files` finds debug information that is apart, and must outlive this.
+  /// Takes ownership of the file. `files` finds separate debug information, and must outlive this
+  /// object.
   ModuleSymbols(FoundFile module, std::string build_id, const ModuleFiles& files);
   ~ModuleSymbols();
   ModuleSymbols(const ModuleSymbols&) = delete;
   ModuleSymbols& operator=(const ModuleSymbols&) = delete;
 
-  /// The functions whose code is at `address` (as the module's file counts), innermost first; the
-  /// last one is the function that the code is in. Empty when nothing is known.
+  /// The functions at `address` (an address of the module's file), innermost first. The last one is
+  /// the function that contains the code; the others are inlined in it. Empty when nothing is
+  /// known.
   void find(uint64_t address, std::vector<RawSymbol>& out);
 
-  /// kNone when it can be asked.
+  /// kNone when find() works.
   NoSymbol state() const { return state_; }
   /// Where debug information was found: the module itself, another file, or "".
   const std::string& debugFile() const { return debug_file_; }

@@ -78,7 +78,7 @@ std::string_view PerfMap::find(uint64_t address) const {
 }
 
 Result<PerfMap> PerfMap::load(const std::string& path) {
-  // Anyone may put a pipe or a link into /tmp.
+  // Anyone may create a pipe or a link in /tmp.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return failErrno(errno, "cannot open", path);
   struct stat facts {};
@@ -86,7 +86,7 @@ Result<PerfMap> PerfMap::load(const std::string& path) {
   if (::fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) ||
       static_cast<uint64_t>(facts.st_size) > kLargestFile) {
     ::close(fd);
-    return fail(ErrorCode::kUnsupported, "it is no file of a size that can be read", path);
+    return fail(ErrorCode::kUnsupported, "it is not a regular file, or it is too large", path);
   }
   text.resize(static_cast<size_t>(facts.st_size));
   size_t have = 0;

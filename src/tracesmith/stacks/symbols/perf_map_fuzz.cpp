@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a perf map, beside a reader that keeps every line and lets the last one that fits
-// count.
+// Arbitrary bytes as a perf map, compared with a reader that keeps every line and uses the last one
+// that fits.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>
@@ -15,8 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const PerfMap map = PerfMap::parse(text);
   if (map.functions() + map.badLines() > size) std::abort();
-  // Alone, each line is a map of at most one function; all of them together have the last that
-  // fits.
+  // Each line alone is a map of at most one function. All of them together give the last that fits.
   std::vector<PerfMap> lines;
   std::istringstream in(text);
   size_t functions = 0;

@@ -8,7 +8,7 @@
 namespace tracesmith {
 namespace {
 
-/// Higher is better: what the program's author called it, before what the compiler made up.
+/// Higher is better: names from the source are preferred to generated ones.
 uint8_t preferenceOf(const GElf_Sym& symbol) {
   const int type = GELF_ST_TYPE(symbol.st_info);
   const int bind = GELF_ST_BIND(symbol.st_info);
@@ -22,7 +22,7 @@ bool isCode(Dwfl_Module* module, const GElf_Sym& symbol, GElf_Word section, Elf*
   if (section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON) return false;
   if (type == STT_FUNC || type == STT_GNU_IFUNC) return true;
   if (type != STT_NOTYPE || module == nullptr || elf == nullptr) return false;
-  // Labels of assembler: functions as long as they lie among code.
+  // Labels in assembler code count as functions if they are in a code section.
   Elf_Scn* const scn = elf_getscn(elf, section);
   GElf_Shdr header;
   return scn != nullptr && gelf_getshdr(scn, &header) != nullptr &&

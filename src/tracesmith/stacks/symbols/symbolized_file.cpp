@@ -16,7 +16,8 @@
 namespace tracesmith {
 namespace {
 
-/// What lay before this row was a complete trace; so is the file once its end is there again.
+/// Metadata key: the part before this row was a complete trace. The file is complete again once it
+/// has an end marker.
 constexpr std::string_view kCompleteBefore = "symbolize.complete_before";
 
 bool wasComplete(const TraceReader& reader, const Trace& trace) {
@@ -31,7 +32,8 @@ bool hasMadeCode(const Trace& trace) {
   return false;
 }
 
-/// The dictionaries; with frames in no module also the events, which tell whose those are.
+/// Reads the dictionaries. If some frames are in no module, it also reads the events, which tell
+/// the process of such a frame.
 Result<Trace> readForNames(TraceReader& reader) {
   TS_TRY(Trace trace, reader.read({.tables = {TableId::kLoss}}));
   if (!hasMadeCode(trace)) return trace;
@@ -40,8 +42,8 @@ Result<Trace> readForNames(TraceReader& reader) {
                   TableId::kSync, TableId::kMemoryEvent, TableId::kRange}});
 }
 
-/// What is put behind a trace. `mark` comes first and is small: from the moment it is there until
-/// the last line the file has no end.
+/// The blocks appended to a trace. `mark` is small and comes first: from then until the end marker
+/// is written, the file has no end.
 struct Addition {
   bool complete = false;
   Trace mark;

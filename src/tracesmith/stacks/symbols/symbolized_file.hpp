@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts symbols into a trace that lies on a disk, behind what it has.
+// Appends symbols to a trace file.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@ namespace tracesmith {
 
 struct SymbolizedFile {
   SymbolReport report;
-  bool written = false;   ///< false: there was nothing to add, and the file is as it was
-  bool complete = false;  ///< whether it has an end now
-  bool damaged = false;   ///< some of it could not be read
+  bool written = false;   ///< false: nothing to add; the file is unchanged
+  bool complete = false;  ///< the file has an end marker now
+  bool damaged = false;   ///< part of the file could not be read
 };
 
-/// `path` must be a trace of ours that nobody writes to. `output`: "" for the same file, which is
-/// then appended to. Killed on the way, that file has all it had, and perhaps no end; the next call
-/// gives it one. A trace that had none before gets none: that something is missing stays visible.
+/// `path` must be a TraceSmith trace that nobody is writing. `output`: "" to append to the same
+/// file. If the process is killed meanwhile, that file keeps its contents but may lack the end
+/// marker; the next call adds it. A trace that had no end marker at the start gets none, so that
+/// its missing part stays visible.
 Result<SymbolizedFile> symbolizeFile(const std::string& path, const std::string& output,
                                      const SymbolizerOptions& options);
 

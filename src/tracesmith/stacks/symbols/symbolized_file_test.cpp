@@ -22,7 +22,7 @@ class SymbolizedFileTest : public testing::Test {
   void SetUp() override {
     if (!Symbolizer::isAvailable()) GTEST_SKIP() << "built without libdw";
     if (!test::works("g++ --version")) GTEST_SKIP() << "no g++";
-    static const TempFolder built;  // once for all tests: they only read it
+    static const TempFolder built;  // once for all tests, which only read it
     static const test::BuiltProgram program(built, "p", "g++ -g -O2");
     Trace trace;
     const std::string id = test::buildIdOf(program.path());
@@ -98,7 +98,7 @@ TEST_F(SymbolizedFileTest, AnOutputOfItsOwnLeavesTheTraceAsItWas) {
   EXPECT_EQ(contentsOf(file), whole);
   EXPECT_EQ(look(other).named, frames);
   EXPECT_TRUE(look(other).complete);
-  // Nothing to add is a copy.
+  // With nothing to add, the output is a copy.
   const std::string copy = folder.path("copy.sbt");
   ASSERT_TRUE(symbolizeFile(other, copy, {}));
   EXPECT_EQ(contentsOf(copy), contentsOf(other));
@@ -117,7 +117,7 @@ TEST_F(SymbolizedFileTest, KilledAnywhereItLosesNothingAndTheNextCallFinishes) {
     if (block.offset >= end_of_rows && block.table == TableId::kMetadata) marked_at = block.end;
   }
   ASSERT_GT(marked_at, 0u);
-  // As a file looks to which one block after another is appended, the last one perhaps half.
+  // A file to which one block after another is appended, the last one possibly incomplete.
   for (uint64_t length = end_of_rows; length <= after.size(); length += 61) {
     put(after.substr(0, length));
     const Seen cut = look(file);

@@ -15,7 +15,7 @@
 namespace tracesmith {
 namespace {
 
-/// How good an answer is: nothing, a function, a function and its line.
+/// Quality of an answer: nothing, a function, a function and its line.
 int rankOf(std::string_view function, uint32_t line) {
   return function.empty() ? 0 : line == 0 ? 1 : 2;
 }
@@ -31,12 +31,12 @@ uint64_t lookedUp(uint64_t offset, bool exact) {
   return exact || offset == 0 ? offset : offset - 1;
 }
 
-/// Answers for the frames of a trace, until all of them are known and can be written in order.
+/// Answers for the frames of a trace, kept until all are known and can be written in order.
 class Answers {
  public:
   explicit Answers(size_t frames) : of_frame_(frames, 0) { answers_.emplace_back(); }
 
-  /// 0: nobody knows.
+  /// Returns an answer's id; 0: no symbols.
   uint32_t add(const std::vector<RawSymbol>& symbols) {
     if (symbols.empty()) return 0;
     std::vector<Level>& levels = answers_.emplace_back();
@@ -128,13 +128,13 @@ class Symbolizer::Pass {
   SymbolReport run();
 
  private:
-  /// A frame that lacks a name, or whose name can be bettered.
+  /// A frame without a name, or with one that can be improved.
   struct Wanted {
     StringId module;
     StringId build_id;
     uint64_t address;
     uint32_t frame;
-    int rank;  // of what is known already
+    int rank;  // quality of what is already known
     auto place() const { return std::tie(module, build_id, address); }
     bool isInModuleOf(const Wanted& other) const {
       return module == other.module && build_id == other.build_id;
@@ -142,7 +142,8 @@ class Symbolizer::Pass {
   };
   void findWanted();
   void nameInModules();
-  /// Those from `i` on that lie in one module; returns the first that does not.
+  /// Names the frames from `i` on that are in one module; returns the index of the first in
+  /// another.
   size_t nameInModule(size_t i, Module& module, SymbolReport::Module& said);
   void nameMadeCode();
   void take(const Wanted& w, uint32_t answer, int rank, NoSymbol why);
@@ -152,7 +153,7 @@ class Symbolizer::Pass {
   SymbolReport report_;
   Answers answers_;
   std::vector<Wanted> in_modules_;
-  std::vector<Wanted> made_;  // in no module: by a just-in-time compiler, perhaps
+  std::vector<Wanted> made_;  // in no module, possibly from a just-in-time compiler
   std::vector<RawSymbol> symbols_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10,000 distinct addresses of a module to functions, lines and what is inlined, beside addr2line
-// of binutils and of elfutils with the same addresses, all started anew. The bar is 2 s. Usage:
-// symbolizer_bench [--count N] [MODULE...]; without modules libLLVM where it is, this program, and
-// the command of the debug build where that lies beside this one.
+// Turns 10,000 distinct addresses of a module into functions, lines and inlined functions. Compares
+// with addr2line of binutils and of elfutils for the same addresses, each started afresh. The
+// target is 2 s. Usage: symbolizer_bench [--count N] [MODULE...]; without modules it uses libLLVM
+// if installed, this program, and the command of the debug build if that is beside this one.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -24,7 +24,7 @@ using namespace tracesmith;  // NOLINT: a program of few functions
 
 namespace {
 
-/// Of this process and of those that it waited for, which tells more on a busy machine.
+/// Processor time of this process and its waited-for children; more reliable on a busy machine.
 double processorSeconds() {
   double seconds = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -50,7 +50,7 @@ class Stopwatch {
   double begin_s_ = processorSeconds();
 };
 
-/// Addresses anywhere in the code, as a profiler might meet them.
+/// Addresses anywhere in the code, as a profiler might see them.
 std::vector<uint64_t> someAddresses(const std::string& path, size_t count) {
   std::vector<uint64_t> addresses;
   const OpenFile file = OpenFile::regular(path);
@@ -59,7 +59,7 @@ std::vector<uint64_t> someAddresses(const std::string& path, size_t count) {
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return addresses;
   }
-  uint64_t begin = 0;  // of the largest section with code
+  uint64_t begin = 0;  // of the largest code section
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr part;
@@ -106,7 +106,7 @@ void theirs(const char* tool, const std::string& path, const std::string& list) 
     std::printf("  %-14s is not installed\n", tool);
     return;
   }
-  // Minutes tell nothing more.
+  // A time limit: longer runs tell nothing more.
   const std::string command = "timeout 120 " + std::string(tool) + " -f -i -C -e '" + path + "' <" +
                               list + " >/dev/null 2>&1";
   const Stopwatch watch;
@@ -118,7 +118,7 @@ void theirs(const char* tool, const std::string& path, const std::string& list) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // also into a file
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // also when writing to a file
   size_t count = 10'000;
   std::vector<std::string> modules;
   for (int i = 1; i < argc; ++i) {

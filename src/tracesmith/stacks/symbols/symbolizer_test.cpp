@@ -71,7 +71,7 @@ class SymbolizerTest : public testing::Test {
   Trace trace;
 };
 
-/// As llvm spells lambdas.
+/// LLVM's spelling of lambdas.
 std::string llvmSpelling(std::string text) {
   const std::string gnu = "{lambda(int)#1}";
   for (size_t at = 0; (at = text.find(gnu, at)) != std::string::npos;) {
@@ -80,7 +80,7 @@ std::string llvmSpelling(std::string text) {
   return text;
 }
 
-/// What llvm-symbolizer says, without columns, and without the names that it takes from the linker
+/// The output of llvm-symbolizer, without columns, and without the linker's names that it uses
 /// where the compiler cloned a function ("f(int) (.isra.0)").
 std::vector<std::string> asLlvmSays(const std::string& path, const std::string& addresses) {
   const std::string text =
@@ -113,7 +113,7 @@ TEST_F(SymbolizerTest, EveryInstructionIsInTheFunctionsAndLinesThatLlvmSays) {
   };
   for (const auto& [name, compiler] : ways) {
     const BuiltProgram program(folder, name, compiler);
-    if (program.path().empty()) continue;  // a compiler that is not here
+    if (program.path().empty()) continue;  // this compiler is not installed
     std::vector<uint64_t> addresses;
     std::ofstream list(folder.path("addresses"));
     for (const FunctionSymbol& f : program.functions()) {
@@ -143,7 +143,7 @@ TEST_F(SymbolizerTest, AReturnAddressIsThatOfItsCall) {
   const auto functions = program.functions();
   const FunctionSymbol* const f = named(functions, "plain");
   ASSERT_NE(f, nullptr);
-  // Behind the last instruction another function may begin.
+  // Another function may start after the last instruction.
   Symbolizer symbolizer;
   const auto frames =
       symbolizer.lookup({program.path(), buildIdOf(program.path()), f->address + f->size, false});
@@ -203,7 +203,7 @@ TEST_F(SymbolizerTest, DebugInformationIsFoundByBuildIdAndByName) {
                             by_id / (other + ".debug"));
     EXPECT_EQ(shown(lookup(p, address, {.debug_dirs = {kept}})), id.empty() ? "" : whole);
     if (id.empty()) continue;
-    // The module itself is not needed when all that matters is there.
+    // The module itself is not needed when the debug information is complete.
     std::filesystem::remove(p);
     Symbolizer symbolizer({.debug_dirs = {kept}});
     EXPECT_EQ(shown(symbolizer.lookup({p, id, address, true})), whole);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: an instrumented program made by hand.
+// For tests: an instrumented program written by hand.
 #pragma once
 
 #include <elf.h>
@@ -13,10 +13,10 @@
 
 namespace tracesmith::test {
 
-/// Sections, a map of sleds, symbols: what of an instrumented program is read.
+/// The parts of an instrumented program that are read: sections, a sled map, symbols.
 class XRayProgram {
  public:
-  /// A sled of the function at `function`; addresses count from where they stand.
+  /// Adds a sled of the function at `function`; addresses are relative to their own position.
   XRayProgram& sled(uint64_t function) {
     const uint64_t at = kMapAddress + map_.size();
     putFixed(map_, function - at);

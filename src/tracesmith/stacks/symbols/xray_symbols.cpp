@@ -24,21 +24,21 @@ constexpr size_t kWindowBytes = 1u << 20;
 constexpr size_t kNamesAtOnce = 4096;
 constexpr size_t kMostSections = 1u << 16;
 constexpr size_t kLongestSymbol = 64u << 10;
-constexpr size_t kMostFunctions = (1u << 28) - 1;  // what a function record has bits for
+constexpr size_t kMostFunctions = (1u << 28) - 1;  // limit of a function record's bit field
 constexpr std::string_view kMapSection = "xray_instr_map";
 
-/// A sled as it stands in the section: 32 bytes.
+/// The layout of a sled in the section: 32 bytes.
 struct Sled {
   uint64_t address;
   uint64_t function;
   uint8_t kind;
   uint8_t always;
-  uint8_t version;  // from 2 on the addresses count from where they stand
+  uint8_t version;  // from 2 on addresses are relative to their own position
   uint8_t padding[13];
 };
 static_assert(sizeof(Sled) == 32);
 
-/// An ELF file, read where it is asked for.
+/// An ELF file, read on demand.
 class ElfFile {
  public:
   explicit ElfFile(std::string path, const std::function<void()>& progress = {})
@@ -56,10 +56,11 @@ class ElfFile {
   const Elf64_Shdr* linked(const Elf64_Shdr& from) const {
     return from.sh_link < sections_.size() ? &sections_[from.sh_link] : nullptr;
   }
-  /// Calls `each(record, its number)` for every whole record of a section, until it says false.
+  /// Calls `each(record, its number)` for every complete record of a section, until it returns
+  /// false.
   template <class Record, class Each>
   bool forEach(const Elf64_Shdr& of, const Each& each) const;
-  /// The text that begins there in a section of strings; "" where it does not end in it.
+  /// The text at offset `at` of a string section; "" if it does not end within the section.
   std::string text(const Elf64_Shdr& strings, uint64_t at) const;
   auto problem(const std::string& what) const {
     return fail(ErrorCode::kInvalidArgument, what, path_);
@@ -96,30 +97,30 @@ Status ElfFile::open() {
   if (fd_ < 0) return failErrno(errno, "cannot be read", path_);
   struct stat status {};
   if (::fstat(fd_, &status) != 0) return failErrno(errno, "cannot be read", path_);
-  if (!S_ISREG(status.st_mode)) return problem("is no file");
+  if (!S_ISREG(status.st_mode)) return problem("is not a regular file");
   size_ = static_cast<uint64_t>(status.st_size);
   if (!bytes(0, &header_, sizeof header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
-    return problem("is no ELF file; the program that wrote the log is wanted");
+    return problem("is not an ELF file; give the program that wrote the log");
   }
   if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB) {
-    return problem("is an ELF file, but none of 64 bits and little-endian");
+    return problem("is not a 64-bit little-endian ELF file");
   }
   uint64_t count = header_.e_shnum;
   Elf64_Shdr first{};
   if (header_.e_shentsize != sizeof first || !bytes(header_.e_shoff, &first, sizeof first)) {
     return problem("is an ELF file without sections");
   }
-  if (count == 0) count = first.sh_size;  // more than the header has room for
+  if (count == 0) count = first.sh_size;  // the count does not fit in the header
   uint32_t names_at = header_.e_shstrndx;
   if (names_at == SHN_XINDEX) names_at = first.sh_link;
   if (count > kMostSections) return problem("claims to have more sections than a file has");
   sections_.resize(static_cast<size_t>(count));
   if (!bytes(header_.e_shoff, sections_.data(), sections_.size() * sizeof first)) {
-    return problem("is an ELF file that is cut: its sections lie behind its end");
+    return problem("is a truncated ELF file: its sections are beyond its end");
   }
   if (names_at >= sections_.size()) return problem("is an ELF file whose sections have no names");
   names_.resize(sections_.size());
-  // The names that matter are short: others need not be read whole.
+  // The relevant names are short; longer ones need not be read completely.
   for (size_t i = 0; i < sections_.size(); ++i) {
     char name[24] = {};
     const Elf64_Shdr& strings = sections_[names_at];
@@ -174,7 +175,7 @@ std::string ElfFile::text(const Elf64_Shdr& strings, uint64_t at) const {
   return {};
 }
 
-/// Where the functions begin, by number less 1. Entries of one function follow each other, and
+/// Start addresses of the functions, by number less 1. Sleds of one function are adjacent, and
 /// functions are numbered in the order of the section, from 1.
 std::vector<uint64_t> functionAddresses(const ElfFile& file, const Elf64_Shdr& map) {
   std::vector<uint64_t> addresses;
@@ -191,7 +192,7 @@ std::vector<uint64_t> functionAddresses(const ElfFile& file, const Elf64_Shdr& m
   return addresses;
 }
 
-/// Of several symbols at one address the most public one is taken.
+/// Of several symbols at one address the one with the widest visibility is chosen.
 int rankOf(const Elf64_Sym& symbol) {
   switch (ELF64_ST_BIND(symbol.st_info)) {
     case STB_GLOBAL:
@@ -223,12 +224,12 @@ Result<XRaySymbols> XRaySymbols::ofBinary(const std::string& path,
 
   struct Candidate {
     int rank = 0;
-    uint32_t name = 0;  // place in the section of strings
+    uint32_t name = 0;  // offset in the string section
   };
   std::unordered_map<uint64_t, Candidate> wanted;
   for (const uint64_t address : addresses) wanted.try_emplace(address);
   const Elf64_Shdr* table = file.section(".symtab");
-  if (table == nullptr) table = file.section(".dynsym");  // stripped
+  if (table == nullptr) table = file.section(".dynsym");  // the program is stripped
   const Elf64_Shdr* const strings = table == nullptr ? nullptr : file.linked(*table);
   XRaySymbols symbols;
   symbols.names_.resize(addresses.size());

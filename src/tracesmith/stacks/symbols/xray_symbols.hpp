@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the functions that XRay numbers, from the program that was instrumented: its section
-// xray_instr_map says where the function of each number begins, its symbol table what that is
-// called. ELF of 64 bits, little-endian. Nothing in the file is believed before it is checked.
+// Names of the functions that XRay numbers, read from the instrumented program. Its section
+// xray_instr_map gives the address of each numbered function, its symbol table the name. Only
+// 64-bit little-endian ELF. Everything in the file is checked before use.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,15 @@ namespace tracesmith {
 
 class XRaySymbols {
  public:
-  /// Error: it cannot be read, is no ELF file of that kind, or was not built with
-  /// -fxray-instrument. A large program takes seconds, in which `progress` is called again and
-  /// again.
+  /// Error: the file cannot be read, is no such ELF file, or was not built with -fxray-instrument.
+  /// A large program takes seconds; `progress` is called repeatedly meanwhile.
   static Result<XRaySymbols> ofBinary(const std::string& path,
                                       const std::function<void()>& progress = {});
 
-  /// "" where no symbol says; functions are counted from 1.
+  /// "" if no symbol names it; functions are numbered from 1.
   const std::string& name(int32_t function) const;
   size_t functions() const { return names_.size(); }
-  /// Of those: how many have a name.
+  /// Number of functions that have a name.
   size_t named() const { return named_; }
 
  private:
@@ -32,8 +31,8 @@ class XRaySymbols {
   size_t named_ = 0;
 };
 
-/// The program that wrote the log "xray-log.PROGRAM.XXXXXX" (the runtime's name for it), where it
-/// lies beside the log and is instrumented; "" otherwise.
+/// The program that wrote the log "xray-log.PROGRAM.XXXXXX" (the runtime's naming scheme), if it is
+/// in the log's folder and instrumented; "" otherwise.
 std::string xrayBinaryBeside(const std::string& log);
 
 }  // namespace tracesmith

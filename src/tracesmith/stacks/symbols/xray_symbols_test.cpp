@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On programs made by hand; tests/cli/xray_test.py has real ones.
+// Uses programs written by hand; tests/cli/xray_test.py has real ones.
 #include "tracesmith/stacks/symbols/xray_symbols.hpp"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(XRaySymbols, FunctionsAreNumberedInTheOrderOfTheirSleds) {
   EXPECT_EQ(symbols->named(), 2U);
   EXPECT_EQ(symbols->name(1), "add(int, int)");  // the public one of two names
   EXPECT_EQ(symbols->name(2), "main");
-  EXPECT_EQ(symbols->name(3), "");  // not a function's symbol
+  EXPECT_EQ(symbols->name(3), "");  // not a function symbol
   for (const int32_t none : {0, -1, 4, INT32_MAX, INT32_MIN}) EXPECT_EQ(symbols->name(none), "");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host call stack costs, as a number, beside glibc's backtrace() and libunwind's
-// unw_backtrace(), which give addresses and no number: 10 and 33 frames, always the same call site,
-// 200 call sites by turns, and with cold caches.
+// Cost of a host call stack as a number, compared with glibc's backtrace() and libunwind's
+// unw_backtrace(), which give addresses and no number. Measures 10 and 33 frames: always the same
+// call site, 200 call sites in turn, and with cold caches.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ double best(int rounds, const auto& once) {
   return least;
 }
 
-/// The median of single ones, each after two megabytes of something else.
+/// The median of single captures, each after touching two megabytes of other memory.
 double cold() {
   static std::vector<char> other(2 << 20);
   std::vector<int64_t> ns, clock;
@@ -156,7 +156,7 @@ int main() {
     return 0;
   }
   prepareCodeTables();
-  // By name from the C library: linking libunwind would put its own in the place of glibc's.
+  // Looked up by name in the C library: linking libunwind would replace glibc's function.
   g_glibc =
       reinterpret_cast<Backtrace>(dlsym(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD), "backtrace"));
   if (void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL)) {
@@ -166,7 +166,7 @@ int main() {
                           nullptr, nullptr};
   g_cache = CallPathCache::make({}, sink);
   if (g_cache == nullptr) return 1;
-  // Frames around these: main and what calls it, measure() and the call site.
+  // Additional frames: main and its callers, measure() and the call site.
   table<3>("12, 60, 500 ns");
   table<26>("50, 250, 1200 ns");
   std::printf("memory: %.1f MB of addresses for each thread that takes stacks, at most %.0f MB\n",

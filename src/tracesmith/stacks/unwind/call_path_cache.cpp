@@ -21,8 +21,8 @@ uint64_t hashOfNode(uint32_t parent, uint64_t word) {
   return (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
 }
 
-/// A walk of few frames that comes to a memo is not worth one of its own each time: call sites that
-/// take turns at one stack pointer would do nothing but make memos.
+/// A short walk that ends at a memo does not get a memo of its own each time. Otherwise call sites
+/// that alternate at one stack pointer would do nothing but create memos.
 constexpr uint32_t kFewFrames = 3;
 
 }  // namespace
@@ -56,7 +56,7 @@ void CallPathCache::destroy(CallPathCache* cache) {
   munmap(cache, sizeof *cache);
 }
 
-// What is large is zeros already, and should not be touched before it is used.
+// Large members are zeros already, and must not be touched before they are used.
 CallPathCache::CallPathCache(const CallPathOptions& options, const CallPathSink& sink)
     : options_(options), sink_(sink), epoch_(currentEpoch()) {
   if (options_.max_depth == 0) options_.max_depth = 1;
@@ -86,7 +86,7 @@ uint32_t CallPathCache::captureAnew(const StartPoint& start) {
   forgotten_ = false;
   walk(start);
   uint32_t id = number();
-  if (id == 0 && forgotten_) {  // there was no more room for new paths; now there is
+  if (id == 0 && forgotten_) {  // there was no space for new paths; now there is
     walk(start);
     id = number();
   }
@@ -113,14 +113,15 @@ uint32_t CallPathCache::frames(const StartPoint& start, uint64_t* words, uint32_
   return count;
 }
 
-/// When the walk, at the frame `word` which is not yet part of it, finds that the rest is known.
+/// Whether the outer part of the walk is known from the frame `word` on, which is not yet part of
+/// it.
 bool CallPathCache::join(uint64_t word) {
   const Frame& f = frames_[count_];
   const Anchor& a = anchors_[anchorIndex(word, f.sp)];
   if (a.pc != word || a.sp != f.sp || (a.needs_fp && a.fp != f.fp) || memory_.foreign()) {
     return false;
   }
-  // What was cut off elsewhere is not what is to be cut off here.
+  // A memo that was cut at another place does not apply to a walk that must be cut here.
   const bool cut = count_ != 0 && (a.memo->end == WalkEnd::kTooDeep ||
                                    count_ + a.memo->frames - a.level > options_.max_depth);
   if (cut || !holds(*a.memo, a.first_slot)) return false;
@@ -131,7 +132,7 @@ bool CallPathCache::join(uint64_t word) {
   return true;
 }
 
-/// The place of the frame that is being looked at hangs on the frame pointer.
+/// Notes that the current frame's position depends on the frame pointer.
 void CallPathCache::dependOnFramePointer() {
   if (fp_address_ != 0) {
     if (!memory_.note(fp_address_, frames_[count_].fp)) repeatable_ = false;
@@ -143,7 +144,7 @@ void CallPathCache::dependOnFramePointer() {
 const WalkRule& CallPathCache::ruleOf(uint64_t address) {
   const WalkRule* const known = rules_.find(address);
   if (__builtin_expect(known != nullptr, 1)) return *known;
-  // Where something was unloaded other code may have come in its place.
+  // After an unloading other code may be at the same address.
   if (options_.lock == TableLock::kAllowed) {
     const uint64_t unloaded = loadCounts().unloaded;
     if (unloaded != unloaded_) {
@@ -172,7 +173,7 @@ void CallPathCache::announceObject(uint64_t address) {
       this);
 }
 
-/// The canonical frame address by the word at fp + cfa_offset; 0: it cannot be read.
+/// Reads the canonical frame address from the word at fp + cfa_offset; 0: unreadable.
 inline uint64_t CallPathCache::cfaAtFramePointer(const Frame& f, const WalkRule& rule) {
   uint64_t cfa = 0;
   const uint64_t at = f.fp + static_cast<uint64_t>(int64_t{rule.cfa_offset});
@@ -181,7 +182,8 @@ inline uint64_t CallPathCache::cfaAtFramePointer(const Frame& f, const WalkRule&
   return cfa;
 }
 
-/// Where the stack pointer is not known: by the frame record, to which the frame pointer points.
+/// When the stack pointer is unknown: computes the address from the frame record that the frame
+/// pointer points to.
 inline uint64_t CallPathCache::cfaByFrameRecord(const Frame& f, const WalkRule& rule) {
   dependOnFramePointer();
   return rule.fp == WalkRule::Fp::kAtCfa && rule.ra_offset == rule.fp_offset + 8
@@ -189,7 +191,7 @@ inline uint64_t CallPathCache::cfaByFrameRecord(const Frame& f, const WalkRule& 
              : 0;
 }
 
-/// Goes on to a caller without information, by frame pointers alone.
+/// Continues to a caller without unwind information, by frame pointers alone.
 bool CallPathCache::guessOutwards() {
   const Frame& f = frames_[count_];
   dependOnFramePointer();
@@ -206,7 +208,7 @@ bool CallPathCache::guessOutwards() {
   return true;
 }
 
-/// Goes on to the caller of `f`, whose canonical frame address is `cfa`. False at the end.
+/// Continues to the caller of `f`, whose canonical frame address is `cfa`. False at the end.
 [[gnu::always_inline]] inline bool CallPathCache::stepOutwards(const Frame& f, const WalkRule& rule,
                                                                uint64_t cfa) {
   ++count_;
@@ -298,7 +300,7 @@ void CallPathCache::walkFull(const StartPoint& start) {
   memory_.begin(stack_, start.sp);
   const FullWalk full =
       walkInFull(start, options_.lock, scratch_, memory_, words_, options_.max_depth);
-  // Where even that has not come to the call site, what the rules gave is all there is.
+  // If even the full walk did not reach the call site, keep the frames that the rules gave.
   if (full.count == 0) {
     ++count_;
     end_ = full.end;
@@ -313,7 +315,7 @@ void CallPathCache::walkFull(const StartPoint& start) {
     frames_[i].pc = words_[i] & kFrameAddressMask;
     frames_[i].first_slot = 0;
     frames_[i].needs_fp = true;
-    frames_[i].sp = 0;  // an anchor that nothing meets
+    frames_[i].sp = 0;  // an anchor that never matches
     if (options_.lock == TableLock::kAllowed) announceObject(frames_[i].pc);
   }
   frames_[0].sp = start.sp;
@@ -321,7 +323,8 @@ void CallPathCache::walkFull(const StartPoint& start) {
   repeatable_ = full.repeatable;
 }
 
-/// The number of the walk's path, from its outermost frame inwards; 0 when it could not be told.
+/// Returns the number of the walk's path, built from its outermost frame inwards; 0 when the path
+/// could not be reported.
 uint32_t CallPathCache::number() {
   uint32_t id = 0;
   if (joined_ != nullptr) {
@@ -342,7 +345,7 @@ uint32_t CallPathCache::number() {
     frames_[--at].id = id = next;
   }
   if (at > skipped) {
-    // All that lies inside a new one is new.
+    // All frames inside a new one are new.
     const uint32_t added = at - skipped;
     for (uint32_t i = 0; i < added; ++i) words_[i] = frames_[at - 1 - i].word;
     const uint32_t first = insertNodes(id, words_, added);
@@ -368,10 +371,10 @@ uint32_t CallPathCache::findNode(uint32_t parent, uint64_t word) const {
   }
 }
 
-/// Tells of new paths and keeps them; the first one's number, or 0.
+/// Reports new paths and keeps them. Returns the first one's number, or 0.
 uint32_t CallPathCache::insertNodes(uint32_t parent, const uint64_t* words, uint32_t count) {
   if (node_count_ + count > node_places_ - node_places_ / 4 && !growNodes()) {
-    // Whatever comes is new again; numbers are not used twice.
+    // Everything is new again from here on; numbers are not reused.
     forgetAll();
     return 0;
   }
@@ -406,7 +409,7 @@ bool CallPathCache::growNodes() {
   return true;
 }
 
-/// Makes a memo of the walk, and anchors for each of its frames.
+/// Creates a memo of the walk, and anchors for each of its frames.
 void CallPathCache::remember() {
   const uint32_t tail = joined_ == nullptr ? 0 : joined_->frames - joined_level_;
   const uint32_t tail_first = tail == 0 ? 0 : joined_->frame()[joined_level_].first_slot;
@@ -422,7 +425,7 @@ void CallPathCache::remember() {
   const uint64_t bytes = (Memo::bytes(frames, slots) + 63) & ~uint64_t{63};
   if (memo_used_ + bytes > kMemoBytes) {
     if (bytes > kMemoBytes) return;
-    // The tail may lie in what is given up; the next walk makes its own.
+    // The tail may be in the memory that is freed; the next walk creates its own memo.
     const bool has_tail = tail != 0;
     forgetMemos();
     if (has_tail) return;
@@ -451,7 +454,7 @@ void CallPathCache::remember() {
         static_cast<uint16_t>(frame[count_ + i].first_slot - tail_first + memory_.count());
   }
   memo_used_ += bytes;
-  // Those of the tail have anchors that serve as well.
+  // Frames of the tail have anchors already, which are equally good.
   for (uint32_t i = count_; i-- > 0;) {
     const Frame& f = frame[i];
     if (f.sp == 0) continue;

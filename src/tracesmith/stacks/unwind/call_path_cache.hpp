@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host call stacks of one thread as small numbers: the same number for the same stack, and what is
-// new told once. No two threads of a process use the same number.
+// Host call stacks of one thread as small numbers. Equal stacks get equal numbers, and only new
+// stacks are reported to the sink. No two threads of a process use the same number.
 //
-// Three ways to a number, each taken where the one before fails:
-//  1. A memo. The last walk from this call site and stack pointer read these words of the stack; if
-//     they hold the same values, a walk would do the same again, so the stack is the same. This is
-//     no guess: a walk depends on nothing else. Memos are looked for at every frame, so that a
-//     stack which differs in its innermost frames is walked only there.
-//  2. A rule of the cache for each address (WalkRule), filled from .eh_frame.
-//  3. All registers and every rule there is (walkInFull).
+// A number is found in one of three ways, each used when the one before fails:
+//  1. A memo. The last walk from this call site and stack pointer read certain words of the stack.
+//     If they have the same values now, a walk would give the same result, because a walk depends
+//     on nothing else. Memos are looked up at every frame, so a stack that differs only in its
+//     innermost frames is walked only there.
+//  2. A cached rule for each address (WalkRule), filled from .eh_frame.
+//  3. All registers and all unwind rules (walkInFull).
 //
-// Part of what enters other people's programs: libc alone; memory comes from mmap, when a thread
-// begins and when it has seen very many stacks (kMostBytes). docs/stacks.md has what it costs.
+// Runs inside the recorded program: uses only libc. Memory comes from mmap, when a thread starts
+// and after it has seen very many stacks (kMostBytes). docs/stacks.md has the cost.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@
 
 namespace tracesmith::stacks {
 
-/// Told of what is new. Frames are frame words. A call that returns false has lost what it was
-/// told, and will be told again when it is seen again.
+/// Receives what is new. Frames are frame words. A call that returns false has lost its data, and
+/// will be repeated when the data is seen again.
 struct CallPathSink {
-  /// Paths `first` to `first` + count - 1: each is the one before it (the first: `parent`, 0 for
-  /// none) with one frame more, inwards.
+  /// Paths `first` to `first` + count - 1: each adds one inner frame to the path before it, the
+  /// first one to `parent` (0: none).
   bool (*path)(void* context, uint32_t first, uint32_t parent, const uint64_t* frames,
                uint32_t count);
-  /// A loaded object in which frames lie. May be null.
+  /// A loaded object that contains frames. May be null.
   bool (*object)(void* context, const LoadedObject& object);
   void* context;
 };
@@ -37,30 +37,31 @@ struct CallPathSink {
 struct CallPathOptions {
   uint32_t max_depth = 128;  // frames; at most kMostFrames
   TableLock lock = TableLock::kAllowed;
-  /// Innermost frames with addresses in [skip_begin, skip_end) are left out.
+  /// Innermost frames with addresses in [skip_begin, skip_end) are omitted.
   uint64_t skip_begin = 0;
   uint64_t skip_end = 0;
 };
 
-/// Called when code of the process may have changed under addresses that are known: all threads'
-/// caches begin anew.
+/// Call it when the code at known addresses of the process may have changed: all threads' caches
+/// start again.
 void forgetCode();
-/// Called after a dlclose(): forgets if that unloaded anything. Without it an unloading is noticed
-/// only at an address that is not known yet, or after very many walks.
+/// Call it after a dlclose(): forgets everything if that unloaded anything. Otherwise an unloading
+/// is noticed only at an unknown address, or after very many walks.
 void forgetUnloadedCode();
 
 class CallPathCache {
  public:
   static constexpr uint32_t kMostFrames = 512;
-  /// What one thread's may take, at most.
+  /// Most memory that one thread's cache may use.
   static constexpr uint64_t kMostBytes = 20u << 20;
 
-  /// nullptr without memory. One for each thread; must be given to destroy() by anyone afterwards.
+  /// nullptr without memory. One for each thread. The caller must pass it to destroy() afterwards,
+  /// on any thread.
   static CallPathCache* make(const CallPathOptions& options, const CallPathSink& sink);
   static void destroy(CallPathCache* cache);
 
-  /// The number of the stack at `start`, which must be a call site of the calling thread in a
-  /// function that has not returned. 0: it could not be told to the sink. [hot]
+  /// The number of the stack at `start`, a call site of the calling thread in a function that has
+  /// not returned. 0: the stack could not be reported to the sink. [hot]
   uint32_t capture(const StartPoint& start) {
     const Anchor& a = anchors_[anchorIndex(start.pc, start.sp)];
     if (__builtin_expect(a.pc == start.pc && a.sp == start.sp && epoch_ == currentEpoch() &&
@@ -71,35 +72,35 @@ class CallPathCache {
     return captureAnew(start);
   }
 
-  /// The frames themselves, innermost first, without a number; returns how many. What stands for
-  /// callers that are not known is left out.
+  /// Writes the frames themselves, innermost first, without a number; returns how many. The
+  /// placeholder for unknown callers is left out.
   uint32_t frames(const StartPoint& start, uint64_t* words, uint32_t most);
 
-  /// A number for the path `parent` with one more word, which is not walked but given.
+  /// A number for the path `parent` plus one more word, which is given instead of walked.
   uint32_t child(uint32_t parent, uint64_t word);
 
-  /// To be called where what the sink was told is no longer known, as in a forked child.
+  /// Call it when what the sink received is no longer known, as in a forked child.
   void beginAnew() { forgetAll(); }
 
   /// Bytes of memory in use.
   uint64_t bytes() const;
-  /// How often a stack was walked, in part or in whole, and how often with all registers.
+  /// Number of walks, partial or complete, and of those with all registers.
   uint64_t walks() const { return walks_; }
   uint64_t fullWalks() const { return full_walks_; }
 
  private:
-  // None of these has initial values: the memory they lie in is zeros, and is not to be touched
-  // before it is used.
+  // None of these has initial values: the memory is zeros, and must not be touched before it is
+  // used.
   struct Frame {
     uint64_t word;
     uint64_t pc;
     uint64_t sp;
     uint64_t fp;
     uint32_t id;
-    uint16_t first_slot;  // what it and its callers depend on begins here
-    bool needs_fp;        // and on the frame pointer here
+    uint16_t first_slot;  // first slot that this frame and its callers depend on
+    bool needs_fp;        // and whether they depend on the frame pointer
   };
-  /// Followed by its values, the places of them as distances from `base`, and its frames.
+  /// Followed by the values, their distances from `base`, and the frames.
   struct Memo {
     uint64_t base;
     uint32_t frames;
@@ -118,9 +119,9 @@ class CallPathCache {
       return sizeof(Memo) + 8 * (uint64_t{slots} + (slots + 1) / 2) + sizeof(Frame) * frames;
     }
   };
-  /// Where a walk that comes by finds that the rest is known.
+  /// A place where a passing walk finds that its outer part is already known.
   struct Anchor {
-    uint64_t pc;  // as in frame words, so that interrupted frames are not taken for calls
+    uint64_t pc;  // as in frame words, so that interrupted frames are not mistaken for calls
     uint64_t sp;
     uint64_t fp;
     const Memo* memo;
@@ -143,7 +144,7 @@ class CallPathCache {
   static constexpr uint32_t kFirstNodes = 8192;
   static constexpr uint32_t kMostNodes = 1u << 20;
   static constexpr uint32_t kMostObjects = 1024;
-  /// An unloading of which nobody told is looked for after so many captures.
+  /// Number of captures after which unloading is checked without a notification.
   static constexpr uint32_t kCapturesBetweenLooks = 4096;
 
   CallPathCache(const CallPathOptions& options, const CallPathSink& sink);
@@ -154,12 +155,12 @@ class CallPathCache {
   }
   static_assert(kAnchors == 1u << 11);
 
-  // Not watched by AddressSanitizer: what lies there now may be anybody's, only that it lies on the
-  // thread's own stack is sure.
+  // Excluded from AddressSanitizer: the words may belong to any object; it is only certain that
+  // they are on the thread's own stack.
   __attribute__((no_sanitize("address"))) static bool holds(const Memo& memo, uint32_t first_slot) {
     const uint64_t* const values = memo.values();
     const uint32_t* const places = memo.places();
-    // The innermost return address is what differs most.
+    // Checked first because the innermost return address differs most often.
     if (first_slot < memo.slots &&
         *reinterpret_cast<const uint64_t*>(memo.base + places[first_slot]) != values[first_slot]) {
       return false;
@@ -191,7 +192,7 @@ class CallPathCache {
   bool growNodes();
 
   static std::atomic<uint64_t> g_epoch;
-  static std::atomic<uint32_t> g_next_id;  // of the process
+  static std::atomic<uint32_t> g_next_id;  // unique in the process
   friend void forgetCode();
 
   CallPathOptions options_;
@@ -202,18 +203,18 @@ class CallPathCache {
   uint64_t walks_ = 0;
   uint64_t full_walks_ = 0;
   uint32_t until_look_ = kCapturesBetweenLooks;
-  uint32_t last_id_ = 0;  // of the last walk
+  uint32_t last_id_ = 0;  // result of the last walk
 
-  // The walk that is going on.
+  // State of the current walk.
   Frame frames_[kMostFrames + 1];
   uint32_t count_ = 0;
   WalkEnd end_ = WalkEnd::kOutermost;
   bool repeatable_ = true;
-  bool forgotten_ = false;        // something was given up on the way
-  const Memo* joined_ = nullptr;  // where the rest was known, from this level on
+  bool forgotten_ = false;        // something was evicted during the walk
+  const Memo* joined_ = nullptr;  // the memo with the known outer frames, from joined_level_ on
   uint32_t joined_level_ = 0;
-  uint32_t fp_since_ = 0;    // the first frame in which the frame pointer is what it is now
-  uint64_t fp_address_ = 0;  // where it was read, while that is not noted; 0: not read or noted
+  uint32_t fp_since_ = 0;    // the first frame in which the frame pointer has its current value
+  uint64_t fp_address_ = 0;  // address it was read from, until that is noted; 0: not read, or noted
   StackMemory memory_;
   CfiScratch scratch_;
   uint64_t words_[kMostFrames + 1];

@@ -53,7 +53,7 @@ TEST_F(CallPathCacheTest, DeepAndRecursiveCalls) {
   p[bytes - 1] = 2;
 }
 
-/// It may be read and written here, for all that the compiler knows.
+/// Makes the compiler assume that the memory is read and written here.
 [[gnu::noinline]] void withAlignedLocal(int x) {
   alignas(128) char local[256];
   local[0] = static_cast<char>(x);
@@ -62,8 +62,8 @@ TEST_F(CallPathCacheTest, DeepAndRecursiveCalls) {
   keep(local);
 }
 
-/// Aligned, and of a size that only shows at run time: the caller's frame is found by way of a
-/// register that is saved on the aligned stack.
+/// Aligned, and with a size known only at run time: the caller's frame is found through a register
+/// that is saved on the aligned stack.
 [[gnu::noinline]] void withBoth(size_t bytes) {
   alignas(64) char local[64];
   void* const p = alloca(bytes);
@@ -136,7 +136,7 @@ TEST_F(CallPathCacheTest, DifferentStacksHaveDifferentNumbersAndSharedCallers) {
   }
 }
 
-// --- Random calls: memos of what was there before must never be taken for what is ---------------
+// --- Random calls: memos of earlier stacks must never be used for the current one ---------------
 
 std::mt19937 g_random;
 void wander(int depth);
@@ -230,7 +230,7 @@ TEST_F(CallPathCacheTest, WhatCouldNotBeToldIsToldLater) {
 }
 
 TEST_F(CallPathCacheTest, MoreStacksThanThereIsRoomForAreAllRight) {
-  // Each of these is a path of its own: memory stays within its bound, and begins anew.
+  // Each of these is a path of its own: memory stays within its limit, and is reused.
   for (uint32_t i = 1; i < 2'000'000; ++i) {
     const uint32_t id = book_.cache().child(0, otherFrame(FrameWordKind::kPython, i));
     if (id == 0) continue;
@@ -252,8 +252,7 @@ TEST_F(CallPathCacheTest, ObjectsAreToldWithTheirBuildIds) {
   }
 }
 
-// --- Stacks that are not the thread's own, and code without information
-// ---------------------------
+// --- Foreign stacks, and code without unwind information ----------------------------------------
 
 ucontext_t g_main, g_fiber;
 
@@ -267,7 +266,7 @@ TEST_F(CallPathCacheTest, Coroutines) {
       &g_fiber, [] { deep<6>(1); }, 0);
   swapcontext(&g_main, &g_fiber);
   expectSame(g_taken, 8);
-  // makecontext() lets the first function return to where there is no information.
+  // makecontext() lets the first function return to code without unwind information.
   EXPECT_EQ(book_.endOf(g_taken.id), WalkEnd::kNoInformation);
 }
 

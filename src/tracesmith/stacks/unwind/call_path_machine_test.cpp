@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that a machine makes its own way: signals, code made at run time, assembly, and stacks
-// that are damaged.
+// Stacks that do not come from ordinary calls: signals, code generated at run time, assembly, and
+// damaged stacks.
 #include "tracesmith/stacks/unwind/call_path_cache.hpp"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ using ::testing::ElementsAreArray;
 uint64_t g_samples = 0;
 std::vector<uint64_t> g_outer;  // the callers of the test
 
-/// Compares in the handler itself; the cache is one that takes no lock.
+/// Compares in the signal handler itself; its cache takes no lock.
 void onSample(int) {
   const int before = errno;
   take();
@@ -84,7 +84,7 @@ ts_test_restorer:
   .size ts_test_restorer, .-ts_test_restorer
 )");
 
-/// As programs have that bring their own C library or none: Go, musl.
+/// Programs with another C library or none have such handlers: Go, musl.
 TEST_F(CallPathCacheTest, HandlersThatReturnToCodeWithoutRules) {
   struct {
     void (*handler)(int);
@@ -92,22 +92,23 @@ TEST_F(CallPathCacheTest, HandlersThatReturnToCodeWithoutRules) {
     void (*restorer)();
     uint64_t mask;
   } const action{onSample, 0x04000000 /* SA_RESTORER */, ts_test_restorer, 0};
-  g_ask_libunwind = false;  // it ends there
+  g_ask_libunwind = false;  // libunwind stops there
   ASSERT_EQ(syscall(SYS_rt_sigaction, SIGUSR1, &action, nullptr, 8), 0);
   expectExact([] { raiseInside(); }, 9);
   signal(SIGUSR1, SIG_DFL);
 }
 #endif
 
-/// Wherever a program can be interrupted: prologues, epilogues, PLT entries, the vDSO, strings of
-/// the C library written in assembly. Not malloc(), which the handler uses.
+/// Signals arrive wherever a program can be interrupted: prologues, epilogues, PLT entries, the
+/// vDSO, string functions of the C library written in assembly. Not in malloc(), which the handler
+/// uses.
 TEST_F(CallPathCacheTest, WhereverASignalComes) {
   struct sigaction action {};
   action.sa_handler = [](int) {
     take();
     const std::vector<uint64_t>& ours = g_taken.ours;
     if (kFrameRecordAnywhere && g_taken.glibcs.size() < g_outer.size()) {
-      // It ends at entries of the PLT, which nothing describes on AArch64.
+      // glibc's stack ends at PLT entries, which have no unwind information on AArch64.
       ASSERT_GT(ours.size(), g_outer.size() + 3);
       EXPECT_THAT(std::vector<uint64_t>(ours.end() - static_cast<long>(g_outer.size()), ours.end()),
                   ElementsAreArray(g_outer));
@@ -117,7 +118,7 @@ TEST_F(CallPathCacheTest, WhereverASignalComes) {
     }
     ++g_samples;
   };
-  g_ask_libunwind = false;  // it loses its way where glibc and we do not
+  g_ask_libunwind = false;  // it fails where glibc and our walk succeed
   take();
   g_outer.assign(g_taken.ours.begin() + 2, g_taken.ours.end());
   sigaction(SIGPROF, &action, nullptr);
@@ -145,7 +146,7 @@ TEST_F(CallPathCacheTest, WhereverASignalComes) {
   EXPECT_GT(g_samples, 20u);
 }
 
-/// What a compiler at run time makes: code without unwind information, with a frame pointer.
+/// Code as from a just-in-time compiler: without unwind information, with a frame pointer.
 class MadeCode {
  public:
   explicit MadeCode(bool frame_pointer) {
@@ -201,7 +202,7 @@ TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
     EXPECT_EQ(words.at(1), code.begin() + MadeCode::kBehindCallWith);
     EXPECT_NE(words.at(2) & kGuessedFrame, 0u);
     take();
-    // From there on the callers are those of this function.
+    // From here on the callers are those of this function.
     EXPECT_EQ(std::vector<uint64_t>(words.begin() + 4, words.end()),
               std::vector<uint64_t>(g_taken.ours.begin() + 2, g_taken.ours.end()));
   }
@@ -209,7 +210,7 @@ TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
 
 TEST_F(CallPathCacheTest, CodeWithNeitherEndsTheStackAndSaysSo) {
   const MadeCode code(false);
-  // The frame pointer's register holds whatever it held: often nothing that is a frame.
+  // The frame pointer register may contain anything, often nothing that is a frame.
 #if defined(__x86_64__)
   asm volatile(
       "sub $128, %%rsp\n\tpush %%rbp\n\tpush %%rbp\n\txor %%ebp, %%ebp\n\tcall *%1\n\t"
@@ -231,8 +232,8 @@ TEST_F(CallPathCacheTest, CodeWithNeitherEndsTheStackAndSaysSo) {
   EXPECT_EQ(g_taken.ours.at(1), code.begin() + MadeCode::kBehindCallWithout);
 }
 
-// Assembly whose frame is found by another register, as some of the loader's is; and one whose
-// rules an expression gives.
+// Assembly whose frame is found through another register, as in some of the loader's functions, and
+// assembly whose rules are expressions.
 extern "C" void ts_test_by_saved(void (*)());
 extern "C" void ts_test_by_expression(void (*)());
 #if defined(__x86_64__)
@@ -316,11 +317,11 @@ TEST_F(CallPathCacheTest, AssemblyWithRulesOfItsOwn) {
   expectExact([] { ts_test_by_saved(take); });
   expectExact([] { ts_test_by_expression(take); });
   EXPECT_GE(book_.cache().fullWalks(), 2u);
-  // Frames further in are walked quickly; the way out is the same.
+  // Inner frames are walked by rules; the way out is the same.
   expectExact([] { ts_test_by_saved([] { deep<6>(1); }); }, 12);
 }
 
-// --- Damage: a stack is other people's memory ---------------------------------------------------
+// --- Damage: the stack belongs to the program ---------------------------------------------------
 
 TEST_F(CallPathCacheTest, ABrokenStackIsNoCrash) {
   std::mt19937_64 random(3);

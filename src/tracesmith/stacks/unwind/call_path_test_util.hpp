@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stack taken by us, glibc and libunwind at the same place, for tests that compare them.
+// For tests: captures one stack at the same place with TraceSmith, glibc and libunwind, and
+// compares the results.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,12 +22,12 @@
 
 namespace tracesmith::stacks::test {
 
-/// One stack by both.
+/// One stack as seen by each of them.
 struct Taken {
   uint32_t id = 0;
   std::vector<uint64_t> ours;
   std::vector<uint64_t> glibcs;
-  std::vector<uint64_t> libunwinds;  // where it is asked, and installed
+  std::vector<uint64_t> libunwinds;  // if requested and installed
 };
 
 inline PathBook* g_book = nullptr;
@@ -48,17 +49,17 @@ inline bool g_ask_libunwind = false;
 }
 
 inline void expectSameAs(const std::vector<uint64_t>& all_theirs, const Taken& t) {
-  // It begins in its caller, glibcBacktrace() or the like, unless that was inlined.
+  // It starts in its caller, glibcBacktrace() or the like, unless that was inlined.
   const auto first = std::find(all_theirs.begin(), all_theirs.end(), t.ours[1]);
   ASSERT_NE(first, all_theirs.end());
   std::vector<uint64_t> theirs(first, all_theirs.end());
-  // It goes on where nothing called a frame, with the address 0 or 1.
+  // It continues past the outermost frame, with the address 0 or 1.
   while (!theirs.empty() && theirs.back() < 4096) theirs.pop_back();
   EXPECT_THAT(std::vector<uint64_t>(t.ours.begin() + 1, t.ours.end()),
               ::testing::ElementsAreArray(theirs));
 }
 
-/// The frames of take()'s callers are the same; its own calls are at different places.
+/// The frames of take()'s callers are the same; its own call sites differ.
 inline void expectSame(const Taken& t, size_t at_least) {
   ASSERT_GE(t.glibcs.size(), at_least);
   ASSERT_GE(t.ours.size(), at_least);
@@ -74,7 +75,7 @@ class CallPathCacheTest : public ::testing::Test {
     g_taken = {};
     g_ask_libunwind = true;
   }
-  /// Twice, so that the second time is by memo; returns the number.
+  /// Captures twice, so that the second time uses a memo; returns the number.
   uint32_t expectExact(const std::function<void()>& call, size_t at_least = 5) {
     uint32_t id = 0;
     for (int i = 0; i < 2; ++i) {
@@ -101,7 +102,7 @@ template <int kDepth>
   return pad[0];
 }
 
-/// What is at `p` is used.
+/// Makes the compiler assume that the memory at `p` is used.
 inline void keep(void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
 }  // namespace tracesmith::stacks::test

@@ -103,7 +103,7 @@ class Machine {
   }
   uint64_t load(uint64_t address, uint64_t bytes) {
     uint64_t value = 0;
-    // What is noted are whole words.
+    // Only whole words can be noted.
     const uint64_t word = address & ~uint64_t{7};
     if (bytes == 0 || bytes > 8 || address + bytes > word + 8 || !memory_.read(word, value) ||
         !memory_.note(word, value)) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of call frame information (DWARF 5, section 2.5): the operations that can occur
-// there.
+// Evaluates expressions of call frame information (DWARF 5, section 2.5), with the operations that
+// can occur there.
 //
-// Part of what enters other people's programs: libc alone, no allocation, no lock,
-// async-signal-safe.
+// Runs inside the recorded program: uses only libc, no allocation, no lock, async-signal-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +12,21 @@
 
 namespace tracesmith::stacks {
 
-/// Registers as an expression sees them; notes which it has asked for.
+/// Registers that an expression may read; notes which it has read.
 struct ExpressionInput {
-  const uint64_t* registers = nullptr;  // kRegisters of them
+  const uint64_t* registers = nullptr;  // array of kRegisters
   uint64_t pc = 0;
   uint64_t used = 0;  // bit n: register n
 };
 
-/// The value of the expression whose length lies at `expression`, in front of `limit`. `cfa` is
-/// what lies on the stack at first, where there is something. False when it is malformed, divides
-/// by zero, runs for too long, or reads what cannot be read; words that it read are noted in
+/// Evaluates the expression at `expression` (its length, then its bytes), which must end before
+/// `limit`. `cfa`, unless null, is the initial stack entry. False when the expression is malformed,
+/// divides by zero, runs too long, or reads inaccessible memory. Words that it reads are noted in
 /// `memory`.
 bool evaluate(const uint8_t* expression, const uint8_t* limit, const uint64_t* cfa,
               ExpressionInput& input, StackMemory& memory, uint64_t& out);
 
-/// Where an expression is "register + offset", or the word at that address.
+/// An expression of the form "register + offset", or the word at that address.
 struct SimpleExpression {
   uint32_t reg = 0;
   int64_t offset = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as unwind information: a table, its entries, rows at many addresses, and expressions
-// over a stack of our own. Nothing may be read outside of the bytes (AddressSanitizer watches) or
-// take long.
+// Arbitrary bytes as unwind information: a table, its entries, rows at many addresses, and
+// expressions over a stack of the test's own. Nothing may be read outside the bytes
+// (AddressSanitizer checks) or take long.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -51,7 +51,7 @@ void useRow(const CfiEntry& entry, uint64_t address) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // A copy of its own, so that a byte beyond it is noticed.
+  // In its own allocation, so that a read beyond it is detected.
   const std::unique_ptr<uint8_t[]> bytes(new uint8_t[size]);
   if (size != 0) memcpy(bytes.get(), data, size);
   const uint8_t* const begin = bytes.get();

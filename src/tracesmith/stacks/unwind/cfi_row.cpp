@@ -6,12 +6,12 @@
 namespace tracesmith::stacks {
 namespace {
 
-// Encodings of pointers: the low half says how it is written, the high half what it is relative to.
+// Encodings of pointers: the low half gives the format, the high half the base.
 constexpr uint8_t kOmitted = 0xff;
 constexpr uint8_t kIndirect = 0x80;
 
 enum RowOp : uint8_t {
-  kAdvance = 0x40,  // the upper two bits; the operand lies in the lower six
+  kAdvance = 0x40,  // in the upper two bits; the operand is in the lower six
   kOffset = 0x80,
   kRestore = 0xc0,
   kRowNop = 0x00,
@@ -47,12 +47,12 @@ class Interpreter {
   Interpreter(const CfiEntry& entry, CfiScratch& scratch, CfiRow& row)
       : entry_(entry), scratch_(scratch), row_(row) {}
 
-  /// Runs until the program ends or comes to what holds beyond `address`.
+  /// Runs until the program ends, or reaches an instruction for addresses after `address`.
   bool run(const uint8_t* begin, const uint8_t* end, uint64_t from, uint64_t address);
 
  private:
   void set(uint64_t number, RegisterRule kind, int64_t value) {
-    // The wide registers' numbers are higher; they are of no use here.
+    // Vector registers have higher numbers; they are not needed.
     if (number < kRegisters) row_.registers[number] = {value, kind};
   }
   void restore(uint64_t number) {
@@ -219,7 +219,7 @@ struct Head {
   const uint8_t* id_at = nullptr;
 };
 
-/// The length and what tells a common part from an entry.
+/// Reads the length and the field that distinguishes a common part from an entry.
 bool readHead(const uint8_t* at, const uint8_t* limit, Head& out) {
   CfiBytes in(at, limit);
   uint64_t length = in.fixed<uint32_t>();
@@ -228,7 +228,7 @@ bool readHead(const uint8_t* at, const uint8_t* limit, Head& out) {
   if (!in.ok() || length == 0 || length > in.left()) return false;
   out.body = in.block(length);
   out.id_at = out.body.at();
-  // Also of wide ones the distance has 4 bytes in .eh_frame.
+  // In .eh_frame the distance has 4 bytes, even with a 64-bit length.
   out.id = out.body.fixed<uint32_t>();
   return out.body.ok();
 }
@@ -304,7 +304,7 @@ uint64_t CfiBytes::pointer(uint8_t encoding, uint64_t data_base) {
 
 namespace {
 
-/// What the letters after 'z' say of `data`.
+/// Reads the augmentation `data` that the letters after 'z' describe.
 bool readAugmentation(std::span<const uint8_t> letters, CfiBytes data, CfiEntry& out) {
   for (const uint8_t letter : letters) {
     switch (letter) {
@@ -313,7 +313,7 @@ bool readAugmentation(std::span<const uint8_t> letters, CfiBytes data, CfiEntry&
         break;
       case 'P': {
         const auto encoding = data.fixed<uint8_t>();
-        // Not needed, and possibly relative to what is not known here: only its length counts.
+        // Not needed, and its base may be unknown here: only its length matters.
         if (encoding != kOmitted) data.pointer(encoding & 0x0f);
         break;
       }
@@ -333,7 +333,7 @@ bool readAugmentation(std::span<const uint8_t> letters, CfiBytes data, CfiEntry&
   return data.ok();
 }
 
-/// What an entry has in common with others. `sized`: its augmentation says how long it is.
+/// Reads the part that entries share. `sized`: the augmentation data starts with its length.
 bool readCommon(CfiBytes& c, CfiEntry& out, bool& sized) {
   const auto version = c.fixed<uint8_t>();
   if (version != 1 && version != 3 && version != 4) return false;

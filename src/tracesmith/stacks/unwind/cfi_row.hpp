@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call frame information (DWARF 5, section 6.4; the variant of .eh_frame is in the Linux Standard
-// Base): what becomes of each register when the function that an address lies in returns.
+// Call frame information (DWARF 5, section 6.4; the Linux Standard Base describes the variant of
+// .eh_frame). It gives the caller's value of each register for an address in a function.
 //
-// Part of what enters other people's programs: libc alone, no allocation, no lock,
-// async-signal-safe. Nothing is read outside the bytes given.
+// Runs inside the recorded program: uses only libc, no allocation, no lock, async-signal-safe.
+// Reads nothing outside the given bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tracesmith::stacks {
 
-/// Bytes that are read in order; reading beyond them gives zeros and makes `ok` false.
+/// Reads bytes in order; reading beyond them gives zeros and sets `ok` to false.
 class CfiBytes {
  public:
   CfiBytes(const uint8_t* begin, const uint8_t* end) : at_(begin), end_(end) {}
@@ -33,13 +33,13 @@ class CfiBytes {
   }
   uint64_t uleb();
   int64_t sleb();
-  /// A pointer in one of DW_EH_PE's encodings; relative ones to the place it is read from or to
-  /// `data_base`. Indirect ones and those relative to anything else are not ok.
+  /// A pointer in one of DW_EH_PE's encodings, absolute or relative to its own position or to
+  /// `data_base`. Others, and indirect ones, set `ok` to false.
   uint64_t pointer(uint8_t encoding, uint64_t data_base = 0);
   void skip(uint64_t bytes) {
     if (has(bytes)) at_ += bytes;
   }
-  /// These bytes, which have been passed over.
+  /// Returns the next `bytes` bytes, and skips them.
   CfiBytes block(uint64_t bytes) {
     const uint8_t* const begin = at_;
     skip(bytes);
@@ -59,36 +59,36 @@ class CfiBytes {
 };
 
 enum class RegisterRule : uint8_t {
-  kSame,             // what it is (nothing was said)
-  kUndefined,        // cannot be had
+  kSame,             // unchanged (no rule given)
+  kUndefined,        // cannot be recovered
   kAtCfa,            // in memory at CFA + value
   kCfa,              // CFA + value
   kRegister,         // in register `value`
-  kAtExpression,     // in memory where the expression at address `value` says
-  kExpressionValue,  // what the expression says
+  kAtExpression,     // in memory at the address given by the expression at address `value`
+  kExpressionValue,  // the value of that expression
 };
 
-/// What is known at one address.
+/// The unwind rules at one address.
 struct CfiRow {
   struct Rule {
     int64_t value = 0;
     RegisterRule kind = RegisterRule::kSame;
   };
   Rule registers[kRegisters];
-  const uint8_t* cfa_expression = nullptr;  // length (ULEB) and bytes; where null:
+  const uint8_t* cfa_expression = nullptr;  // length (ULEB) and bytes; null: use the members below
   uint32_t cfa_register = 0;
   int64_t cfa_offset = 0;
-  bool return_signed = false;  // the return address is (AArch64)
+  bool return_signed = false;  // the return address is signed (AArch64)
 };
 
-/// One function's entry.
+/// The entry of one function.
 struct CfiEntry {
-  uint64_t begin = 0;  // first address, and the one after the last
+  uint64_t begin = 0;  // range of addresses [begin, end)
   uint64_t end = 0;
   uint32_t return_register = 0;
-  bool signal_frame = false;  // its caller is no call: the address is that of an instruction
+  bool signal_frame = false;  // its caller was interrupted: the address is exact
 
-  const uint8_t* limit = nullptr;  // nothing of it lies behind this
+  const uint8_t* limit = nullptr;  // end of the section
   const uint8_t* initial = nullptr;
   const uint8_t* initial_end = nullptr;
   const uint8_t* program = nullptr;
@@ -98,19 +98,18 @@ struct CfiEntry {
   uint8_t pointer_encoding = 0;
 };
 
-/// Memory that finding a row takes: too much for the stack of a small thread.
+/// Memory for findRow(): too large for the stack of a small thread.
 struct CfiScratch {
   static constexpr uint32_t kRemembered = 16;
   CfiRow initial;
   CfiRow remembered[kRemembered];
 };
 
-/// Reads the entry (FDE) at `fde`, which with its common part (CIE) lies in [section, limit). False
-/// when it is malformed, of an unknown version, or a common part itself.
+/// Reads the entry (FDE) at `fde`; it and its common part (CIE) must lie in [section, limit). False
+/// when it is malformed, of an unknown version, or itself a common part.
 bool readEntry(const uint8_t* fde, const uint8_t* section, const uint8_t* limit, CfiEntry& out);
 
-/// The row for an address of the entry. False when the program is malformed, or says what is not
-/// known here.
+/// The row for an address of the entry. False when its program is malformed or unsupported.
 bool findRow(const CfiEntry& entry, uint64_t address, CfiScratch& scratch, CfiRow& out);
 
 }  // namespace tracesmith::stacks

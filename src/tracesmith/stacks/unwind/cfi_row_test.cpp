@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of unwind information against libdw's, over whole libraries.
+// Compares rows of unwind information with libdw's, over whole libraries.
 #include "tracesmith/stacks/unwind/cfi_row.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ namespace {
 struct Library {
   uint64_t bias = 0;
   const uint8_t* header = nullptr;  // .eh_frame_hdr
-  const uint8_t* begin = nullptr;   // of the segment that it lies in
+  const uint8_t* begin = nullptr;   // of the segment with the header
   const uint8_t* limit = nullptr;
   std::string path;
 };
@@ -86,7 +86,7 @@ bool isSameCfa(const Dwarf_Op& op, const CfiRow& ours) {
          static_cast<int64_t>(op.number2) == ours.cfa_offset;
 }
 
-/// How our rule of a register says something else than libdw's, which are `ops`.
+/// How our rule for a register differs from libdw's, which is given by `ops`.
 std::string differenceOfRule(std::span<const Dwarf_Op> ops, bool undefined,
                              const CfiRow::Rule& rule) {
   if (undefined) return rule.kind == RegisterRule::kAtCfa ? " is in memory for us alone" : "";
@@ -104,7 +104,8 @@ std::string differenceOfRule(std::span<const Dwarf_Op> ops, bool undefined,
   return rule.kind != kind || rule.value != offset ? " differs" : "";
 }
 
-/// Whether a row of ours says the same as libdw's, of the CFA and of what walks need.
+/// The difference between our row and libdw's, for the CFA and the registers that walks need; "" if
+/// they agree.
 std::string difference(Dwarf_Frame* theirs, const CfiRow& ours) {
   Dwarf_Op* ops = nullptr;
   size_t count = 0;
@@ -116,17 +117,17 @@ std::string difference(Dwarf_Frame* theirs, const CfiRow& ours) {
   }
   for (uint32_t number = 0; number < kRegisters; ++number) {
     Dwarf_Op memory[3];
-    // That the stack pointer becomes the CFA libdw says in every row.
+    // libdw states in every row that the stack pointer becomes the CFA.
     if (number == kStackPointer && ours.registers[number].kind == RegisterRule::kSame) continue;
     if (dwarf_frame_register(theirs, static_cast<int>(number), memory, &ops, &count) != 0) continue;
-    const bool undefined = count == 0 && ops == memory;  // or nothing was said
+    const bool undefined = count == 0 && ops == memory;  // or no rule was given
     const std::string how = differenceOfRule({ops, count}, undefined, ours.registers[number]);
     if (!how.empty()) return "register " + std::to_string(number) + how;
   }
   return "";
 }
 
-/// Every address of the library at which a row begins, and the one before it.
+/// Compares at every address of the library at which a row starts, and at the one before it.
 Counts compareAll(const Library& library, uint64_t every) {
   Counts counts;
   const int fd = open(library.path.c_str(), O_RDONLY);
@@ -135,7 +136,7 @@ Counts compareAll(const Library& library, uint64_t every) {
   Dwarf_CFI* const cfi = elf == nullptr ? nullptr : dwarf_getcfi_elf(elf);
   EXPECT_NE(cfi, nullptr) << library.path;
   if (cfi == nullptr) return counts;
-  // The table: pairs of offsets behind version, encodings, section and count.
+  // The table: pairs of offsets after version, encodings, section and count.
   int32_t entries = 0;
   memcpy(&entries, library.header + 8, sizeof entries);
   static CfiScratch scratch;

@@ -12,13 +12,13 @@
 namespace tracesmith::stacks {
 namespace {
 
-/// glibc's answer of _dl_find_object; declared here because older ones have none.
+/// The result of glibc's _dl_find_object; declared here because older versions lack it.
 struct FoundObject {
   unsigned long long flags;
   void* map_start;
   void* map_end;
   link_map* map;
-  void* eh_frame;  // in fact its header, .eh_frame_hdr
+  void* eh_frame;  // points to its header, .eh_frame_hdr
   unsigned long long reserved[7];
 };
 struct EntryBases {
@@ -39,7 +39,7 @@ uint64_t addressOf(const void* p) { return reinterpret_cast<uint64_t>(p); }
 constexpr uint8_t kOmittedTable = 0xff;
 constexpr uint8_t kTableOfOffsets = 0x3b;  // signed 4 bytes, relative to the header
 
-/// Entries one after the other, where there is no table to search in.
+/// Searches entries one by one, where there is no table.
 bool findInSection(const uint8_t* section, const uint8_t* limit, uint64_t address, CfiEntry& out) {
   CfiBytes in(section, limit);
   while (in.ok() && in.left() >= 4) {
@@ -56,7 +56,7 @@ bool findInSection(const uint8_t* section, const uint8_t* limit, uint64_t addres
   return false;
 }
 
-/// Calls `visit(dl_phdr_info&)` for the object that an address lies in.
+/// Calls `visit(dl_phdr_info&)` for the object that contains an address.
 template <class Visit>
 bool withObjectOf(uint64_t address, Visit&& visit) {
   struct Search {
@@ -157,7 +157,7 @@ bool findEntryIn(const uint8_t* header, const uint8_t* begin, const uint8_t* lim
     memcpy(&value, table + index * 8 + column * 4, sizeof value);
     return base + static_cast<uint64_t>(int64_t{value});
   };
-  uint64_t low = 0;  // the last one that begins at or before the address
+  uint64_t low = 0;  // the last entry that starts at or before the address
   uint64_t high = count;
   while (high - low > 1) {
     const uint64_t middle = low + (high - low) / 2;
@@ -183,7 +183,7 @@ bool findEntryOf(uint64_t address, TableLock lock, CfiEntry& out) {
       withObjectOf(address, [&](const dl_phdr_info& info) { part = unwindPartOf(info); });
   if (loaded)
     return part.header != nullptr && findEntryIn(part.header, part.begin, part.limit, address, out);
-  // Code that came to be at run time may have been registered with libgcc, if that is there.
+  // Code generated at run time may be registered with libgcc, if that is loaded.
   FindRegistered registered = g_find_registered.load(std::memory_order_relaxed);
   if (registered == nullptr) {
     registered = reinterpret_cast<FindRegistered>(findExportAnywhere("_Unwind_Find_FDE"));

@@ -8,8 +8,7 @@ namespace {
 
 constexpr uint32_t kMostOwnFrames = 32;  // from here to the start point
 
-/// Registers on their way outwards, and which of them still hold what they held when the walk
-/// began.
+/// Registers during the walk outwards, and which of them still have their value from its start.
 struct State {
   Registers registers;
   uint64_t entry = ~uint64_t{0};
@@ -25,10 +24,10 @@ class Stepper {
 
   enum class Step : uint8_t { kCaller, kOutermost, kNoInformation, kBroken };
   Step step(State& state);
-  /// Out of what was interrupted and has no information, where it was called by known code and has
-  /// kept that in the register for it: entries of the PLT on AArch64.
+  /// Leaves interrupted code without unwind information that was called by known code and still has
+  /// the return address in the link register: PLT entries on AArch64.
   bool stepByLink(State& state);
-  /// False when a place of a frame hung on what was in a register when the walk began.
+  /// False when the position of a frame depended on a register's value at the start of the walk.
   bool repeatable() const { return repeatable_; }
   void beginRepeatable() { repeatable_ = true; }
 
@@ -59,14 +58,14 @@ class Stepper {
   bool repeatable_ = true;
 };
 
-/// The frame pointer and the return address lie side by side: the frame pointer of this frame, once
+/// Whether the frame pointer and the return address are adjacent. The frame's own pointer, once
 /// set, points there.
 bool isFrameRecord(const CfiRow::Rule& fp, const CfiRow::Rule& ra) {
   return fp.kind == RegisterRule::kAtCfa && ra.kind == RegisterRule::kAtCfa &&
          ra.value == fp.value + 8;
 }
 
-/// What register `number` holds in the caller.
+/// Computes the caller's value of register `number`.
 bool Stepper::recover(const State& before, uint32_t number, const CfiRow::Rule& rule, uint64_t cfa,
                       State& after) {
   uint64_t& value = after.registers.value[number];
@@ -95,13 +94,13 @@ bool Stepper::recover(const State& before, uint32_t number, const CfiRow::Rule& 
       break;
   }
   if (!load(address, value)) return false;
-  // What frames inside the start point saved is what was in the register at that point.
+  // A value saved by frames inside the start point is the register's value at that point.
   if (address >= start_sp_) after.entry &= ~bit;
   return true;
 }
 
-/// From what a signal handler returns to, to what the signal interrupted: the kernel has put its
-/// registers on the stack, and need not describe where.
+/// Steps from the code that a signal handler returns to, to the interrupted code. The kernel has
+/// saved the registers on the stack; unwind information for their position is optional.
 Stepper::Step Stepper::stepOverSignal(State& state) {
 #if defined(__x86_64__)
   // struct ucontext: flags, link and alternate stack, then r8 to r15, rdi, rsi, rbp, rbx, rdx, rax,
@@ -165,9 +164,9 @@ Stepper::Step Stepper::step(State& state) {
   if (row_.return_signed) after.registers.pc = withoutSignature(after.registers.pc);
   after.exact = entry_.signal_frame;
   if (after.registers.pc == 0) return Step::kOutermost;
-  // A frame that is its own caller would be one for ever; another stack only a signal changes to.
-  // What was interrupted before it used the stack has its return address in a register, where the
-  // processor has one for that.
+  // A frame that is its own caller would repeat forever, and only a signal may switch to another
+  // stack. Code that was interrupted before it used the stack has its return address in a register,
+  // on processors that have one for it.
   const uint64_t before = state.registers.value[kStackPointer];
   const bool moved =
       cfa > before || (cfa == before && state.exact && ra.kind == RegisterRule::kSame);
@@ -176,14 +175,14 @@ Stepper::Step Stepper::step(State& state) {
   return Step::kCaller;
 }
 
-/// True when the bytes in front of a return address are a call, as far as that can be said.
+/// Whether the bytes before a return address are a call, as far as that can be determined.
 bool followsCall(uint64_t pc, StackMemory& memory) {
   if (pc < 4096 || (pc & ~kFrameAddressMask) != 0) return false;
 #if defined(__x86_64__)
   uint64_t before = 0;
   if (!memory.read(pc - 8, before)) return false;
   const auto byte = [&](uint32_t back) { return static_cast<uint8_t>(before >> (8 * (8 - back))); };
-  if (byte(5) == 0xe8) return true;                   // call to a distance
+  if (byte(5) == 0xe8) return true;                   // call with relative address
   for (uint32_t length = 2; length <= 7; ++length) {  // call through memory, register
     if (byte(length) == 0xff && ((byte(length - 1) >> 3) & 7) == 2) return true;
   }
@@ -235,7 +234,7 @@ bool guessCaller(uint64_t sp, uint64_t fp, StackMemory& memory, GuessedCaller& o
   if (fp < sp || fp - sp > kLargestFrame || (fp & 7) != 0) return false;
   if (!memory.read(fp, out.fp) || !memory.read(fp + 8, out.pc)) return false;
   out.pc = withoutSignature(out.pc);
-  // What the caller has in that register need not be a frame pointer.
+  // The caller may use that register for something else than a frame pointer.
   if (!followsCall(out.pc, memory)) return false;
   out.sp = kFrameRecordAnywhere ? unknownStackPointer(fp) : fp + 16;
   return memory.note(fp, out.fp) && memory.note(fp + 8, out.pc);
@@ -254,7 +253,7 @@ bool guessCaller(uint64_t sp, uint64_t fp, StackMemory& memory, GuessedCaller& o
   for (; !arrived(); ++own) {
     if (own == kMostOwnFrames || stepper.step(state) != Stepper::Step::kCaller) return walk;
   }
-  // Both are parts of what the walk is known by.
+  // Both registers are part of the key under which the walk is remembered.
   state.entry &= ~(uint64_t{1} << kStackPointer | uint64_t{1} << kFramePointer);
   stepper.beginRepeatable();
   uint64_t flags = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of this machine as DWARF numbers them, and how to read those that a function must
-// keep for its caller.
+// The registers of this machine in DWARF's numbering, and how to read those that a function must
+// preserve for its caller.
 #pragma once
 
 #include <cstdint>
@@ -33,28 +33,28 @@ constexpr uint32_t kReturnAddress = 0;
 
 #endif
 
-/// Where a walk begins: a call site (the return address of the call), the stack pointer right after
-/// that call has returned, and what the frame pointer register holds there.
+/// Start of a walk: a call site (the return address of the call), the stack pointer right after
+/// that call returns, and the frame pointer register's value there.
 struct StartPoint {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
 };
 
-/// The call site of the function in which this is written; the function gets a frame pointer.
+/// The call site of the function that contains this macro; the function gets a frame pointer.
 #define TS_CALLER_START_POINT()                                                               \
   (::tracesmith::stacks::StartPoint{                                                          \
       reinterpret_cast<uint64_t>(__builtin_extract_return_addr(__builtin_return_address(0))), \
       reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()),                                      \
       *static_cast<const uint64_t*>(__builtin_frame_address(0))})
 
-/// The values of all registers that survive a call, and of pc and sp at one place.
+/// The values of all registers that survive a call, and of pc and sp, at one place.
 struct Registers {
   uint64_t value[kRegisters] = {};
   uint64_t pc = 0;
 };
 
-/// Of the place where it is written.
+/// Reads the registers at the place of the call.
 #if defined(__x86_64__)
 [[gnu::always_inline]] inline void readRegisters(Registers& out) {
   uint64_t* const v = out.value;
@@ -83,11 +83,11 @@ struct Registers {
 inline void readRegisters(Registers&) {}
 #endif
 
-/// An address as it is where the processor has signed it (pointer authentication).
+/// Removes the signature of an address that the processor signed (pointer authentication).
 inline uint64_t withoutSignature(uint64_t address) {
 #if defined(__aarch64__)
   register uint64_t x30 asm("x30") = address;
-  asm("hint #7" : "+r"(x30));  // xpaclri; does nothing where there is no such thing
+  asm("hint #7" : "+r"(x30));  // xpaclri; does nothing on processors without pointer authentication
   return x30;
 #else
   return address;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame in one word, as it goes from a program to the collector: its address, with what is to be
-// known of it in the bits that addresses of programs have no use for.
+// A frame in one word, as a program sends it to the collector: its address, plus flags in bits that
+// program addresses do not use.
 #pragma once
 
 #include <cstdint>
 
 namespace tracesmith::stacks {
 
-/// Without a flag the address is that of the instruction behind a call.
+/// Without a flag the address is a return address, the one after a call.
 constexpr uint64_t kExactFrame = uint64_t{1} << 63;  // of the instruction itself (interrupted)
 constexpr uint64_t kGuessedFrame = uint64_t{1}
-                                   << 62;            // found by frame pointer, without information
+                                   << 62;  // found by frame pointer, without unwind information
 constexpr uint64_t kOtherFrame = uint64_t{1} << 61;  // no address: a FrameWordKind and a value
 
 enum class FrameWordKind : uint8_t {
-  kCut = 0,     // value: WalkEnd. Stands for all callers that are not known
+  kCut = 0,     // value: WalkEnd. Stands for all unknown callers
   kPython = 1,  // value: see pythonFrame()
   kMerge = 2,   // value: a path of Python frames, to be merged into the native path before it
 };
@@ -22,9 +22,9 @@ enum class FrameWordKind : uint8_t {
 /// Why a walk ended.
 enum class WalkEnd : uint8_t {
   kOutermost = 0,      // nothing called this frame
-  kTooDeep = 1,        // there are more frames than were asked for
-  kNoInformation = 2,  // there is no unwind information, and no frame pointer that makes sense
-  kBroken = 3,         // a frame's place on the stack is none, or cannot be read
+  kTooDeep = 1,        // there are more frames than requested
+  kNoInformation = 2,  // no unwind information, and no plausible frame pointer
+  kBroken = 3,         // a frame's stack address is invalid or unreadable
 };
 
 constexpr uint64_t kFrameAddressMask = (uint64_t{1} << 56) - 1;
@@ -36,12 +36,11 @@ constexpr FrameWordKind kindOf(uint64_t word) {
   return static_cast<FrameWordKind>((word >> 56) & 0x1f);
 }
 
-/// A frame of Python: the number of its code object (PythonCode), and which of its instructions
-/// runs.
+/// A Python frame: the number of its code object (PythonCode), and the current instruction.
 ///
 ///   bits 24 to 55  the code object's number
 ///   bit  23        the interpreter's C function was entered anew for this frame
-///   bits 0 to 22   the instruction's place in the code, in units of two bytes; all ones: not known
+///   bits 0 to 22   the instruction's offset in units of two bytes; all ones: unknown
 constexpr uint64_t kPythonEntry = uint64_t{1} << 23;
 constexpr uint32_t kPythonPlaceUnknown = kPythonEntry - 1;
 

@@ -8,7 +8,7 @@
 
 namespace tracesmith::stacks {
 namespace {
-constexpr uint64_t kPage = 4096;  // the smallest there is
+constexpr uint64_t kPage = 4096;  // the smallest page size
 }
 
 ThreadStack findThreadStack() {
@@ -26,8 +26,9 @@ ThreadStack findThreadStack() {
 }
 
 bool isReadable(uint64_t address) {
-  // The system reads the signal set before it looks at the first argument, which is wrong: EFAULT
-  // says that there is nothing to be read, EINVAL that there is. Nothing is changed either way.
+  // The system call reads the signal set before it checks the first argument, which is invalid.
+  // EFAULT means that the memory is unreadable, EINVAL that it is readable. Nothing is changed
+  // either way.
   const int before = errno;
   const long result = syscall(SYS_rt_sigprocmask, -1, address, nullptr, sizeof(uint64_t));
   const bool readable = result == 0 || errno != EFAULT;

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads of a stack that cannot fault, and the list of what was read.
 //
-// Part of what enters other people's programs: libc alone, no allocation, no lock,
-// async-signal-safe but for findThreadStack().
+// Runs inside the recorded program: uses only libc, no allocation, no lock; async-signal-safe
+// except for findThreadStack().
 #pragma once
 
 #include <cstdint>
 
 namespace tracesmith::stacks {
 
-/// Where the calling thread's stack lies: addresses [low, high). Both 0: not known.
+/// The calling thread's stack: addresses [low, high). Both 0: unknown.
 struct ThreadStack {
   uint64_t low = 0;
   uint64_t high = 0;
   bool has(uint64_t address) const { return address - low < high - low; }
 };
 
-/// May allocate, once in a thread's life.
+/// May allocate, once per thread.
 ThreadStack findThreadStack();
 
-/// True when the 8 bytes at `address` can be read; asks the system.
+/// Whether the 8 bytes at `address` can be read; uses a system call.
 bool isReadable(uint64_t address);
 
-/// What a walk reads. The thread's own stack, from where the walk began, is read as it is; anything
-/// else only after asking, page by page.
+/// The memory that a walk reads. The thread's own stack, from the start of the walk, is read
+/// directly. Other memory is checked first, page by page.
 class StackMemory {
  public:
   static constexpr uint32_t kMostSlots = 1024;
 
-  /// Begins a walk at stack pointer `sp`.
+  /// Starts a walk at stack pointer `sp`.
   void begin(const ThreadStack& stack, uint64_t sp) {
     low_ = sp;
     bytes_ = stack.has(sp) ? stack.high - sp : 0;
@@ -37,8 +37,8 @@ class StackMemory {
     count_ = 0;
   }
 
-  /// The word at `address`; false when it cannot be read. Not watched by AddressSanitizer: what is
-  /// there may be anybody's.
+  /// Reads the word at `address`; false when it cannot be read. Excluded from AddressSanitizer,
+  /// because the word may belong to any object.
   __attribute__((no_sanitize("address"))) bool read(uint64_t address, uint64_t& out) {
     const uint64_t at = address - low_;
     if (__builtin_expect(at >= bytes_ || bytes_ - at < 8, 0) && !mayRead(address)) return false;
@@ -46,7 +46,7 @@ class StackMemory {
     return true;
   }
 
-  /// Notes that what the walk found depends on this word. False when there is no more room.
+  /// Notes that the result of the walk depends on this word. False when there is no space for it.
   bool note(uint64_t address, uint64_t value) {
     if (count_ == kMostSlots) return false;
     addresses_[count_] = address;
@@ -57,9 +57,9 @@ class StackMemory {
   const uint64_t* addresses() const { return addresses_; }
   const uint64_t* values() const { return values_; }
 
-  /// True when something beside the thread's own stack has been read: it may be gone the next time.
+  /// Whether memory outside the thread's own stack was read: it may be gone the next time.
   bool outside() const { return outside_; }
-  /// True for a stack that is not the thread's own (a coroutine's, a signal handler's).
+  /// Whether the stack is not the thread's own (a coroutine's, a signal handler's).
   bool foreign() const { return bytes_ == 0; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of stacks share: a cache whose paths can be read back, and what glibc says.
+// Shared by tests of stacks: a cache whose paths can be read back, and glibc's backtrace.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 namespace tracesmith::stacks::test {
 
-/// Keeps what a cache tells, as a collector does.
+/// Keeps what a cache reports, like a collector.
 class PathBook {
  public:
   struct Entry {
@@ -33,13 +33,13 @@ class PathBook {
   }
 
   CallPathCache& cache() { return *cache_; }
-  /// Frame words, innermost first; what stands for missing callers is the last one.
+  /// Frame words, innermost first; the placeholder for missing callers is the last one.
   std::vector<uint64_t> words(uint32_t id) const {
     std::vector<uint64_t> out;
     for (; id != 0; id = entries_.at(id).parent) out.push_back(entries_.at(id).word);
     return out;
   }
-  /// Addresses alone, without what stands for missing callers.
+  /// Addresses only, without the placeholder for missing callers.
   std::vector<uint64_t> addresses(uint32_t id) const {
     std::vector<uint64_t> out;
     for (const uint64_t word : words(id)) {
@@ -54,8 +54,8 @@ class PathBook {
   }
   const std::vector<Object>& objects() const { return objects_; }
 
-  bool refuses = false;  // as a full ring does
-  uint64_t told = 0;     // paths
+  bool refuses = false;  // like a full ring
+  uint64_t told = 0;     // number of paths
 
  private:
   static bool path(void* context, uint32_t first, uint32_t parent, const uint64_t* frames,
@@ -81,7 +81,7 @@ class PathBook {
   std::unique_ptr<CallPathCache, void (*)(CallPathCache*)> cache_;
 };
 
-/// glibc's own backtrace(), also where another library puts its own in its place.
+/// glibc's own backtrace(), even if another library replaces it.
 inline std::vector<uint64_t> glibcBacktrace() {
   using Backtrace = int (*)(void**, int);
   static const auto backtrace =
@@ -93,7 +93,7 @@ inline std::vector<uint64_t> glibcBacktrace() {
   return out;
 }
 
-/// libunwind's, where it is installed; it is not linked, as it would stand in for glibc's.
+/// libunwind's, if installed. It is loaded, not linked, because linking would replace glibc's.
 inline std::vector<uint64_t> libunwindBacktrace() {
   using Backtrace = int (*)(void**, int);
   static void* const library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to get from a frame to its caller's, in one line of a cache: what nearly all rows of call
-// frame information come down to.
+// The rule that leads from a frame to its caller, packed into one line of a cache. It covers nearly
+// all rows of call frame information.
 //
-// Part of what enters other people's programs: libc alone, no allocation, async-signal-safe where
-// locks are not allowed.
+// Runs inside the recorded program: uses only libc, no allocation, async-signal-safe when locks are
+// not allowed.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace tracesmith::stacks {
 
 struct WalkRule {
-  /// Where the canonical frame address (the caller's stack pointer) comes from.
+  /// How to compute the canonical frame address (the caller's stack pointer).
   enum class Cfa : uint8_t {
-    kNoInformation,  // there is none for this address
+    kNoInformation,  // none for this address
     kSp,             // sp + cfa_offset
     kFp,             // fp + cfa_offset
     kAtFp,           // the word at fp + cfa_offset: functions that align their stack
-    kOutermost,      // nothing called it
-    kFull,           // what this cannot say: see walkInFull()
+    kOutermost,      // the frame has no caller
+    kFull,           // too complex for this rule: see walkInFull()
   };
   enum class Fp : uint8_t { kSame, kAtCfa, kAtFp };
 
-  uint64_t address;  // an instruction that it holds for; 0: none
+  uint64_t address;  // of the instruction that the rule is for; 0: unused
   int32_t cfa_offset;
   int32_t fp_offset;
   int16_t ra_offset;  // of the return address, from the CFA
@@ -34,17 +34,17 @@ struct WalkRule {
 };
 static_assert(sizeof(WalkRule) <= 24);
 
-/// The rule for an instruction, from the tables.
+/// Computes the rule for an instruction, from the tables.
 void findRule(uint64_t address, TableLock lock, CfiScratch& scratch, WalkRule& out);
 
-/// Two places for each address, of which the older one is given up.
+/// Two slots per address; a new rule replaces the older one.
 class RuleCache {
  public:
   static constexpr uint32_t kSets = 4096;
 
   void clear() { __builtin_memset(static_cast<void*>(rules_), 0, sizeof rules_); }
 
-  /// nullptr when it is not there. [hot]
+  /// nullptr when the rule is not cached. [hot]
   const WalkRule* find(uint64_t address) const {
     const WalkRule* const set = rules_[index(address)];
     if (__builtin_expect(set[0].address == address, 1)) return &set[0];

@@ -11,7 +11,7 @@ inline int64_t nowNs() { return monotonicNs(); }
 /// See counterIsClockSource().
 inline bool g_use_tsc = false;
 
-/// The time for a record; the collector turns it into CLOCK_MONOTONIC. [hot]
+/// Time stamp for a record; the collector converts it to CLOCK_MONOTONIC. [hot]
 inline int64_t stamp() { return stampNow(g_use_tsc); }
 
 }  // namespace tracesmith::agent

@@ -20,9 +20,10 @@ using arena::RingHeader;
 namespace {
 
 constexpr uint64_t kWarmBytes = 8u << 20;
-constexpr uint64_t kWarmBytesOfMany = 64u << 10;  // when there are many threads
+constexpr uint64_t kWarmBytesOfMany = 64u << 10;  // if there are many threads
 
-/// Reads the stamp clock between two readings of CLOCK_MONOTONIC; the tightest of a few tries.
+/// Reads the stamp clock between two readings of CLOCK_MONOTONIC; keeps the closest pair of five
+/// tries.
 void pairClocks(ArenaHeader& header) {
   int64_t tightest = INT64_MAX;
   for (int i = 0; i < 5; ++i) {
@@ -109,8 +110,8 @@ bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out, arena::ArmSte
   return true;
 }
 
-// By writing zeros: its pages then lie in the page cache, and the first record in each costs a
-// quick fault instead of a block allocation (5 us and more on ext4).
+// Writes zeros: the pages are then in the page cache, and the first record in each costs a quick
+// fault instead of a block allocation (5 us and more on ext4).
 void warmRing(const ArenaPlan& plan, const Arena& a, uint32_t index) {
   FileName name;
   arenaName(name, a.header->created_ns, a.header->arena_number, arena::kArenaSuffix);

@@ -8,13 +8,13 @@
 
 namespace tracesmith::agent {
 
-/// What all arenas of one life of the process have in common.
+/// Settings shared by all arenas of one life of the process.
 struct ArenaPlan {
-  char session[kPathBytes] = {};  // directory; empty: nobody captures
+  char session[kPathBytes] = {};  // directory; empty: no capture
   char agent[16] = {};
-  uint64_t ring_bytes = 0;  // of the first arenas
+  uint64_t ring_bytes = 0;  // of the first arenas, see arena::ringBytesOf()
   uint64_t first_correlation = 1;
-  bool capturing = true;  // from the start
+  bool capturing = true;  // initial state
   mappings::OnDamage on_damage = nullptr;
 };
 
@@ -26,17 +26,17 @@ struct Arena {
   uint64_t ring_bytes = 0;
 };
 
-/// False: errno and `failed` say why.
+/// False: errno is set and `failed` is the step that failed.
 bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out, arena::ArmStep& failed);
 
-/// The name of a file beside the arena of that time and number.
+/// The name of a file that belongs to the arena with this creation time and number.
 void arenaName(FileName& out, int64_t created_ns, uint32_t number, const char* suffix);
 
-/// Prepares a ring that was never used for its first records.
+/// Prepares an unused ring for its first records.
 void warmRing(const ArenaPlan& plan, const Arena& arena, uint32_t index);
 
-/// Gives the file up. What lies there from then on is nobody's: what is written there is lost, and
-/// harms nobody.
+/// Abandons the file and puts private memory in its place. Later writes to the arena are lost but
+/// safe.
 void replaceByMemory(const Arena& arena);
 
 }  // namespace tracesmith::agent

@@ -26,9 +26,9 @@ using stacks::PythonFrames;
 std::atomic<bool> g_native{false};
 std::atomic<bool> g_python{false};
 stacks::CallPathOptions g_options;
-char g_executable[4096];  // its path, which the loader does not know
+char g_executable[4096];  // path of the executable, which the dynamic loader does not report
 
-/// A record that is no event of its own: it counts only when it is lost.
+/// Writes a record that is not an event: it only counts if it is lost.
 template <class Fill>
 bool putRecord(uint64_t bytes, Fill&& fill) {
   ThreadState& t = t_state;
@@ -82,7 +82,7 @@ bool tellCode(void*, const stacks::PythonCode& code) {
                             static_cast<uint32_t>(code.file.size()),
                             static_cast<uint32_t>(code.line_table_bytes)};
   uint64_t bytes = sizeof r + r.name_bytes + r.file_bytes;
-  // Of a table that is cut, the lines before the cut are known.
+  // If the table is cut, the lines before the cut are still known.
   const uint64_t room = arena::kMaxRecordBytes - bytes;
   if (r.table_bytes > room) r.table_bytes = static_cast<uint32_t>(room);
   bytes += r.table_bytes;
@@ -136,7 +136,7 @@ void prepareCallStacks() {
   }
   const ssize_t n = readlink("/proc/self/exe", g_executable, sizeof g_executable - 1);
   g_executable[n < 0 ? 0 : n] = 0;
-  // Our own frames are not the program's.
+  // The agent's own frames are not part of the program's stack.
   stacks::visitObjectOf(
       reinterpret_cast<uint64_t>(&prepareCallStacks),
       [](const stacks::LoadedObject& object, void*) {
@@ -145,7 +145,7 @@ void prepareCallStacks() {
       },
       nullptr);
   static bool hears_of_unloads = false;
-  // Not by dlsym(): a preloaded agent comes here in a call of the program.
+  // Not by dlsym(): a preloaded agent runs this within a call of dlsym() by the program.
   const auto noticeOf = [](const char* name) {
     return reinterpret_cast<OnUnload>(findExportAnywhere(name));
   };
@@ -162,9 +162,9 @@ void prepareCallStacks() {
 
 [[gnu::noinline]] uint32_t takeCallStack() {
   ThreadState& t = t_state;
-  // Within itself it is only by way of what letting go of Python's objects calls.
+  // It only calls itself by way of code that runs when Python objects are released.
   if (__builtin_expect(t.ring == nullptr || isBusy(t), 0)) return 0;
-  t.busy = stackPointer();  // for a signal handler that comes between
+  t.busy = stackPointer();  // tells a signal handler that interrupts this
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (__builtin_expect(t.stacks == nullptr, 0)) makeStacks(t);
   uint32_t path = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host call stack at a call of the API, as a number in its record. What is new of it goes into
-// the thread's ring before (PathRecord, ModuleRecord).
+// The host call stack of an API call, as a number in the call's record. Definitions of new paths
+// and modules go into the thread's ring before that record (PathRecord, ModuleRecord).
 #pragma once
 
 #include <stdint.h>
@@ -9,23 +9,24 @@
 
 namespace tracesmith::agent {
 
-/// Stacks are wanted, by TRACESMITH_STACKS.
+/// Call stacks are enabled, by TRACESMITH_STACKS.
 extern std::atomic<bool> g_stacks;
 
-/// Reads what is wanted from the settings. Part of arm() and of each beginLife().
+/// Reads the stack settings. Part of arm() and of each beginLife().
 void prepareCallStacks();
 
-/// The stack from the program's call inwards to this agent, which is left out; 0: none could be had
-/// or told, or this thread has no ring or is busy with a record. [hot]
+/// The stack from the program's outermost frame inwards to the call; frames of this agent are left
+/// out. 0: no stack could be taken or written, or this thread has no ring or is writing a record.
+/// [hot]
 uint32_t takeCallStack();
 
 inline uint32_t callStack() {
   return __builtin_expect(g_stacks.load(std::memory_order_relaxed), 0) ? takeCallStack() : 0;
 }
 
-/// In a forked child: nothing is known of what the parent was told.
+/// In a forked child: forgets what was written for the parent.
 void forgetCallStacks(ThreadState& t);
-/// When a thread ends.
+/// Call when a thread ends.
 void endCallStacks(ThreadState& t);
 
 }  // namespace tracesmith::agent

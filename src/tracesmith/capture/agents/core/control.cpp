@@ -44,7 +44,7 @@ pid_t g_pid = 0;
 std::atomic_flag g_lock = ATOMIC_FLAG_INIT;
 std::atomic<bool> g_captured{false};
 
-/// Of this process before an exec: nobody waits at those any more.
+/// Removes pages of this process from before an exec; nobody waits on them any more.
 void removeOlderPages(const char* directory, const char* prefix) {
   DIR* const d = opendir(directory);
   if (d == nullptr) return;
@@ -54,8 +54,8 @@ void removeOlderPages(const char* directory, const char* prefix) {
   closedir(d);
 }
 
-/// The directory is this user's alone: whoever writes to a page there decides where this program
-/// writes its arenas.
+/// True if the directory is private to this user: whoever can write to a page there decides where
+/// this program writes its arenas.
 bool isPrivate(const char* directory) {
   struct stat s;
   if (lstat(directory, &s) != 0) return false;
@@ -64,9 +64,9 @@ bool isPrivate(const char* directory) {
   return false;
 }
 
-/// `request`: the number of the newest that has been seen.
+/// `request`: number of the newest request that was seen.
 bool makePage(const char* directory, uint32_t request) {
-  static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
+  static arena::ArenaHeader identity;  // too large for the stack of an arbitrary thread
   fillProcessIdentity(identity);
   char prefix[64];
   snprintf(prefix, sizeof prefix, "%u.%llu.", identity.pid,
@@ -117,15 +117,15 @@ bool makePage(const char* directory, uint32_t request) {
   return false;
 }
 
-/// Somebody may clean up where the page lies.
+/// False if somebody has deleted the page.
 bool pageIsThere() {
   struct stat s;
   return lstat(g_path, &s) == 0 && s.st_dev == g_device && s.st_ino == g_inode;
 }
 
-/// Who captures holds the page's lock, which the kernel gives back when they end in whatever way.
+/// The requester holds the page's lock, which the kernel releases when it dies.
 bool collectorIsLost() {
-  if (!pageIsThere()) return true;  // and nobody could end it
+  if (!pageIsThere()) return true;  // then nobody could end the capture
   const int fd = open(g_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   const bool lost = flock(fd, LOCK_SH | LOCK_NB) == 0;
@@ -135,10 +135,10 @@ bool collectorIsLost() {
 
 constexpr int64_t kIdlePauseNs = 1'000'000'000;
 
-/// Until there is another request than `seen`, or the time is over.
+/// Waits until there is a request other than `seen`, or the time is over.
 void waitForRequest(uint32_t seen, int64_t most_ns) {
   const timespec pause{most_ns / 1'000'000'000, most_ns % 1'000'000'000};
-  // The file's, not this process's alone: another process wakes it.
+  // A futex of the file, not a private one: another process wakes it.
   syscall(SYS_futex, &g_page->request, FUTEX_WAIT, seen, &pause, nullptr, 0);
 }
 
@@ -152,7 +152,7 @@ void doRequest(Wish wish) {
   int error = 0;
   arena::ArmStep step{};
   if (wish == Wish::kCapture) {
-    // Who asked before is gone, or has given up.
+    // The previous requester is gone, or has given up.
     if (g_captured.load()) endCapture();
     const uint32_t bytes = g_page->settings_bytes.load();
     replaceSettings(g_page->settings, bytes);
@@ -170,7 +170,8 @@ void doRequest(Wish wish) {
   g_page->error.store(error);
 }
 
-/// The program's threads have all left by pthread_exit(): it would end now if it were not for us.
+/// True if all of the program's threads have left by pthread_exit(): without this thread, the
+/// process would end now.
 bool isAlone() {
   char text[4096];
   const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -178,14 +179,14 @@ bool isAlone() {
   const ssize_t n = read(fd, text, sizeof text - 1);
   close(fd);
   text[n > 0 ? n : 0] = 0;
-  // The first thread stays as a zombie as long as there is another.
+  // The first thread stays as a zombie as long as there is another thread.
   const char* const state = strstr(text, "\nState:");
   const char* const threads = strstr(text, "\nThreads:");
   return state != nullptr && strncmp(state, "\nState:\tZ", 9) == 0 && threads != nullptr &&
          strtoul(threads + 9, nullptr, 10) <= 2;
 }
 
-/// While nobody captures: what a long life asks for.
+/// Periodic work while there is no capture: exits with the program, and restores a deleted page.
 void keepWaiting() {
   static uint32_t times = 0;
   if (isAlone()) exit(0);
@@ -231,11 +232,11 @@ void* controlAlways(void*) {
 
 bool startControl(const Controlled& controlled) {
   const NoCancel whole;
-  // In a forked child nobody has the lock: the parent's thread may have had it.
+  // In a forked child the lock is free, but the parent's thread may have held it.
   if (g_pid != 0 && g_pid != getpid()) g_lock.clear();
   const ControlLock alone;
   if (g_page != nullptr && g_pid == getpid()) return true;
-  g_page = nullptr;  // its parent's, of a forked child
+  g_page = nullptr;  // in a forked child, the parent's page
   g_captured.store(false);
   g_pid = getpid();
   const char* const directory = getenv(control::kEnvDirectory);

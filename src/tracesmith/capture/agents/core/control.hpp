@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of an armed process: waits, on a thread of its own, until somebody wants to capture it
-// (control_layout.hpp), and until they do not want to any more or are gone.
+// In an armed process: a thread that waits for a capture request (control_layout.hpp), and during a
+// capture until the requester ends it or dies.
 #pragma once
 
 #include <stdint.h>
@@ -9,22 +9,23 @@
 
 namespace tracesmith::agent {
 
-/// What the agent does; each on the control thread, with the control lock.
+/// The agent's callbacks; each runs on the control thread, with the control lock held.
 struct Controlled {
-  bool (*begin)();    // false: errno says why nothing is captured
-  int64_t (*look)();  // again and again while it captures; how long until the next time, in ns
+  bool (*begin)();    // starts capturing; false: errno says why not
+  int64_t (*look)();  // called repeatedly while capturing; returns ns until the next call
   void (*end)();
 };
 
-/// Makes the process's page, and the thread. Once; a second call changes nothing. False: errno.
+/// Creates the process's page and the thread. A second call does nothing. False: errno is set.
 bool startControl(const Controlled& controlled);
 
-/// What begins and ends captures waits while it lives.
+/// Held while a capture starts or ends.
 class ControlLock {
  public:
   ControlLock();
-  /// Where others may wait for what this thread has, or a signal handler has interrupted who has
-  /// it: gives up after that time, and is not taken() then.
+  /// For threads that must not wait for ever: others may be waiting for something that this thread
+  /// holds, or this may be a signal handler that interrupted the owner. Gives up after `most_ns`;
+  /// then taken() is false.
   explicit ControlLock(int64_t most_ns);
   bool taken() const { return taken_; }
   ~ControlLock();
@@ -36,7 +37,7 @@ class ControlLock {
   bool taken_ = false;
 };
 
-/// Somebody captures this process. With the control lock, or else a hint.
+/// This process is being captured. Reliable with the control lock, otherwise only a hint.
 bool isCaptured();
 
 }  // namespace tracesmith::agent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process tells the collector that it has given up a file that both map (see
-// guarded_mappings.hpp). The word is given in a signal handler and often on a full disk: where no
-// note can be made beside the file, the file itself gets a mark, which takes no room.
+// How a process tells the collector that it has abandoned a file that both map (see
+// guarded_mappings.hpp). It does so in a signal handler and often on a full disk. If it cannot
+// create a note beside the file, it marks the file itself, which takes no disk space.
 #pragma once
 
 #include "tracesmith/capture/agents/core/session_folder.hpp"
@@ -13,10 +13,10 @@ struct DamageNote {
   char file[kPathBytes + sizeof(FileName)] = {};
 };
 
-/// Composes both paths. `file` is the name of the mapped file in the session directory, and
-/// `suffix` that of the note. Not async-signal-safe.
+/// Composes both paths. `file` is the name of the mapped file in the session directory, `suffix`
+/// that of the note. Not async-signal-safe.
 void prepareDamageNote(DamageNote& out, const char* session, const char* file, const char* suffix);
-/// Leaves the note, or the mark. Async-signal-safe; changes errno.
+/// Creates the note, or else sets the mark. Async-signal-safe; changes errno.
 void leaveDamageNote(const DamageNote& prepared);
 
 }  // namespace tracesmith::agent

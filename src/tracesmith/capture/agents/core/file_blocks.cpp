@@ -12,16 +12,16 @@ namespace tracesmith::agent {
 
 namespace {
 
-/// True when a file may grow to `bytes`: beyond RLIMIT_FSIZE the kernel would not only refuse but
-/// send SIGXFSZ, which ends a program that does not expect it.
+/// True if a file may grow to `bytes`. Beyond RLIMIT_FSIZE the kernel would not only refuse but
+/// also send SIGXFSZ, which ends a program that does not expect it.
 bool mayGrowTo(uint64_t bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
          (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
 }
 
-/// Btrfs writes a changed page elsewhere, for which there may be no room however much was reserved.
-/// Only a file that is still empty can be kept from it.
+/// Btrfs writes a changed page to a new place, and there may be no space for it, however much was
+/// reserved. This can only be turned off for an empty file.
 void writeInPlace(int fd) {
   constexpr decltype(statfs::f_type) kBtrfs = 0x9123683e;
   struct statfs system;

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-// What pthread_atfork() of glibc calls. Weak, for an agent may be preloaded into a program of
-// another C library, and must not need it there.
+// The function that glibc's pthread_atfork() calls. Weak, because an agent may be preloaded into a
+// program with another C library, where it must not be required.
 extern "C" {
 extern void* __dso_handle;  // NOLINT: the linker's
 int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void* library)
@@ -31,7 +31,7 @@ bool makeForkPage(void (*clear)(), ForkPage& out) {
   if (page == MAP_FAILED) return false;
   const int before = errno;
   out.wiped_by_kernel = madvise(page, bytes, MADV_WIPEONFORK) == 0;
-  // Its failure leaves getpid().
+  // If this fails, getpid() remains.
   if (!out.wiped_by_kernel) (void)callInForkedChildren(clear);
   errno = before;
   out.number = static_cast<std::atomic<uint64_t>*>(page);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent does on the way may open files, take locks and wait. A program that cancels its
-// threads, or whose signal handlers jump, must not leave from there with what the thread holds.
+// Within a program's call an agent may open files, take locks and wait. Thread cancellation and
+// signal handlers that jump must not abandon that code while the thread holds something.
 #pragma once
 
 #include <pthread.h>
@@ -10,8 +10,8 @@
 
 namespace tracesmith::agent {
 
-/// While it lives the thread is not cancelled; afterwards it is, at the program's next cancellation
-/// point.
+/// Disables cancellation of the thread during its lifetime. A pending cancellation happens at the
+/// program's next cancellation point.
 class NoCancel {
  public:
   NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -23,8 +23,8 @@ class NoCancel {
   int before_ = 0;
 };
 
-/// While it lives no signal handler of the program runs on this thread: one may leave by
-/// siglongjmp(), and take what the thread holds with it. Faults are handled as ever.
+/// Blocks the program's signal handlers on this thread during its lifetime: a handler may leave by
+/// siglongjmp(), and whatever the thread holds would stay held. Fault signals are not blocked.
 class NoHandlers {
  public:
   NoHandlers() {

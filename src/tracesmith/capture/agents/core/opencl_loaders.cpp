@@ -23,7 +23,7 @@ struct Place {
 };
 Place g_places[kMostLoaders];
 
-/// Where the module of a loader has been unloaded, its functions are gone.
+/// False if the loader's module has been unloaded, and its functions with it.
 bool isThere(const void* module) {
   LoadedModule found;
   return module == nullptr || findModule(module, found);
@@ -43,8 +43,8 @@ uint32_t addLoader(const void* module, const cl_icd_dispatch* below, size_t coun
     const bool same = g_places[i].module == module && memcmp(&g_below[i], &its, sizeof its) == 0;
     if (g_places[i].used && same) number = i;
   }
-  // Before a place that was never used: what is under way of the unloaded loader's commands then
-  // finds functions that are there.
+  // Prefer an unloaded loader's place to an unused one: the unloaded loader's commands in progress
+  // then find functions that exist.
   for (uint32_t i = 0; i < kMostLoaders && number == kNoLoader; ++i) {
     if (g_places[i].used && !isThere(g_places[i].module)) number = i;
   }

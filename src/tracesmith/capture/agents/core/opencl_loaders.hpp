@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL loaders of a process that an agent stands above, each with the functions that it gave
-// us. Most processes have one. A second comes with a module that brings its own (pyopencl).
+// The OpenCL loaders in a process that an agent wraps, each with its own functions. Most processes
+// have one loader. A second one comes with a module that bundles its own (pyopencl).
 //
-// A wrapper serves all loaders. It calls the functions below it as next().clFinish(queue), and
-// next() is the table of the loader that the thread called us through:
+// One wrapper serves all loaders. It calls the functions below it as next().clFinish(queue). next()
+// is the table of the loader through which the thread entered the agent:
 //
 //   all        the program calls Through::enter, which sets next() for the call
 //   loader 0   the wrapper calls the loader's function
-//   others     the wrapper calls Through::leave, which puts next() back while the loader runs
+//   others     the wrapper calls Through::leave, which resets next() while the loader runs
 //
-// For the first loader next() is right already, so its calls pay for one comparison. A callback of
-// the program that runs within a call, and calls OpenCL itself, finds the thread as any other
-// caller does. A signal handler may leave a call of another loader by siglongjmp(), or call the
-// first loader itself: then next() is another's, which the comparison shows.
+// For the first loader next() is already right, so its calls pay for one comparison. A callback of
+// the program that runs within a call and calls OpenCL itself sees the same next() as any other
+// caller. A signal handler may leave a call of another loader by siglongjmp(), or call the first
+// loader during such a call. Then next() is another loader's table, which the comparison detects.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -37,22 +37,23 @@ constexpr uint32_t kMostLoaders = 4;
 constexpr uint32_t kNoLoader = kMostLoaders;
 
 struct NextFunctions : cl_icd_dispatch {
-  /// What an agent gives to clSetEventCallback(): its own for each loader, for the driver calls it
-  /// on threads that have come through none.
+  /// The callback that an agent passes to clSetEventCallback(). It differs per loader, because the
+  /// driver calls it on threads that did not enter through any loader.
   void(CL_CALLBACK* on_complete)(cl_event, cl_int, void*);
 };
 
-/// What wrappers call, by loader.
+/// The functions that wrappers call, by loader.
 extern NextFunctions g_next[kMostLoaders];
 /// The loaders' own functions.
 extern cl_icd_dispatch g_below[kMostLoaders];
 extern constinit thread_local const NextFunctions* t_next
     __attribute__((tls_model("initial-exec")));
 
-/// The functions of the loader that this thread was called through; else those of the first. [hot]
+/// The functions of the loader through which this thread was entered; otherwise those of the first.
+/// [hot]
 inline const NextFunctions& next() { return *t_next; }
 
-/// next() is that of `loader` while this lives.
+/// Selects `loader` for next() during its lifetime.
 class UsingLoader {
  public:
   explicit UsingLoader(uint32_t loader) : before_(t_next) { t_next = &g_next[loader]; }
@@ -64,7 +65,7 @@ class UsingLoader {
   const NextFunctions* before_;
 };
 
-/// What a function answers that is in no library: CL_INVALID_OPERATION, or nothing.
+/// The return value of a function that no library has: CL_INVALID_OPERATION, or null.
 template <class R>
 R refusal() {
   if constexpr (std::is_same_v<R, cl_int>) {
@@ -74,7 +75,7 @@ R refusal() {
   }
 }
 
-/// The same, said where the caller asks for it: the last argument of what makes something.
+/// As refusal(), and also sets the error argument that object-creating functions have last.
 template <class R, class... A>
 R refuseCall(A... arguments) {
   if constexpr (std::is_pointer_v<R> && sizeof...(A) > 0) {
@@ -102,7 +103,7 @@ struct Through<kLoader, kEntry, R (*)(A...)> {
     }
     return enterFromAnother<kWrapper>(arguments...);
   }
-  // Not inlined: both calls above are jumps then.
+  // Not inlined, so that both calls above become jumps.
   template <auto kWrapper>
   [[gnu::noinline]] static R enterFromAnother(A... arguments) {
     const UsingLoader its(kLoader);
@@ -115,10 +116,10 @@ struct Through<kLoader, kEntry, R (*)(A...)> {
   static R refuse(A... arguments) { return refuseCall<R>(arguments...); }
 };
 
-/// Takes the place of a loader whose functions are `below` (`count` entries; the others are empty).
-/// `module` is where the loader lies: one that is there already with the same functions keeps its
-/// number, and one that the program has unloaded makes room. kNoLoader: there are too many.
-/// On one thread at a time for the whole agent (see LoaderLock).
+/// Assigns a number to a loader with the functions `below` (`count` entries; further ones are
+/// empty). `module` is the loader's address: a known module with the same functions keeps its
+/// number, and one that the program has unloaded frees its number. kNoLoader: too many loaders.
+/// Call on one thread at a time for the whole agent (see LoaderLock).
 uint32_t addLoader(const void* module, const cl_icd_dispatch* below, size_t count);
 
 /// Held while a loader is added and its tables are filled.
@@ -130,8 +131,8 @@ class LoaderLock {
   LoaderLock& operator=(const LoaderLock&) = delete;
 };
 
-/// Puts the wrapper of an entry into `shown`, the table that the program gets, and what the wrapper
-/// calls into next(). An entry that the loader does not have stays empty.
+/// Puts the wrapper of an entry into `shown`, the program's function table, and the function that
+/// the wrapper calls into next(). An entry that the loader does not have stays empty.
 template <uint32_t kLoader, auto kEntry, auto kWrapper>
 void wrapEntry(cl_icd_dispatch& shown) {
   if (g_below[kLoader].*kEntry == nullptr) return;
@@ -139,8 +140,8 @@ void wrapEntry(cl_icd_dispatch& shown) {
   if constexpr (kLoader != 0) g_next[kLoader].*kEntry = Through<kLoader, kEntry>::leave;
 }
 
-/// Of a function that wrappers call on their own account: one that the loader does not have
-/// refuses.
+/// For a function that wrappers call on their own account: if the loader does not have it, calls of
+/// it are refused.
 template <uint32_t kLoader, auto kEntry>
 void callEntry() {
   if (g_below[kLoader].*kEntry == nullptr) {

@@ -12,10 +12,10 @@ constexpr cl_int kSecond = 22;
 cl_int finishOfFirst(cl_command_queue) { return kFirst; }
 cl_int finishOfSecond(cl_command_queue) { return kSecond; }
 
-cl_icd_dispatch g_first;  // what the program gets
+cl_icd_dispatch g_first;  // table given to the program
 cl_icd_dispatch g_second;
 
-/// What a signal handler does while the wrapper runs.
+/// Action of a signal handler while the wrapper runs.
 enum class Handler { kNone, kLeaves, kCallsTheFirst } g_handler = Handler::kNone;
 sigjmp_buf g_program;
 cl_int g_heard = 0;

@@ -11,7 +11,7 @@
 namespace tracesmith::agent {
 namespace {
 
-/// The file a byte at a time: it may be longer than the room on a signal stack.
+/// Reads /proc/self/maps byte by byte: it may be larger than a signal stack.
 class Maps {
  public:
   Maps()
@@ -23,7 +23,7 @@ class Maps {
   Maps(const Maps&) = delete;
   Maps& operator=(const Maps&) = delete;
 
-  /// -1 at the end.
+  /// Next byte; -1 at the end.
   int next() {
     if (at_ == end_) {
       const long bytes = fd_ < 0 ? 0 : syscall(SYS_read, fd_, buffer_, sizeof buffer_);
@@ -34,7 +34,7 @@ class Maps {
     return static_cast<uint8_t>(buffer_[at_++]);
   }
 
-  /// A hexadecimal number and the byte behind it.
+  /// A hexadecimal number and the byte after it.
   uintptr_t number(int& behind) {
     uintptr_t value = 0;
     for (;;) {
@@ -51,8 +51,8 @@ class Maps {
   char buffer_[512];
 };
 
-/// A stack for signals may be an array on the thread's own stack. What lies on it was not called
-/// by what lies below, so the two cannot be compared.
+/// True if an address is on the signal stack. A signal stack may be an array on the thread's own
+/// stack. A frame on it was not called by the frames below it, so addresses cannot be compared.
 bool isOnSignalStack(uintptr_t first, uintptr_t second) {
   stack_t s{};
   if (syscall(SYS_sigaltstack, nullptr, &s) != 0 || (s.ss_flags & SS_DISABLE) != 0) return false;
@@ -64,8 +64,8 @@ bool isOnThreadStack(uintptr_t first, uintptr_t second) {
   constexpr char kMainStack[] = "[stack]";
   constexpr size_t kNameBytes = sizeof kMainStack - 1;
   const bool is_main = syscall(SYS_gettid) == syscall(SYS_getpid);
-  // The C library keeps a thread's own data above its stack, in the same mapping, to which the
-  // system may have joined what lies above.
+  // The C library keeps thread-local data above the stack, in the same mapping. The system may have
+  // joined that mapping with the next one above.
   const auto own_data = reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
   Maps maps;
   for (;;) {

@@ -13,7 +13,7 @@ int startOwnThread(void* (*run)(void*)) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  // A fault that is blocked ends the process, whoever would handle it: our own mappings may fault.
+  // A blocked fault ends the process even if there is a handler, and our own mappings may fault.
   constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
   for (const int fault : kFaults) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);

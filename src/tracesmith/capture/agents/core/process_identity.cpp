@@ -23,7 +23,8 @@ size_t readFile(const char* path, char* out, size_t capacity) {
   return n;
 }
 
-/// Field 22 of /proc/self/stat. The second field is the name in parentheses and may hold anything.
+/// Field 22 of /proc/self/stat. The second field is the name in parentheses; it may contain any
+/// characters.
 uint64_t startTicks() {
   char text[1024];
   const size_t n = readFile("/proc/self/stat", text, sizeof text - 1);
@@ -48,7 +49,7 @@ void fillProcessIdentity(arena::ArenaHeader& header) {
   if (stat("/proc/self/ns/pid", &s) == 0) header.pid_namespace = s.st_ino;
   size_t n = readFile("/proc/sys/kernel/random/boot_id", header.boot_id, sizeof header.boot_id - 1);
   while (n > 0 && header.boot_id[n - 1] == '\n') header.boot_id[--n] = 0;
-  // Of this thread: the main thread may have ended, and with it /proc/self/exe.
+  // The link of this thread: the main thread may have ended, and /proc/self/exe with it.
   const ssize_t length =
       readlink("/proc/thread-self/exe", header.executable, sizeof header.executable - 1);
   header.executable[length > 0 ? length : 0] = 0;

@@ -5,7 +5,8 @@
 
 namespace tracesmith::agent {
 
-/// Writes who this process is into an arena's header. What cannot be read stays empty.
+/// Writes the identity of this process into an arena's header. Fields that cannot be read stay
+/// empty.
 void fillProcessIdentity(arena::ArenaHeader& header);
 
 }  // namespace tracesmith::agent

@@ -14,8 +14,8 @@
 namespace tracesmith::agent {
 namespace {
 
-/// True when a new kind of system call cannot end the program: it has no seccomp filter, or the
-/// directory is another user's, so that the process is no sandbox of its owner.
+/// True if a new kind of system call cannot kill the program: it has no seccomp filter, or the
+/// directory is another user's, so that the process is not in its owner's sandbox.
 bool maySend(const char* session) {
   struct stat s;
   if (stat(session, &s) == 0 && s.st_uid != geteuid()) return true;

@@ -41,7 +41,7 @@ void replaceSettings(const char* text, size_t bytes) {
 }
 
 bool waitsForControl() {
-  // Once, while the agent enters: a program that captures itself sets the other one later.
+  // Evaluated once, when the agent starts: a program that captures itself sets kEnvSession later.
   static const bool waits = isSet(control::kEnvDirectory) && !isSet(arena::kEnvSession);
   return waits;
 }

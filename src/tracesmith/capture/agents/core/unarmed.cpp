@@ -17,7 +17,7 @@ void reportUnarmed(int error, arena::ArmStep step) {
   const int before = errno;
   const char* const directory = getenv(control::kEnvDirectory);
   if (directory == nullptr || *directory == 0) return;
-  static arena::ArenaHeader identity;  // too large for the stack of a thread that may be any
+  static arena::ArenaHeader identity;  // too large for the stack of an arbitrary thread
   fillProcessIdentity(identity);
   FileName name;
   snprintf(name, sizeof name, "%u.%llu.%d.%d%s", identity.pid,

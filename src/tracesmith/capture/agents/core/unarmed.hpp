@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of an armed process (`tracesmith arm`) in which the agent cannot wait for a capture.
+// For an armed process (`tracesmith arm`) in which the agent cannot wait for a capture.
 #pragma once
 
 #include "tracesmith/capture/protocol/unrecorded_layout.hpp"
 
 namespace tracesmith::agent {
 
-/// Tells whoever will want to capture this process that nothing can, and why: by a file in the
-/// control directory (control_layout.hpp). Does nothing where no file can be made there.
+/// Leaves a file in the control directory (control_layout.hpp) that says that this process cannot
+/// be captured, and why. Does nothing if the file cannot be created.
 void reportUnarmed(int error, arena::ArmStep step);
 
 }  // namespace tracesmith::agent

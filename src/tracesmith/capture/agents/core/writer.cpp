@@ -25,7 +25,7 @@
 #include "tracesmith/capture/agents/core/unarmed.hpp"
 
 // glibc's part of thread_local destructors, which needs no C++ runtime library. Other C libraries
-// lack it; work in flight when a program leaves is not waited for there.
+// lack it; there the exit of a program does not wait for work in progress.
 extern "C" __attribute__((weak)) int __cxa_thread_atexit_impl(void (*destructor)(void*),
                                                               void* object, void* library);
 extern "C" void* __dso_handle;
@@ -40,11 +40,11 @@ constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exe
 namespace {
 
 const std::atomic<uint64_t> kNoEpoch{0};
-// No life has this number.
+// Matches no life.
 const std::atomic<uint64_t> kAskEachTime{kIdleEpoch - 1};
 const std::atomic<uint32_t> kDisabled{0};
 
-// All of it belongs to one process; a forked child begins anew (see beginLife).
+// All of it belongs to one process; a forked child starts with its own (see beginLife).
 struct Process {
   ArenaPlan plan;
   arena::Overflow overflow = arena::Overflow::kBlock;
@@ -54,8 +54,8 @@ struct Process {
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
   std::atomic<uint32_t> entering{0};  // threads that are about to get a ring
   std::atomic<uint32_t> free_rings{0};
-  uint64_t lives = 0;                 // that were begun and ended
-  std::atomic<uint32_t> life_pid{0};  // process that the arenas belong to
+  uint64_t lives = 0;                 // number of lives started and ended
+  std::atomic<uint32_t> life_pid{0};  // the process that the arenas belong to
   pthread_key_t thread_end_key{};
   int64_t exit_grace_ns = 0;
 };
@@ -68,10 +68,10 @@ constexpr int64_t kLongestBlockNs = 2'000'000'000;
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
 
-/// A process keeps its identity through exec, so its correlation ids must go on where the program
-/// before had come to; that one's arenas tell.
+/// A process keeps its identity through exec, so its correlation ids must continue after those of
+/// the previous program. The arenas of that program contain the last one.
 uint64_t correlationAfterExec() {
-  static ArenaHeader own;  // too large for the stack of a thread that may be any
+  static ArenaHeader own;  // too large for the stack of an arbitrary thread
   fillProcessIdentity(own);
   uint64_t next = 1;
   DIR* directory = opendir(g_process.plan.session);
@@ -109,7 +109,7 @@ void reportNoLife(arena::ArmStep step) {
   reportUnrecorded(g_process.plan.session, errno, step, arena::kUnrecordedSuffix);
 }
 
-/// Of arm(): a process that waits has no session to say it in.
+/// Used by arm(): a waiting process has no session to report to.
 void reportNotArmed(bool waits, arena::ArmStep step) {
   if (waits) {
     reportUnarmed(errno, step);
@@ -118,9 +118,9 @@ void reportNotArmed(bool waits, arena::ArmStep step) {
   }
 }
 
-DamageNote g_damage_note;  // that endDamagedLife() leaves
+DamageNote g_damage_note;  // for endDamagedLife()
 
-/// Starts this process's life as a recorded one: its first arena, and the epoch that says so.
+/// Starts a recorded life of this process: its first arena and its epoch.
 bool makeLife() {
   g_process.arena_count.store(0, std::memory_order_relaxed);
   g_process.free_rings.store(0, std::memory_order_relaxed);
@@ -143,16 +143,15 @@ bool makeLife() {
   return true;
 }
 
-/// In a forked child, in which only the forking thread is left: whatever the parent's other threads
-/// were doing will never be finished. Should the child's own threads race here, one begins and the
-/// others wait for it.
+/// In a forked child, only the forking thread exists: work of the parent's other threads will never
+/// be finished. If the child's own threads race here, one starts the life and the others wait.
 bool beginLifeOfFork() {
   const auto pid = static_cast<uint32_t>(getpid());
   if (g_process.life_pid.exchange(pid) != pid) {
     g_process.entering.store(1);  // this one
     g_process.plan.first_correlation = 1;
     g_process.growing.store(0, std::memory_order_relaxed);
-    // Of a parent that nobody captures there is nothing to go on with.
+    // If the parent was not captured, there is nothing to continue.
     if (*g_process.plan.session != 0 && makeLife()) return true;
     g_process.armed = false;
     return false;
@@ -162,7 +161,7 @@ bool beginLifeOfFork() {
 }
 
 constexpr uint64_t kThreadRecordBytes = sizeof(arena::ThreadRecord);
-/// Says who writes from here on. claimRing() has seen to it that there is room.
+/// Records which thread writes from here on. claimRing() has made sure of the space.
 void writeThreadRecord(ThreadState& t) {
   constexpr uint64_t kBytes = kThreadRecordBytes;
   static_assert(kBytes % 8 == 0);
@@ -177,8 +176,8 @@ void writeThreadRecord(ThreadState& t) {
 
 enum class Claim { kDone, kTaken, kFull, kNone };
 
-/// kFull: a ring is free, but what an earlier thread left in it fills it. Without room for the
-/// record that says who writes, the new thread's records would pass for the earlier one's.
+/// kFull: a ring is free, but full of an earlier thread's records. Without space for its thread
+/// record, the new thread's records would be attributed to the earlier thread.
 Claim claimRing(ThreadState& t, const Arena& a) {
   Claim result = Claim::kTaken;
   const uint64_t ring_bytes = a.ring_bytes;
@@ -193,7 +192,7 @@ Claim claimRing(ThreadState& t, const Arena& a) {
       }
       const uint64_t head = ring.head.load(std::memory_order_relaxed);
       ring.cached_tail = ring.tail.load(std::memory_order_acquire);
-      // Twice, for the pad that may have to come before it.
+      // Twice, because a pad may have to come first.
       if (head + 2 * kThreadRecordBytes - ring.cached_tail > ring_bytes) {
         ring.owned.store(0, std::memory_order_release);
         result = Claim::kFull;
@@ -218,9 +217,9 @@ bool collectorIsGone(int64_t now) {
   return now - header.collector_heartbeat_ns.load(std::memory_order_relaxed) > kHeartbeatStaleNs;
 }
 
-/// kFull when only full rings are free (another try later may find room), kNone when there is no
-/// ring to be had at all. `may_wait`: for room in a ring that is full; `waited_in_vain`: there was
-/// none, although the collector lives.
+/// kFull: only full rings are free; another try later may find space. kNone: no ring is available
+/// at all. `may_wait`: wait for space in a full ring; `waited_in_vain`: there was none although the
+/// collector is alive.
 Claim claimAnyRing(ThreadState& t, bool may_wait, bool& waited_in_vain) {
   int64_t began = nowNs();
   int64_t pause_ns = kFirstPauseNs;
@@ -228,11 +227,11 @@ Claim claimAnyRing(ThreadState& t, bool may_wait, bool& waited_in_vain) {
   uint32_t before = 0;
   for (int64_t now = began; now - began < kLongestBlockNs; now = nowNs()) {
     const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
-    // Of a thousand threads that come at once the last one waits long, but not in vain.
+    // When a thousand threads come at once, the last one waits long, but the wait makes progress.
     if (count != before) began = now;
     before = count;
     full = false;
-    // Without a look at all of them, for there may be a thousand threads that do so.
+    // Do not look at every ring, because a thousand threads may be doing so.
     const bool any = g_process.free_rings.load(std::memory_order_relaxed) != 0;
     for (uint32_t i = 0; any && i < count; ++i) {
       const Claim claim = claimRing(t, g_process.arenas[i]);
@@ -258,7 +257,7 @@ Claim claimAnyRing(ThreadState& t, bool may_wait, bool& waited_in_vain) {
       g_process.growing.store(0, std::memory_order_release);
       if (!made) return Claim::kNone;
     } else {
-      // Another thread is making one, which takes the system a while when it is busy.
+      // Another thread is creating an arena, which takes a while on a busy system.
       pauseLonger(pause_ns);
     }
   }
@@ -266,7 +265,7 @@ Claim claimAnyRing(ThreadState& t, bool may_wait, bool& waited_in_vain) {
   return full ? Claim::kFull : Claim::kNone;
 }
 
-/// Until every tracked command has been seen complete, or the grace is over.
+/// Waits until every tracked command has completed or the grace period ends.
 void waitForCompletions() {
   if (!g_process.armed || epoch() == 0 || epoch() == kIdleEpoch) return;
   const NoCancel whole;
@@ -287,9 +286,9 @@ void waitForCompletions() {
   }
 }
 
-/// exit(3) runs the destructors of its thread's variables before all else. An exit handler would
-/// be too late: the driver's own may have run by then, and its threads work on without what those
-/// destroyed. The end of another thread is no exit.
+/// exit(3) first runs the thread_local destructors of its thread. An exit handler would run too
+/// late: the driver's handlers may run first, and its threads would continue with destroyed
+/// objects. The end of another thread is not an exit.
 void waitAtExitOfMainThread() {
   static constinit thread_local bool registered __attribute__((tls_model("initial-exec"))) = false;
   if (registered || g_process.exit_grace_ns == 0 || !isMainThread()) return;
@@ -304,8 +303,7 @@ void onThreadEnd(void*) {
   const bool mine = ring != nullptr && t.epoch == g_epoch->load();
   t.ring = nullptr;
   endCallStacks(t);
-  t.refused =
-      true;  // a later destructor of this thread that calls the API is counted, not recorded
+  t.refused = true;  // calls by later destructors of this thread are counted, not recorded
   if (!mine) return;
   ring->owned.store(0, std::memory_order_release);
   g_process.free_rings.fetch_add(1, std::memory_order_relaxed);
@@ -319,7 +317,7 @@ std::atomic<const std::atomic<uint32_t>*> g_enabled{&kDisabled};
 
 namespace {
 
-/// False: no session is named.
+/// False: no session is set.
 bool readSettings() {
   const char* session = setting(arena::kEnvSession);
   if (session == nullptr || *session == 0 || strlen(session) >= sizeof g_process.plan.session) {
@@ -341,7 +339,7 @@ bool readSettings() {
   return true;
 }
 
-/// Of a fork in a signal handler that has interrupted a record, which its parent finishes as well.
+/// For a fork in a signal handler that interrupted a record; the parent finishes that record too.
 void leaveRecordToParent() {
   const uint32_t count = t_state.busy != 0 ? g_process.arena_count.load() : 0;
   for (uint32_t i = 0; i < count; ++i) replaceByMemory(g_process.arenas[i]);
@@ -351,7 +349,7 @@ void leaveRecordToParent() {
 
 bool arm(const char* agent_name) {
   const bool waits = waitsForControl();
-  // A forked child of a process that nobody captured waits as that did.
+  // A forked child of a process that is not captured waits as its parent did.
   if (waits && g_epoch_page.number != nullptr && epoch() == 0 && *g_process.plan.session == 0) {
     g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
     g_process.entering.store(0);
@@ -400,7 +398,7 @@ bool beginLife() {
   prepareCallStacks();
   ++g_process.lives;
   if (makeLife()) {
-    g_failed_step = arena::ArmStep::kRoom;  // should a file beside the arena fail now
+    g_failed_step = arena::ArmStep::kRoom;  // the step, if creating another file of this life fails
     wantEvents(false);
     return true;
   }
@@ -420,7 +418,7 @@ void endLife() {
   while (g_process.entering.load() != 0 && nowNs() - began < 2 * kLongestBlockNs) {
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
-  // A record takes less than a microsecond; that of a thread which does not run now is lost.
+  // A record takes less than a microsecond. A thread that is not running now loses its record.
   for (int i = 0; i < 10; ++i) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   const uint32_t count = g_process.arena_count.exchange(0);
   for (uint32_t i = 0; i < count; ++i) replaceByMemory(g_process.arenas[i]);
@@ -465,7 +463,7 @@ void waitAtExit(int64_t grace_ns) {
 
 namespace {
 
-/// While it lives, the life of the process does not end.
+/// The life of the process does not end during its lifetime.
 class Entering {
  public:
   Entering() { g_process.entering.fetch_add(1); }
@@ -488,7 +486,7 @@ bool attachThread() {
   const NoCancel whole;
   const Entering entering;
   if (epoch() == kIdleEpoch) return false;
-  // Busy without a ring: the handler of a fault has interrupted this very function.
+  // Busy without a ring: a fault's handler has interrupted this function.
   if (isBusy(t)) {
     if (epoch() != 0) countReentrant();
     return false;
@@ -499,9 +497,9 @@ bool attachThread() {
     return false;
   }
   const int saved_errno = errno;
-  t.busy = stackPointer();  // before anything else, for the handler of a fault may come here
+  t.busy = stackPointer();  // first of all, because a fault's handler may call this function
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (t.ring != nullptr && t.epoch == epoch()) {  // it has, just now, and got the ring
+  if (t.ring != nullptr && t.epoch == epoch()) {  // the handler has just got the ring
     t.busy = 0;
     return true;
   }
@@ -509,17 +507,17 @@ bool attachThread() {
   fresh.busy = t.busy;
   const bool waited_in_vain = t.waited_in_vain && t.epoch == epoch();
   if (g_process.lives > 0) {
-    endCallStacks(t);  // others may be wanted now
+    endCallStacks(t);  // the stack settings may have changed
   } else {
     fresh.stacks = t.stacks;
     fresh.python = t.python;
-    forgetCallStacks(t);  // what they told went into another ring
+    forgetCallStacks(t);  // definitions written so far went into another ring
   }
   t = fresh;
   t.waited_in_vain = waited_in_vain;
   const Claim claim = claimAnyRing(t, !waited_in_vain, t.waited_in_vain);
   if (claim == Claim::kDone) {
-    mappings::renewHandler();  // drivers load compilers, which bring handlers of their own
+    mappings::renewHandler();  // drivers load compilers, which install their own handlers
     pthread_setspecific(g_process.thread_end_key, &t);
     writeThreadRecord(t);
     waitAtExitOfMainThread();
@@ -536,14 +534,14 @@ bool attachThread() {
 
 bool endStaleRecord(ThreadState& t, uintptr_t frame) {
   if (frame < t.busy) return false;
-  if (t.live_busy == t.busy && t.live_frame == frame) return false;  // this has been asked before
+  if (t.live_busy == t.busy && t.live_frame == frame) return false;  // as in an earlier call
   if (!lieOnThreadStack(t.busy, frame)) {
     t.live_busy = t.busy;
     t.live_frame = frame;
     return false;
   }
-  // The ring's head was not moved past the record, which the next one overwrites. It was counted as
-  // emitted, so the collector finds that it is missing.
+  // The ring's head was not moved past the abandoned record, so the next one overwrites it. It was
+  // counted as emitted, so the collector notices that it is missing.
   forgetCallStacks(t);
   t.busy = 0;
   return true;
@@ -565,7 +563,7 @@ bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes) {
     bump(ring.dropped);
     return false;
   }
-  // Of a ring that nobody can read any more nothing is to be expected.
+  // A damaged or stuck ring is not drained, so do not wait for it.
   const bool read =
       ring.damaged.load(std::memory_order_relaxed) == 0 && ring.cached_tail != t.stuck_tail;
   if (read && g_process.overflow == arena::Overflow::kBlock) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's side of an arena: gives each thread of the program a ring and puts records into it.
+// The agent's side of an arena: gives each thread of the program a ring and writes records into it.
 //
-// This code runs inside other people's programs. It has no dependency but libc, allocates nothing
-// and takes no lock once a thread has its ring, never prints, throws, aborts or exits. When it can
-// not work it disarms itself and counts.
+// This code runs inside other people's programs. It depends on libc only. Once a thread has its
+// ring, it allocates nothing and takes no lock. It never prints, throws, aborts or exits. When it
+// cannot work, it disarms itself and counts the loss.
 #pragma once
 
 #include <string.h>
@@ -20,25 +20,26 @@ class PythonFrames;
 
 namespace tracesmith::agent {
 
-/// What a thread needs to write; constant-initialised so that its TLS access is one load.
+/// The state that a thread needs for writing; constant-initialised so that its TLS access is one
+/// load.
 struct ThreadState {
   arena::RingHeader* ring = nullptr;
   uint8_t* data = nullptr;
   uint64_t mask = 0;
   uint64_t correlation_next = 0;
   uint64_t correlation_end = 0;
-  uint64_t epoch = 0;  // life of the process that `ring` belongs to (a fork begins a new one)
-  /// Inside a record, where a signal handler must not begin another: the stack pointer of who set
-  /// it, else 0. See isBusy().
+  uint64_t epoch = 0;  // life of the process that `ring` belongs to (a fork starts one)
+  /// Nonzero while a record is written, when a signal handler must not start another: the stack
+  /// pointer of the function that set it. See isBusy().
   uintptr_t busy = 0;
-  uintptr_t live_busy = 0;                  // a record that endStaleRecord() has found live,
-  uintptr_t live_frame = 0;                 // asked for this frame
-  bool refused = false;                     // no ring to be had
-  bool waited_in_vain = false;              // for room in a ring that another thread left full
-  stacks::CallPathCache* stacks = nullptr;  // made when the first is taken; see call_stack.hpp
+  uintptr_t live_busy = 0;                  // a record that endStaleRecord() found live,
+  uintptr_t live_frame = 0;                 // when called with this frame
+  bool refused = false;                     // no ring was available
+  bool waited_in_vain = false;              // for space in a ring that another thread left full
+  stacks::CallPathCache* stacks = nullptr;  // created when the first is taken; see call_stack.hpp
   stacks::PythonFrames* python = nullptr;
-  /// The ring's tail when a wait for room ended without any. As long as it stays there, nobody
-  /// reads, although the collector may be alive: it may have lost its view of the file.
+  /// The ring's tail when a wait for space failed. As long as the tail stays there, nobody reads
+  /// the ring, even if the collector is alive: it may have lost its mapping of the file.
   uint64_t stuck_tail = ~uint64_t{0};
 };
 
@@ -46,34 +47,34 @@ extern constinit thread_local ThreadState t_state __attribute__((tls_model("init
 
 /// Reads as 0 in a forked child (fork_page.hpp), so that a stale ring is never written.
 extern const std::atomic<uint64_t>* g_epoch;
-/// The same for ready(). Where the kernel does not wipe the page, a number that no thread has:
-/// then each call asks attachThread(), which looks for a fork with one getpid().
+/// The same for ready(). If the kernel does not wipe the page, a number that no thread has: then
+/// each call asks attachThread(), which checks for a fork with one getpid().
 extern const std::atomic<uint64_t>* g_ready_epoch;
 extern std::atomic<const std::atomic<uint32_t>*> g_enabled;
 
-/// The epoch of an armed process that nobody captures.
+/// The epoch of an armed process that is not being captured.
 constexpr uint64_t kIdleEpoch = ~uint64_t{0};
 
-/// Arms the agent for this process: makes its first arena in the session directory that the
-/// environment names, or waits for somebody who wants to capture it (waitsForControl()). False,
-/// without a trace, when there is neither or it cannot be made.
+/// Arms the agent for this process: creates its first arena in the session directory that the
+/// environment names, or waits for a capture request (waitsForControl()). Returns false, without
+/// side effects, if there is neither or the arena cannot be created.
 bool arm(const char* agent_name);
 bool armed();
 
-/// Of a process that waits for control, on one thread at a time. beginLife() begins to record into
-/// the session that the settings name; false: errno says why not. endLife() gives up its arenas:
-/// what a thread is just writing goes there, or nowhere.
+/// For a process that waits for control; call on one thread at a time. beginLife() starts to record
+/// into the session that the settings name; false: errno is set. endLife() abandons the arenas: a
+/// record that a thread is writing at that moment goes there or is lost.
 bool beginLife();
 void endLife();
-/// What beginLife() could not do, when it or what follows it has failed.
+/// The step that failed in beginLife() or after it.
 arena::ArmStep failedStep();
-/// Ends the recording of a life one of whose files can be written no more (guarded_mappings.hpp),
-/// and leaves word of it. Async-signal-safe.
+/// Ends the recording of a life when one of its files cannot be written any more
+/// (guarded_mappings.hpp), and reports that. Async-signal-safe.
 void endDamagedLife();
-/// From one moment on events are wanted, or are not any more. A life begins without.
+/// Enables or disables the recording of events. A life starts with events disabled.
 void wantEvents(bool wanted);
 
-/// Gets this thread a ring (and, in a forked child, the process an arena).
+/// Gets a ring for this thread (and, in a forked child, an arena for the process).
 bool attachThread();
 
 /// True when this thread can write records.
@@ -84,7 +85,7 @@ inline bool ready() {
   return attachThread();
 }
 
-/// True while events are wanted. What later events need to be understood is recorded all the same.
+/// True while events are recorded. Definitions that later events need are recorded even when false.
 inline bool capturing() {
   return g_enabled.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) != 0;
 }
@@ -102,26 +103,28 @@ inline bool capturing() {
   return sp;
 }
 
-/// A signal handler may leave by siglongjmp() and take the frame that was writing a record with it.
-/// True, and the thread is no longer busy, when this is so: what called us (`frame` is where its
-/// frame ends) lies at or above the stack pointer of that time, so it cannot have been called from
-/// within. Conservative: only where both lie on the thread's own stack (own_stack.hpp), for on
-/// coroutines' and signal stacks the order of addresses says nothing; nor for a call from deeper.
+/// Ends a record that was abandoned: a signal handler may leave by siglongjmp() and discard the
+/// frame that was writing a record. Returns true if so; the thread is then no longer busy. `frame`
+/// is where the caller's frame ends. If the caller's caller is at or above the stack pointer of the
+/// record's writer, it cannot have been called from within the record. Conservative: only detects
+/// this if both addresses are on the thread's own stack (own_stack.hpp), because the order of
+/// addresses on coroutine and signal stacks means nothing. A call from deeper down the stack is not
+/// detected either.
 bool endStaleRecord(ThreadState& t, uintptr_t frame);
 
-/// True for a call from a signal handler that has interrupted a record of this thread. [hot]
+/// True for a call from a signal handler that interrupted a record of this thread. [hot]
 [[gnu::always_inline]] inline bool isBusy(ThreadState& t) {
   if (__builtin_expect(t.busy == 0, 1)) return false;
-  // The end of this frame, which needs no frame pointer; the same for all wrappers of one caller.
+  // The end of this frame needs no frame pointer and is the same for all wrappers of one caller.
   return !endStaleRecord(t, reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
 }
 
-/// Counts what cannot be recorded, in a counter of the process. Needs ready().
+/// Counts an event that cannot be recorded, in a counter of the process. Needs ready().
 void countLost(std::atomic<uint64_t> arena::ArenaHeader::*counter);
-/// A call that interrupted a record.
+/// Counts a call that interrupted a record.
 inline void countReentrant() { countLost(&arena::ArenaHeader::dropped_reentrant); }
 
-/// Waits (bounded) or drops, as the overflow policy says; true when there is room now.
+/// Waits (bounded) or drops, according to the overflow policy; true when there is room now.
 bool makeRoom(ThreadState& t, uint64_t head, uint64_t bytes);
 
 inline uint64_t nextCorrelation(ThreadState& t);
@@ -148,20 +151,21 @@ inline uint8_t* reserve(ThreadState& t, uint64_t bytes) {
 
 inline void commit(ThreadState& t, uint64_t bytes) { ring::publish(*t.ring, bytes); }
 
-/// The directory of this life of the process, and the name of a file there, beside its arena.
+/// The directory of this life of the process, and the name of a file in it that belongs to its
+/// arena.
 const char* lifeFolder();
 void lifeName(FileName& out, const char* suffix);
 
-/// The first correlation id that no earlier life of this process, and no other agent in it, has
-/// given; those below `end` are this agent's from then on.
+/// firstCorrelation(): the first correlation id not used by an earlier life of this process or by
+/// another agent in it. takeCorrelations(): reserves the ids below `end` for this agent.
 uint64_t firstCorrelation();
 void takeCorrelations(uint64_t end);
 
-/// The newest correlation id that a thread of this life has noted in its ring; 0: none.
+/// The newest correlation id that a thread of this life has stored in its ring header; 0: none.
 uint64_t newestCorrelation();
 
-/// When the program's main thread leaves, and with it the process, waits until every tracked
-/// command has been seen complete, at most `grace_ns`.
+/// Called when the program's main thread, and so the process, exits: waits until every tracked
+/// command has completed, at most `grace_ns`.
 void waitAtExit(int64_t grace_ns);
 
 }  // namespace tracesmith::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's writer against the collector's reader, in processes of their own: an agent is armed
-// once in the life of a process.
+// The agent's writer against the collector's reader. Each test runs in its own process, because an
+// agent is armed once in the life of a process.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ namespace {
 
 using agent::ThreadState;
 
-/// Runs `body` in a child that is armed for a session of its own.
+/// Runs `body` in a child process that is armed for its own session.
 void inArmedProcess(const char* overflow, const std::function<void(const SessionDir&)>& body) {
   const test::TempDirectory dir;
   fflush(nullptr);
@@ -40,7 +40,7 @@ void inArmedProcess(const char* overflow, const std::function<void(const Session
     setenv(arena::kEnvCapture, "on", 1);
     EXPECT_TRUE(agent::arm("test"));
     if (agent::armed()) body(*session);
-    std::exit(::testing::Test::HasFailure() ? 1 : 0);  // a sanitizer's report changes the code
+    std::exit(::testing::Test::HasFailure() ? 1 : 0);  // a sanitizer's report changes the exit code
   }
   int status = 0;
   waitpid(pid, &status, 0);
@@ -52,7 +52,7 @@ uint64_t noise(uint64_t writer, uint64_t number, uint64_t word) {
   return (writer * 0x9e3779b97f4a7c15 + number) * 0xbf58476d1ce4e5b9 + word;
 }
 
-/// Writes record `number` of `writer`, of a length that depends on both; false when it was dropped.
+/// Writes record `number` of `writer`; the length depends on both. False: it was dropped.
 bool put(uint64_t writer, uint64_t number) {
   ThreadState& t = agent::t_state;
   const uint64_t words = 3 + noise(writer, number, 0) % 60;
@@ -76,7 +76,7 @@ bool put(uint64_t writer, uint64_t number) {
   return p != nullptr;
 }
 
-/// What a reader has found: the numbers of each writer's records, in the order of arrival.
+/// The numbers of each writer's records, in order of arrival at the reader.
 struct Found {
   std::map<uint64_t, std::vector<uint64_t>> numbers;
   uint64_t thread_records = 0;
@@ -98,7 +98,7 @@ struct Found {
   }
 };
 
-/// Reads one ring from its tail to its head and gives the room back.
+/// Reads one ring from its tail to its head and frees the space.
 void drain(arena::RingHeader& ring, const uint8_t* data, uint64_t ring_bytes, Found& found) {
   const uint64_t head = ring.head.load(std::memory_order_acquire);
   RecordWalk walk(data, ring_bytes, ring.tail.load(std::memory_order_relaxed), head);
@@ -142,7 +142,7 @@ class Reader {
   std::vector<ArenaFile> arenas_;
 };
 
-// A recorder that lost its view of an arena (its disk is full) lives, and reads nothing.
+// A recorder that lost its mapping of an arena (its disk is full) is alive, but reads nothing.
 TEST(RingWriter, WaitsOnceForAReaderThatNeverMoves) {
   inArmedProcess("block", [](const SessionDir& session) {
     auto arena = ArenaFile::open(session.arenas().at(0));
@@ -217,7 +217,7 @@ TEST(RingWriter, EveryRecordArrivesWholeAndInOrderWhileItIsBeingRead) {
         now = rings;
       }
       if (!now.empty()) {
-        // Rings lie behind the header of their arena, at its first page.
+        // Rings follow the header of their arena; their data starts at a page.
         auto* header = reinterpret_cast<arena::ArenaHeader*>(
             reinterpret_cast<uintptr_t>(now[0].ring) & ~uintptr_t{4095});
         header = reinterpret_cast<arena::ArenaHeader*>(reinterpret_cast<uint8_t*>(header) -
@@ -316,12 +316,12 @@ TEST(RingWriter, AFullRingIsNotHandedToAThreadThatCouldNotSayWhoItIs) {
         while (put(w, 0)) {
         }
       }).join();
-      // Each of them fills what the one before has left, and then the next ring.
+      // Each of them fills the rest of the previous thread's ring, and then the next ring.
     }
     Reader reader(session);
     uint64_t refused = 0;
     std::thread([&] {
-      // Rings of the first arena that are full are passed over; a later try may find room.
+      // Full rings of the first arena are skipped; a later try may find space.
       for (uint64_t i = 0; i < 3; ++i) refused += !agent::ready();
       reader.pass();
       ASSERT_TRUE(agent::ready()) << "there is room again";
@@ -351,7 +351,7 @@ TEST(RingWriter, WithoutAReaderABlockedThreadSoonGoesOnAndCounts) {
 
 std::atomic<uint64_t> g_handled{0};
 void onSignal(int) {
-  // As the OpenCL agent does for a call that a signal handler makes.
+  // As the OpenCL agent does for a call from a signal handler.
   if (!agent::ready()) return;
   if (agent::t_state.busy != 0) {
     agent::countReentrant();
@@ -395,7 +395,7 @@ TEST(RingWriter, ASignalHandlerThatWritesNeverSpoilsARecordNorTheStartOfAThread)
           }
           for (uint64_t i = 0; i < kRecords; ++i) {
             EXPECT_TRUE(put(w, i));
-            if (i == kRecords / 2) raise(SIGUSR1);  // one that certainly arrives
+            if (i == kRecords / 2) raise(SIGUSR1);  // one signal that certainly arrives
           }
           const std::lock_guard lock(mutex);
           has_target = false;
@@ -448,7 +448,7 @@ TEST(RingWriter, AForkedChildBeginsAnArenaOfItsOwn) {
   });
 }
 
-/// As a signal handler does that forks while it interrupts a record: both processes finish it.
+/// As in a signal handler that forks while it interrupts a record: both processes finish it.
 TEST(RingWriter, AChildThatIsForkedWithinARecordLeavesItToItsParent) {
   inArmedProcess("block", [](const SessionDir&) {
     ASSERT_TRUE(agent::ready());

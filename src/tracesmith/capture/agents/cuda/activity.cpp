@@ -25,8 +25,8 @@ namespace {
 bool g_has_latency = false;
 bool g_has_whole_graphs = false;
 
-/// What CUPTI allocated for whoever takes the record, which is only known to be so from these
-/// versions on.
+/// Frees what CUPTI allocated for the receiver of a record. This is documented only since these
+/// versions.
 void freeOwned(const cupti::Activity& a, size_t bytes) {
   const uint32_t version = sharedHeader().cupti_version;
   if (a.kind == cupti::kOverhead && version >= cupti::kFirstWithOverheadData &&
@@ -88,8 +88,8 @@ void describeCode(int code, char* out, size_t bytes) {
     case cupti::kNotInitialized:
     case cupti::kUnknownError:
       advice =
-          ": there is no driver, or one that is older than this libcupti (nvidia-smi names it; "
-          "TRACESMITH_CUPTI names another libcupti)";
+          ": there is no driver, or one that is older than this libcupti (nvidia-smi shows its "
+          "version; set TRACESMITH_CUPTI to the path of another libcupti)";
       break;
     case cupti::kInsufficientPrivileges:
       advice =
@@ -147,8 +147,8 @@ CaptureOptions wantedOptions(bool is_late) {
     options.latency = false;
     tellProblem(
         false,
-        "no times of queueing: CUPTI takes them only where they are asked for before CUDA is "
-        "initialised");
+        "queueing times are not recorded: CUPTI only takes them if they are requested before CUDA "
+        "is initialised");
   }
   const char* const graphs = setting(arena::kEnvCudaGraphs);
   options.whole_graphs = graphs != nullptr && strcmp(graphs, "graph") == 0;
@@ -165,7 +165,7 @@ void enableActivities(const CaptureOptions& options) {
     const int code = g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr
                          ? g_cupti.cuptiActivityEnableLatencyTimestamps(1)
                          : cupti::kNotSupported;
-    if (code != cupti::kSuccess) tellKindProblem("times of queueing", code);
+    if (code != cupti::kSuccess) tellKindProblem("queueing times", code);
     g_has_latency = code == cupti::kSuccess;
   }
   learnRecordBytes();
@@ -206,10 +206,10 @@ void disableActivities() {
 bool wantsUnifiedMemory() { return setting(arena::kEnvUnifiedMemory) != nullptr; }
 
 void enableUnifiedMemory() {
-  constexpr int32_t kMostCounters = 8;  // all that CUPTI has, from 1 on
+  constexpr int32_t kMostCounters = 8;  // all counters of CUPTI, numbered from 1
   int code = cupti::kNotSupported;
   bool any = false;
-  // One at a time: a device that lacks one has the others.
+  // One at a time: a device may support some of them only.
   for (int32_t counter = 1; counter <= kMostCounters; ++counter) {
     if (g_cupti.cuptiActivityConfigureUnifiedMemoryCounter == nullptr) break;
     cupti::UnifiedMemoryConfig config{cupti::kAllDevices, counter, 0, 1};

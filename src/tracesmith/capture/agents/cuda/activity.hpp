@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activity records that CUPTI delivers, put into the ring of the thread that delivers them.
+// Writes the activity records that CUPTI delivers into the ring of the delivering thread.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,11 @@ namespace tracesmith::agent {
 
 extern cupti::Functions g_cupti;
 
-/// In a forked child CUPTI is never called, and what it calls does nothing.
+/// In a forked child CUPTI is never called, and its callbacks do nothing.
 extern std::atomic<bool> g_dead;
-/// The epoch (see writer.hpp) in which CUPTI was entered: a child of the bare system call, which is
-/// told nothing, has another, and a process that is captured later one for each time.
+/// The epoch (see writer.hpp) in which CUPTI was entered. A child of the bare system call, in which
+/// no fork handler runs, has another epoch. A process that is captured later gets a new one for
+/// each capture.
 extern std::atomic<uint64_t> g_cupti_epoch;
 /// [hot]
 inline bool isDead() {
@@ -22,34 +23,35 @@ inline bool isDead() {
          g_epoch->load(std::memory_order_relaxed) != g_cupti_epoch.load(std::memory_order_relaxed);
 }
 
-/// Registers the buffers and enables what is captured, of one subscriber that is alone; which kinds
-/// cannot be is told.
+/// For a single subscriber: registers the buffers and enables the captured kinds; reports kinds
+/// that cannot be enabled.
 void enableActivities(const CaptureOptions& options);
 void disableActivities();
-/// As the user has chosen. Times of queueing CUPTI takes only if they are asked for before CUDA is
-/// initialised: with `is_late` they are left out, which is told.
+/// The user's options. CUPTI only takes queueing times if they are requested before CUDA is
+/// initialised: with `is_late` they are left out and that is reported.
 CaptureOptions wantedOptions(bool is_late);
-/// What holds for all clients is as they expect it; after the last flush.
+/// Restores settings that hold for all CUPTI clients to their defaults. Call after the last flush.
 void restoreDefaults();
-/// Of unified memory, if TRACESMITH_UNIFIED_MEMORY asks for it. Only once the driver is
-/// initialised.
+/// Enables unified memory records if TRACESMITH_UNIFIED_MEMORY asks for them. Only once the driver
+/// is initialised.
 void enableUnifiedMemory();
 bool wantsUnifiedMemory();
 void tellKindProblem(const char* name, int code);
-/// CUPTI's name for a code, and what can be done about it, as text behind what went wrong.
+/// CUPTI's name for a code and advice for it, as text that follows the description of a problem.
 void describeCode(int code, char* out, size_t bytes);
-/// Delivers what is complete, or with `everything` also what is not.
+/// Delivers complete records, and with `everything` also incomplete ones.
 void flushActivities(bool everything);
-/// Records that CUPTI dropped since it was asked last.
+/// Counts records that CUPTI dropped since the last call.
 void countDropped();
 
-/// CUPTI wants a buffer.
+/// CUPTI's callback that requests a buffer.
 void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records);
-/// A record, laid out as cupti.hpp has it, into this thread's ring.
+/// Writes a record, laid out as in cupti.hpp, into this thread's ring.
 void tellActivity(const cupti::Activity& record, size_t bytes);
 
-/// How long this version's records of a kind are: where it finds the second one, in memory that
-/// says everywhere that such a record begins. 0: it does not say. Not on two threads.
+/// The record length of a kind in this CUPTI version. It is the place where CUPTI finds the second
+/// record in memory in which every word looks like the start of such a record. 0: unknown. Not
+/// thread-safe.
 template <class Next>
 size_t recordBytes(int32_t kind, Next&& next) {
   alignas(8) static int32_t kinds[512];
@@ -63,9 +65,9 @@ size_t recordBytes(int32_t kind, Next&& next) {
   return at % 8 == 0 ? at : 0;
 }
 
-/// CUPTI is done with a buffer: gives `tell(record, bytes)` each of its records, which
-/// `next(&record)` finds as cuptiActivityGetNextRecord does, and takes the buffer back. What CUPTI
-/// does not find any more, for it is shut down by now, stays there for the collector.
+/// Called when CUPTI is done with a buffer. Passes each record to `tell(record, bytes)`;
+/// `next(&record)` finds records as cuptiActivityGetNextRecord does. Then takes the buffer back.
+/// Records that CUPTI does not find, because it has been shut down, stay there for the collector.
 template <class Next, class Tell>
 void readBuffer(uint8_t* buffer, size_t valid, Next&& next, Tell&& tell) {
   cupti::Activity* record = nullptr;

@@ -20,26 +20,26 @@ namespace tracesmith::agent {
 namespace {
 
 bool g_told[2][cupti::kMostFunctions];  // functions whose names are in the shared file
-/// What the driver's functions do to virtual memory, by their numbers; filled in before their
-/// callbacks are enabled, and with the same again when another capture begins.
+/// Virtual memory operations by the driver's function number. Filled in before the callbacks are
+/// enabled; another capture stores the same values again.
 std::atomic<arena::VirtualMemoryCall> g_virtual_memory[cupti::kMostFunctions];
 
-/// What this thread has entered and not left, by CUPTI's correlation id (0: nothing). Within a call
-/// of the runtime the driver's have the same id, and are its own. A call that is left by longjmp is
-/// forgotten when the next one is entered.
+/// The call that this thread is in, by CUPTI's correlation id (0: none). Calls of the driver by the
+/// runtime have the runtime call's id and belong to it. A call left by longjmp is forgotten when
+/// the next one is entered.
 struct Entered {
   uint32_t correlation = 0;
-  bool captured = false;  // it made nodes of a graph
+  bool captured = false;  // it created graph nodes
   int64_t start = 0;
 };
 constinit thread_local Entered t_runtime __attribute__((tls_model("initial-exec")));
 constinit thread_local Entered t_driver __attribute__((tls_model("initial-exec")));
-/// The one of them that was entered last and may not be left: a call of the runtime that longjmp
-/// left is still in its place while the driver is called without it.
+/// The one that was entered last. The call may have been left by longjmp: a runtime call left that
+/// way is still stored while the program calls the driver directly.
 constinit thread_local Entered* t_innermost __attribute__((tls_model("initial-exec"))) = nullptr;
 
-/// What the call did to virtual memory, if it is one of those, before the call's own record:
-/// whoever knows the call knows this.
+/// Records the call's virtual memory operation, if any. It precedes the call's own record, so that
+/// a reader who has the call's record also has this one.
 [[gnu::noinline, gnu::cold]] void putVirtualMemory(const Entered& entered, uint32_t number,
                                                    const cupti::CallbackData& call) {
   const auto operation = number < cupti::kMostFunctions
@@ -79,8 +79,8 @@ void leave(const Entered& entered, int domain, uint32_t number, const cupti::Cal
 
 void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
   const bool runtime = domain == cupti::kRuntimeApi;
-  // The runtime's own calls of the driver. It allocates through functions of which CUPTI tells
-  // (cudaMalloc, pools), so virtual memory that it made beneath them would be counted twice.
+  // Skip the runtime's own calls of the driver. The runtime allocates through functions that CUPTI
+  // reports (cudaMalloc, pools), so the virtual memory beneath them would be counted twice.
   if (!runtime && t_runtime.correlation == call.correlation) return;
   Entered& entered = runtime ? t_runtime : t_driver;
   if (call.site == cupti::kEnter) {
@@ -89,11 +89,11 @@ void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
     t_innermost = &entered;
     return;
   }
-  if (entered.correlation != call.correlation) return;  // begun before we were here
-  t_innermost = &t_runtime;  // here, so that its address need not be kept through what follows
+  if (entered.correlation != call.correlation) return;  // started before the callbacks were enabled
+  t_innermost = &t_runtime;  // set here, so that its address need not be kept in a register below
   const int before = errno;
   if (ready() && capturing()) {
-    // A launch has a symbol, and does not look.
+    // A launch has a symbol, and skips this.
     if (call.symbol == nullptr && !runtime) putVirtualMemory(entered, number, call);
     leave(entered, domain, number, call);
   }
@@ -125,8 +125,8 @@ uint32_t contextId(void* context) {
   return known ? id : ~0u;
 }
 
-/// The call that this thread is in, if it is one that is recorded: the last one that was entered,
-/// for another may have been left by longjmp.
+/// The recorded call that this thread is in, if any: the one entered last, because the other one
+/// may have been left by longjmp.
 const Entered& currentCall() {
   if (t_runtime.correlation == 0) return t_driver;
   return t_driver.correlation != 0 && t_driver.start > t_runtime.start ? t_driver : t_runtime;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI calls back on the program's own threads: calls of the runtime and the driver, and
-// graphs that are made. One record each, without a lock and without memory.
+// CUPTI's callbacks on the program's own threads: calls of the runtime and the driver, and creation
+// of graphs. Each writes one record, without taking a lock or allocating memory.
 #pragma once
 
 #include <stdint.h>
@@ -10,8 +10,8 @@ namespace tracesmith::agent {
 /// CUPTI's callback; see cupti::Callback. [hot]
 void onCall(void*, int domain, uint32_t number, const void* data);
 
-/// Chooses the calls that are about launches, copies, memory and waits, or with
-/// TRACESMITH_CUDA_CALLS nearly all, and tells their names.
+/// Selects the calls about launches, copies, memory and waits, or with TRACESMITH_CUDA_CALLS nearly
+/// all calls, and records their names.
 void enableCallbacks(void* subscriber);
 void disableCallbacks(void* subscriber);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions of the CUDA runtime and driver the agent records, and as what kind of call. The
-// comparison consumer of bench/gpu_check enables the same callbacks, from this list.
+// The functions of the CUDA runtime and driver that the agent records, and their call kinds. The
+// comparison consumer of bench/gpu_check uses this list to enable the same callbacks.
 //
 // Callback numbers differ between CUDA versions, names do not: functions are classified by name.
 #pragma once
@@ -23,7 +23,7 @@ inline bool hasAny(const char* name, std::initializer_list<const char*> parts) {
   return false;
 }
 
-/// The kind of a call that is recorded by default; kOther: it is not.
+/// The kind of a call that is recorded by default; kOther: the call is not.
 inline CallKind kindOfCall(const char* name) {
   if (strncmp(name, "__", 2) == 0) name += 2;  // entry points of CUDA 13's `<<<>>>`
   const bool is_runtime = strncmp(name, "cuda", 4) == 0;
@@ -46,7 +46,7 @@ inline CallKind kindOfCall(const char* name) {
   }
   if (hasAny(name, {"MemAlloc", "Malloc", "MemFree", "cudaFree", "MemHostAlloc", "HostAlloc",
                     "MemPoolCreate", "MemPoolTrimTo", "MemPoolDestroy"}) ||
-      // Virtual memory: PyTorch's expandable segments are made of nothing else.
+      // Virtual memory: PyTorch's expandable segments use only these calls.
       hasAny(name, {"cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap", "cuMemSetAccess",
                     "cuMemAddressReserve", "cuMemAddressFree", "cuMemRetainAllocationHandle",
                     "cuMemImportFromShareableHandle", "cuMulticastCreate"})) {
@@ -59,7 +59,7 @@ inline CallKind kindOfCall(const char* name) {
   return CallKind::kOther;
 }
 
-/// The kind of a call that is recorded only where all calls are wanted.
+/// The kind of a call that is recorded only if all calls are requested.
 inline CallKind kindOfOtherCall(const char* name) {
   return hasAny(name, {"CtxCreate", "CtxDestroy", "PrimaryCtx", "StreamCreate", "StreamDestroy",
                        "GetFunction", "DeviceReset", "cuInit"})
@@ -67,15 +67,15 @@ inline CallKind kindOfOtherCall(const char* name) {
              : CallKind::kOther;
 }
 
-/// Functions that do nothing on the device and may outnumber all others: they look up functions or
-/// errors, or are the halves of a `<<<>>>` launch beside the launch itself.
+/// Functions that do nothing on the device and may outnumber all others. They look up functions or
+/// errors, or are the parts of a `<<<>>>` launch other than the launch itself.
 inline bool isNoise(const char* name) {
   return hasAny(name, {"GetProcAddress", "GetExportTable", "GetDriverEntryPoint", "GetLastError",
                        "PeekAtLastError", "GetErrorName", "GetErrorString", "CallConfiguration"});
 }
 
 /// Calls `visit(domain, number, name, kind)` for each function that this CUPTI knows and that is
-/// recorded: with `all`, every function that is not noise.
+/// recorded. With `all`, these are all functions for which isNoise() is false.
 template <class Visit>
 void forEachRecordedCall(const Functions& functions, bool all, Visit&& visit) {
   constexpr uint32_t kMostUnknown = 64;  // in a row: the numbers have gaps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA agent makes of the names and the parameters that CUPTI gives it.
-// tests/cuda/standin_calls_test.cpp goes through all names of the vendor's headers.
+// How the CUDA agent classifies function names and reads parameters from CUPTI.
+// tests/cuda/standin_calls_test.cpp covers all names of the vendor's headers.
 #include "tracesmith/capture/agents/cuda/captured_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ TEST(CapturedCalls, OnlyMemoryOfADeviceHasOne) {
   }
   EXPECT_EQ(deviceOf(nullptr), arena::kNoDevice);
   how.location.type = kLocationLocalityDomain;
-  how.location.id = 0x0502;  // the domain 5 of the device 2
+  how.location.id = 0x0502;  // domain 5 of device 2
   EXPECT_EQ(deviceOf(&how), 2u);
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of CUPTI's activity records that the agent captures. The comparison consumer of
-// bench/gpu_check enables the same kinds, from this list.
+// The kinds of CUPTI activity records that the agent captures. The comparison consumer of
+// bench/gpu_check uses this list to enable the same kinds.
 #pragma once
 
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
 
 namespace tracesmith::agent {
 
-/// What of CUPTI costs the program more, or shows less of it, and is the user's choice.
+/// CUPTI options that cost the program more time or show less detail; the user chooses them.
 struct CaptureOptions {
   bool latency = false;       ///< kernels with the times at which they were queued and submitted
-  bool whole_graphs = false;  ///< one record a launch of a graph, and none of its nodes
+  bool whole_graphs = false;  ///< one record per launch of a graph, none for its nodes
 };
 
 struct CapturedKind {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capture that others begin and end: in an armed process (core/control.hpp).
+// Capture started and ended by another process: in an armed process (core/control.hpp).
 #pragma once
 
 namespace tracesmith::agent {
 
-/// Whoever comes first: CUDA's driver or NVTX. False: errno says why the process cannot be
-/// captured.
+/// Called by CUDA's driver or NVTX, whichever is loaded first. False: the process cannot be
+/// captured; errno is set.
 bool startControlled();
 
 }  // namespace tracesmith::agent

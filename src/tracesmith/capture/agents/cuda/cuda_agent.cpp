@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the agent enters a program that uses CUDA: the driver loads the library that
-// CUDA_INJECTION64_PATH names within cuInit() and calls InitializeInjection(). From then on CUPTI
-// calls back at each launch, copy, allocation and wait, and delivers what the device did. In an
-// armed process (`tracesmith arm`) all that begins when somebody wants to capture it, and ends when
-// they do not want to any more.
+// How the agent enters a program that uses CUDA. Within cuInit() the driver loads the library named
+// by CUDA_INJECTION64_PATH and calls InitializeInjection(). From then on CUPTI calls back at each
+// launch, copy, allocation and wait, and delivers records of the device work. In an armed process
+// (`tracesmith arm`) that starts with a capture and ends with it.
 //
-// The driver is built without exceptions, and so is this.
+// The driver is compiled without exceptions, and so is the agent.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -39,17 +38,19 @@ constexpr int64_t kEndGraceNs = 1'000'000'000;
 
 constinit std::atomic<bool> g_entered{false};
 constinit bool g_capturing = false;  // CUPTI is in use; with the control lock
-constinit bool g_may_pause = false;  // not an armed process
-/// Of an armed process: its driver has let us in.
+constinit bool g_may_pause = false;  // false in an armed process
+/// In an armed process: the driver has called InitializeInjection().
 constinit std::atomic<bool> g_driver_is_here{false};
-// Where the loader's or the driver's lock is held meanwhile, which who has ours may wait for.
+// Time limits for callers that hold the dynamic loader's or the driver's lock, because the owner of
+// the control lock may be waiting for that lock.
 constexpr int64_t kLockInDriverNs = 50'000'000;
 constexpr int64_t kLockAtExitNs = 2'000'000'000;
 constinit int64_t g_began = 0;
 constinit std::atomic<bool> g_leaving{false};
-constinit pid_t g_pid = 0;  // that entered
+constinit pid_t g_pid = 0;  // process that entered
 
-/// How records lie is told with the first buffer: it should come before there is work to be lost.
+/// CUPTI reports the record layouts with the first buffer. Flush often until then, so that they are
+/// known before there is work to lose.
 int64_t flushPause(int64_t since_start) {
   const bool waits = isSharing() && since_start < kFirstFlushesNs && !layoutsAreTold();
   return waits ? kFlushIntervalNs / 10 : kFlushIntervalNs;
@@ -70,11 +71,12 @@ void* flushAlways(void*) {
 
 void startFlushThread() {
   if (startOwnThread(flushAlways) == 0) return;
-  tellProblem(false, "no thread to flush with: what the device did comes when the program ends");
+  tellProblem(false,
+              "cannot start the flush thread: device work arrives only when the program ends");
 }
 
 void atExit() {
-  // A child of the bare system call was told nothing, and CUPTI would wait in it for ever.
+  // In a child of the bare system call no fork handler has run, and CUPTI would wait for ever.
   if (getpid() != g_pid) return;
   if (g_dead.load(std::memory_order_relaxed) || g_leaving.exchange(true)) return;
   const ControlLock alone(kLockAtExitNs);
@@ -88,7 +90,7 @@ void noteForks() {
   g_pid = getpid();
 }
 
-/// Of a process that is captured from its first call on.
+/// For a process that is captured from its first call on.
 bool enter() {
   const ControlLock alone;
   if (!ready()) return false;
@@ -102,17 +104,17 @@ bool enter() {
   g_capturing = beginCupti(false);
   if (!g_capturing) return false;
   noteForks();
-  atexit(atExit);  // after the driver's own was registered, so it runs before that
+  atexit(atExit);  // registered after the driver's handler, so it runs before that
   startFlushThread();
   g_may_pause = true;
-  if (!capturing()) {  // a program that captures itself says when
+  if (!capturing()) {  // a program that captures itself enables capture later
     endCupti(0);
     g_capturing = false;
   }
   return true;
 }
 
-/// Of a program that captures itself.
+/// For a program that captures itself.
 bool setActive(bool active) {
   const ControlLock alone;
   if (!g_may_pause || g_dead.load() || getpid() != g_pid || g_leaving.load()) return false;
@@ -124,18 +126,18 @@ bool setActive(bool active) {
   return g_capturing;
 }
 
-// --- Of an armed process, with the control lock ------------------------------------------------
+// --- Armed process, with the control lock -------------------------------------------------------
 
-/// The driver may have been in use for long.
+/// The driver may have been in use for a long time.
 void beginCuptiLate() {
-  tellDevices();  // before calls are told, for these are ours
+  tellDevices();  // before calls are recorded: these calls are the agent's
   g_capturing = beginCupti(true);
 }
 
 bool beginCapture() {
   errno = ESHUTDOWN;
   if (g_leaving.load()) return false;
-  // Of a forked child whose parent was captured when it was forked.
+  // In a forked child whose parent was being captured at the fork.
   if (g_epoch->load() != kIdleEpoch) {
     endLife();
     closeSharedFile();
@@ -150,12 +152,12 @@ bool beginCapture() {
   }
   g_began = nowNs();
   if (g_driver_is_here.load() && !g_dead.load()) beginCuptiLate();
-  wantEvents(true);  // when all of CUPTI's callbacks come, and not one after the other
+  wantEvents(true);  // all of CUPTI's callbacks start together, not one after the other
   return true;
 }
 
 int64_t lookAround() {
-  static uint64_t tried = 0;  // in which life it was found too late for enterArmed()
+  static uint64_t tried = 0;  // the last life that was started here, too late for enterArmed()
   const bool is_late = g_driver_is_here.load() && !g_capturing && !g_dead.load();
   if (is_late && tried != g_epoch->load() && !g_leaving.load()) {
     tried = g_epoch->load();
@@ -180,18 +182,18 @@ void endCapture() {
 void atExitOfArmed() {
   if (getpid() != g_pid || g_dead.load()) return;
   const ControlLock alone(kLockAtExitNs);
-  g_leaving.store(true);  // and the process ends before anybody ends the capture
+  g_leaving.store(true);  // the process ends before anybody ends the capture
   if (!alone.taken() || !g_capturing) return;
   flushForAWhile(kExitGraceNs);
   flushAll();
   g_capturing = false;
 }
 
-/// The driver is there; if the process is being captured, so is what it does from now on.
+/// Called when the driver is loaded: if the process is being captured, starts capturing its calls.
 void enterArmed() {
   noteForks();
   atexit(atExitOfArmed);
-  // If it cannot be had, who has it looks again.
+  // If the lock is not available, its owner will see g_driver_is_here.
   const ControlLock alone(kLockInDriverNs);
   g_driver_is_here.store(true);
   if (!alone.taken() || !isCaptured() || g_capturing || !ready()) return;
@@ -209,7 +211,8 @@ bool startControlled() {
 }
 }  // namespace tracesmith::agent
 
-/// What the driver calls. 1: all is well; a program that cannot be captured runs on as ever.
+/// Called by the driver. Returns 1 (success) always: a program that cannot be captured runs as
+/// usual.
 // NOLINTNEXTLINE(readability-identifier-naming): the driver's name for it
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   using namespace tracesmith::agent;  // NOLINT: a C function
@@ -227,8 +230,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
   return 1;
 }
 
-/// For a program that captures itself, once the agent is in it: begins and ends what CUPTI costs.
-/// 1: CUPTI tells.
+/// For a program that captures itself, once the agent is in it: starts and ends CUPTI's callbacks
+/// and so its cost. 1: CUPTI is active.
 // NOLINTNEXTLINE(readability-identifier-naming): a C function
 extern "C" __attribute__((visibility("default"))) int TraceSmithSetActive(int active) {
   const int before = errno;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent uses of CUPTI, declared here: the library is found at run time, and its headers
-// say what one version has. Records of all versions from CUDA 11 to 13 begin with the fields below
-// (tests/cuda/layout_check.cpp compares them with the vendor's headers); only those are read.
+// The part of CUPTI that the agent uses, declared here because the library is found at run time,
+// and because its headers describe only one version. Records of all versions from CUDA 11 to 13
+// start with the fields below, and the agent reads only these. tests/cuda/layout_check.cpp compares
+// them with the vendor's headers.
 #pragma once
 
 #include <stddef.h>
@@ -27,16 +28,16 @@ struct CallbackData {
   int site;
   const char* function;
   const void* parameters;
-  const void* result;  // int32_t of the API's codes
-  const char* symbol;  // of launches: the kernel
+  const void* result;  // int32_t, one of the API's codes
+  const char* symbol;  // launches: the kernel
   void* context;
   uint32_t context_id;
-  uint64_t* scratch;  // the same at enter and exit of a call
+  uint64_t* scratch;  // same address at enter and exit of a call
   uint32_t correlation;
 };
 static_assert(offsetof(CallbackData, scratch) == 56 && offsetof(CallbackData, correlation) == 64);
 
-/// Of the domain of resources.
+/// Callbacks of the resource domain.
 enum ResourceCallback : uint32_t {
   kInitFinished = 5,
   kModuleLoaded = 6,
@@ -51,7 +52,7 @@ struct ResourceData {
   const void* descriptor;
 };
 
-/// The descriptor of callbacks about modules.
+/// Data of callbacks about modules.
 struct ModuleData {
   uint32_t id;
   size_t bytes;
@@ -59,7 +60,7 @@ struct ModuleData {
 };
 static_assert(sizeof(ModuleData) == 24);
 
-/// The descriptor of callbacks about graphs.
+/// Data of callbacks about graphs.
 struct GraphData {
   void* graph;
   void* original_graph;
@@ -120,7 +121,7 @@ struct Kernel {
   uint64_t graph_node;
   uint32_t shared_executed;
   uint32_t graph;
-  // What follows came with CUDA 11.8 (API 18).
+  // Since CUDA 11.8 (API 18):
   uint64_t unused[2];
   uint32_t cluster[3];
 };
@@ -188,7 +189,7 @@ struct Synchronization {
   uint32_t context;
   uint32_t stream;
   uint32_t event;
-  uint64_t event_sync;  // what follows came with CUDA 13
+  uint64_t event_sync;  // from here on since CUDA 13
 };
 static_assert(offsetof(Synchronization, event) == 36 &&
               offsetof(Synchronization, event_sync) == 40);
@@ -200,7 +201,7 @@ struct CudaEvent {
   uint32_t stream;
   uint32_t event;
   uint32_t unused;
-  // What follows came with CUDA 13.
+  // Since CUDA 13:
   uint32_t device;
   uint32_t unused_more[3];
   uint64_t device_time;
@@ -228,7 +229,7 @@ struct Memory {
   uint32_t unused_more;
   uint64_t pool;
   uint64_t pool_threshold;
-  uint64_t pool_bytes;  // of a pool of another process: that
+  uint64_t pool_bytes;  // pool of another process: that process's id
   uint64_t pool_used;
 };
 static_assert(offsetof(Memory, stream) == 60 && offsetof(Memory, pool) == 88);
@@ -246,7 +247,7 @@ struct MemoryPool {
   uint64_t bytes;
   uint64_t release_threshold;
   uint64_t time;
-  uint64_t used;  // came with CUDA 11.6
+  uint64_t used;  // since CUDA 11.6
 };
 static_assert(offsetof(MemoryPool, address) == 32 && offsetof(MemoryPool, used) == 64);
 
@@ -290,10 +291,10 @@ struct Overhead {
   uint32_t object[3];
   uint64_t start;
   uint64_t end;
-  // What follows came with CUDA 12.4.
+  // Since CUDA 12.4:
   uint32_t correlation;
   uint32_t unused;
-  void* data;  // allocated with malloc(); whoever takes the record frees it
+  void* data;  // allocated with malloc(); the receiver of the record frees it
 };
 static_assert(offsetof(Overhead, start) == 24 && offsetof(Overhead, correlation) == 40);
 static_assert(offsetof(Overhead, data) == 48);
@@ -311,10 +312,10 @@ struct GraphTrace {
 };
 static_assert(offsetof(GraphTrace, device) == 24 && offsetof(GraphTrace, stream) == 36);
 
-/// CUPTI's API version from which on Overhead::data is there.
+/// The first CUPTI API version with Overhead::data.
 constexpr uint32_t kFirstWithOverheadData = 22;
-/// From which on the name of a Device record is allocated with malloc() for whoever takes the
-/// record. Before, all records of a device shared one.
+/// The first version in which the name of a Device record is allocated with malloc() for the
+/// receiver of the record. Before, all records of a device shared one name.
 constexpr uint32_t kFirstWithOwnedNames = 130000;
 
 struct Device {
@@ -357,13 +358,13 @@ using RequestBuffer = void (*)(uint8_t** buffer, size_t* size, size_t* most_reco
 using BufferDone = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size,
                             size_t valid);
 
-/// Of cuptiSubscribe_v2 (CUDA 13).
+/// Parameters of cuptiSubscribe_v2 (CUDA 13).
 struct SubscriberParams {
   size_t size;
   const char* name;
-  char* other_name;  // what the other subscriber is called
+  char* other_name;  // name of the other subscriber
   size_t other_name_bytes;
-  // What follows came with CUDA 13.2.
+  // Since CUDA 13.2:
   uint8_t allows_others;
   uint8_t unused[7];
 };
@@ -373,7 +374,7 @@ using Subscribe2 = int (*)(void**, Callback, void*, SubscriberParams*);
 
 constexpr int kAttributeZeroedBuffer = 5;
 
-// Name, whether the agent can do without it, return type and parameters.
+// Function name, whether the agent can work without it, return type and parameters.
 #define TS_CUPTI_FUNCTIONS(X)                                                           \
   X(cuptiGetVersion, false, (uint32_t*))                                                \
   X(cuptiSubscribe, false, (void**, Callback, void*))                                   \

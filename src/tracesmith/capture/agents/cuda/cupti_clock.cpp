@@ -19,21 +19,21 @@ namespace tracesmith::agent {
 namespace {
 
 constexpr int64_t kLeastPauseNs = 100'000'000;
-constexpr int kReadings = 3;  // of which the narrowest is kept
+constexpr int kReadings = 3;  // the narrowest is kept
 
 enum class Choice { kNone, kNanoseconds, kTicks };
 constinit Choice g_choice = Choice::kNone;
 
-/// More than any reading can be off by.
+/// More than the error of any reading.
 constexpr uint64_t kOtherClock = 1'000'000;
 
-/// What is known of CUPTI's readings since it was given our clock. A CUPTI that does not tell our
-/// clock from the start is no sign of another tool; it is not read again.
+/// Result of reading CUPTI's clock since our callback was registered. A CUPTI that does not return
+/// our clock from the start does not indicate another tool; it is not read again.
 enum class Readings { kNone, kOurs, kNotOurs };
 constinit Readings g_readings = Readings::kNone;
 constinit bool g_told = false;
 
-/// CUPTI has one clock for the process, and another tool that begins gives it its own.
+/// Reports that another tool has replaced our clock: CUPTI has one clock per process.
 void tellOtherClock() {
   if (g_told) return;
   g_told = true;
@@ -41,14 +41,14 @@ void tellOtherClock() {
   describeOtherTools(names, sizeof names);
   char text[500];
   snprintf(text, sizeof text,
-           "another tool of this process has taken CUPTI over, which serves one at a time%s%s%s: "
-           "what the device did from then on is missing here. Record without that tool, or with it "
-           "alone",
+           "another tool of this process has taken CUPTI over, which serves one tool at a "
+           "time%s%s%s: device work from then on is missing in this trace. Record without that "
+           "tool, or use that tool alone",
            names[0] != 0 ? " (loaded: " : "", names, names[0] != 0 ? ")" : "");
   tellProblem(false, text);
 }
 
-/// 0: this CUPTI does not tell.
+/// 0: this CUPTI does not report its time.
 uint64_t readCupti() {
   uint64_t time = 0;
   if (isSharing()) return timestampOfSharing(&time) ? time : 0;
@@ -109,7 +109,7 @@ void sampleCuptiClock(bool now) {
   const uint64_t number = h.clock_samples_done.load(std::memory_order_relaxed);
   h.clock_samples_begun.store(number + 1, std::memory_order_relaxed);
   // Each field is a release store, so that no reader sees a new field with the old count of begun
-  // samples. (ThreadSanitizer does not know fences.)
+  // samples. (ThreadSanitizer does not support fences.)
   cuda_file::ClockSample& sample = h.clock_samples[number % cuda_file::kClockSamples];
   std::atomic_ref(sample.before_ns).store(best.before_ns, std::memory_order_release);
   std::atomic_ref(sample.cupti).store(best.cupti, std::memory_order_release);

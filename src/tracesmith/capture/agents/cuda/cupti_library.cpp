@@ -59,7 +59,7 @@ void* CuptiSearch::fromLoader() {
   return nullptr;
 }
 
-/// Toolkits have it beside what the loader is told of.
+/// Toolkits install it outside of the dynamic loader's path.
 void* CuptiSearch::fromToolkit() {
   const char* const homes[] = {getenv("CUDA_HOME"), "/usr/local/cuda"};
   while (at_ < 2 * kFolderCount) {
@@ -74,14 +74,15 @@ void* CuptiSearch::fromToolkit() {
   return nullptr;
 }
 
-/// Python's packages bring one, which `tracesmith` of such a Python names: files, with ':' between.
+/// Python packages contain one. `tracesmith` of such a Python sets a list of files, separated by
+/// ':'.
 void* CuptiSearch::fromPackages() {
   if (at_++ == 0) packages_ = getenv("TRACESMITH_CUPTI_FALLBACK");
   while (packages_ != nullptr && *packages_ != '\0') {
     const char* const end = strchrnul(packages_, ':');
     char path[512];
     snprintf(path, sizeof path, "%.*s", static_cast<int>(end - packages_), packages_);
-    const bool is_empty = end == packages_;  // "" is the program itself
+    const bool is_empty = end == packages_;  // "" would load the program itself
     packages_ = *end == '\0' ? end : end + 1;
     void* const library = is_empty ? nullptr : load(path, 0);
     if (library != nullptr) return library;
@@ -118,7 +119,7 @@ void CuptiSearch::describeFailure(char* out, size_t bytes) const {
   } else {
     snprintf(out, bytes,
              "libcupti was not found; it comes with the CUDA toolkit and with PyTorch "
-             "(TRACESMITH_CUPTI names its file)");
+             "(set TRACESMITH_CUPTI to its path)");
   }
 }
 

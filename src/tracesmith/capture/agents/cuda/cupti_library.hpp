@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where CUPTI is. A machine may have several: one may be newer than the driver, and refuse.
+// Finds CUPTI. A machine may have several; one may be too new for the driver, and refuse to work.
 #pragma once
 
 #include <stddef.h>
 
 namespace tracesmith::agent {
 
-/// Tries the places where a libcupti may lie, the best first: TRACESMITH_CUPTI alone where it is
-/// set; else the one that the program has loaded, the loader's from the newest on, the toolkit's,
-/// those of Python's packages.
+/// Tries the places of libcupti, the best first. If TRACESMITH_CUPTI is set, it is the only one.
+/// Otherwise: the library that the program has loaded, those of the dynamic loader from the newest
+/// on, the toolkit's, those of Python packages.
 class CuptiSearch {
  public:
-  /// Loads the next library that has all functions, and finds them (g_cupti); its handle. Null:
-  /// there is none any more.
+  /// Loads the next library that has all functions, and resolves them (g_cupti). Returns its
+  /// handle; null: there are no more.
   void* next();
-  /// The name by which the last one was loaded.
+  /// The name by which the last library was loaded.
   const char* name() const { return name_; }
-  /// TRACESMITH_CUPTI or the program has chosen it: no other one is to be used.
+  /// TRACESMITH_CUPTI or the program has chosen the library: do not use another one.
   bool isChosen() const { return chosen_; }
-  /// Call after the first next() has returned null: why no library was found.
+  /// The reason why no library was found. Call after the first next() has returned null.
   void describeFailure(char* out, size_t bytes) const;
 
  private:

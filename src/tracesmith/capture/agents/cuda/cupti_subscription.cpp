@@ -25,24 +25,24 @@ constexpr int64_t kSameClockNs = 1'000'000'000;
 
 constinit void* g_subscriber = nullptr;
 constinit void* g_library = nullptr;
-constinit bool g_library_was_used = false;  // by us
+constinit bool g_library_was_used = false;  // by the agent
 
-/// Beside CUPTI's codes: the library is older than what the agent needs.
+/// In addition to CUPTI's codes: the library is too old for the agent.
 constexpr int kTooOld = -1;
 
-/// CUPTI's code; the name of who is subscribed goes to `other`, where CUPTI tells it.
+/// Returns CUPTI's code. The name of the current subscriber goes to `other`, if CUPTI reports it.
 int subscribeAlone(char* other, size_t bytes) {
   const auto subscribe2 =
       reinterpret_cast<cupti::Subscribe2>(dlsym(g_library, "cuptiSubscribe_v2"));
   if (subscribe2 == nullptr) return g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr);
   cupti::SubscriberParams params{cupti::kSubscriberParamsAlone, "TraceSmith", other, bytes, 0, {}};
   const int code = subscribe2(&g_subscriber, onCall, nullptr, &params);
-  // Of a version that wants another size of the parameters.
+  // This version expects another size of the parameters.
   return code == cupti::kInvalidParameter ? g_cupti.cuptiSubscribe(&g_subscriber, onCall, nullptr)
                                           : code;
 }
 
-/// Codes of a library that does not fit the driver: another one may.
+/// Codes of a library that does not fit the driver; another library may fit.
 bool isMismatch(int code) {
   return code == cupti::kNotCompatible || code == cupti::kNotInitialized ||
          code == cupti::kNotSupported || code == cupti::kUnknownError || code == kTooOld;
@@ -55,12 +55,13 @@ void tellNotSubscribed(int code, const char* other, const char* tried) {
     snprintf(names, sizeof names, "%s", other);
     if (names[0] == 0) describeOtherTools(names, sizeof names);
     snprintf(text, sizeof text,
-             "another tool uses CUPTI in this process%s%s, which lets in one at a time: run the "
-             "program without it",
+             "another tool uses CUPTI in this process%s%s, which serves one tool at a time: run "
+             "the program without it",
              names[0] != 0 ? ": " : "", names);
   } else if (code == kTooOld) {
     snprintf(text, sizeof text,
-             "this CUPTI has a clock of its own (it is older than CUDA 11.6; tried: %s)", tried);
+             "this CUPTI cannot use TraceSmith's clock: it is older than CUDA 11.6 (tried: %s)",
+             tried);
   } else {
     char why[320];
     describeCode(code, why, sizeof why);
@@ -70,8 +71,8 @@ void tellNotSubscribed(int code, const char* other, const char* tried) {
   tellProblem(true, text);
 }
 
-/// Success, or why the library is not to be used: it refuses even to say what it is, where it does
-/// not fit the driver, or takes no clock of ours, as before CUDA 11.6.
+/// Success, or the reason not to use the library: it does not fit the driver and refuses even to
+/// report its version, or it cannot use our clock, as before CUDA 11.6.
 int findVersion(uint32_t* version) {
   const int code = g_cupti.cuptiGetVersion(version);
   if (code != cupti::kSuccess) return code;
@@ -89,9 +90,9 @@ bool isNear(uint64_t time, clockid_t clock) {
   return ahead > -kSameClockNs && ahead < kSameClockNs;
 }
 
-/// A tool that does not subscribe is let in beside us, and what we register replaces what it had.
-/// That one is there, or was, is seen by CUPTI's clock, which by itself is CLOCK_REALTIME (on WSL
-/// CLOCK_MONOTONIC_RAW).
+/// CUPTI does not reject us if another tool uses it without subscribing, and our callbacks replace
+/// that tool's. Detects such a tool, present or past, by CUPTI's clock: its default is
+/// CLOCK_REALTIME (on WSL CLOCK_MONOTONIC_RAW).
 void tellOfEarlierTool() {
   if (!waitsForControl() || g_cupti.cuptiGetTimestamp == nullptr || g_library_was_used) return;
   g_library_was_used = true;
@@ -103,25 +104,25 @@ void tellOfEarlierTool() {
   char text[500];
   snprintf(text, sizeof text,
            "another tool of this process has used CUPTI before%s%s%s: if it is still recording, it "
-           "lacks what the device does from now on, until it begins anew",
+           "misses device work from now on, until it is restarted",
            names[0] != 0 ? " (loaded: " : "", names, names[0] != 0 ? ")" : "");
   tellProblem(false, text);
 }
 
-/// After it has subscribed.
+/// Called after it has subscribed.
 bool enterAlone(const CaptureOptions& options) {
   tellOfEarlierTool();
-  // Once, and before anything is enabled.
+  // Must succeed once, before anything is enabled.
   static bool has_clock = false;
-  // Each time, for another tool may have set its own meanwhile.
+  // Each time, because another tool may have set its own meanwhile.
   has_clock =
       g_cupti.cuptiActivityRegisterTimestampCallback(cuptiClock) == cupti::kSuccess || has_clock;
   if (!has_clock) {
     if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
-    tellProblem(true, "this CUPTI takes no clock but its own");
+    tellProblem(true, "this CUPTI does not accept TraceSmith's clock");
     return false;
   }
-  size_t before = 0;  // what found no buffer while nobody captured is no loss
+  size_t before = 0;  // drops while there was no capture are not a loss
   if (g_cupti.cuptiActivityGetNumDroppedRecords != nullptr) {
     (void)g_cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &before);
   }
@@ -131,8 +132,8 @@ bool enterAlone(const CaptureOptions& options) {
 
 enum class Begun { kYes, kNo, kOtherLibrary };
 
-/// With the library that is loaded; what goes wrong is told, but that it does not fit the driver.
-/// Then `code` says so.
+/// Starts with the loaded library and reports failures, except a library that does not fit the
+/// driver: then `code` is its code.
 Begun beginWithLibrary(bool is_late, int* code, char* other, size_t other_bytes) {
   uint32_t version = 0;
   *code = findVersion(&version);
@@ -192,7 +193,7 @@ bool beginCupti(bool is_late) {
     char other[cupti::kOtherNameBytes] = {};
     int code = cupti::kSuccess;
     begun = beginWithLibrary(is_late, &code, other, sizeof other);
-    if (begun == Begun::kOtherLibrary) tellNotSubscribed(code, other, "the one of before");
+    if (begun == Begun::kOtherLibrary) tellNotSubscribed(code, other, "the library used before");
   }
   if (begun != Begun::kYes) return false;
   enableCallbacks(g_subscriber);
@@ -204,7 +205,7 @@ void endCupti(int64_t grace_ns) {
   disableCallbacks(g_subscriber);
   endCorrelations();
   flushForAWhile(grace_ns);
-  // Before the last flush: no buffer is to stay behind with something in it.
+  // Before the last flush, so that no buffer stays behind with records in it.
   disableActivities();
   flushAll();
   restoreDefaults();

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begins and ends what CUPTI tells the agent: finds a library that fits the driver, subscribes,
-// registers clock and buffers, enables what is captured. All with the control lock.
+// Starts and ends the agent's CUPTI subscription: finds a library that fits the driver, subscribes,
+// registers clock and buffers, enables the captured kinds. Call everything with the control lock.
 #pragma once
 
 #include <stdint.h>
 
 namespace tracesmith::agent {
 
-/// Subscribes to CUPTI. On failure writes the reason to the shared file, which must exist, as must
-/// a life. `is_late`: the driver may have been in use before.
+/// Subscribes to CUPTI. Needs a life and its shared file; on failure writes the reason into that
+/// file. `is_late`: the driver may have been in use before.
 bool beginCupti(bool is_late);
 
-/// CUPTI tells no more. What is under way has `grace_ns` to end. Of what is ours its clock alone
-/// stays with CUPTI, where it is one for all.
+/// Ends CUPTI's callbacks and records. Device work in progress has `grace_ns` to end. Only our
+/// clock stays registered, if CUPTI has one clock for all subscribers.
 void endCupti(int64_t grace_ns);
 
-/// Waits so long for what is under way: it comes within a moment, if the program has waited for it.
+/// Waits up to `grace_ns` for device work in progress; its records come at once if the program has
+/// already waited for it.
 void flushForAWhile(int64_t grace_ns);
-/// What is still under way comes as it is, without times.
+/// Flushes records of unfinished device work as they are, without times.
 void flushAll();
 
 }  // namespace tracesmith::agent

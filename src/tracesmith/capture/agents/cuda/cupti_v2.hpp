@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI has from CUDA 13.3 on beside cupti.hpp: several subscribers, each with functions that
-// name it, and records that have only the fields that were asked for. Compared with the vendor's
-// headers in tests/cuda/agent_layout_check.cpp.
+// What CUPTI since CUDA 13.3 offers in addition to cupti.hpp: several subscribers, each passed to
+// the functions it calls, and records with only the requested fields.
+// tests/cuda/agent_layout_check.cpp compares this file with the vendor's headers.
 #pragma once
 
 #include "tracesmith/capture/agents/cuda/cupti.hpp"
 
 namespace tracesmith::agent::cupti {
 
-/// The first version that tells how selected records lie; in CUDA 13.2 it does not yet.
+/// The first version that reports the layout of selected records; CUDA 13.2 does not yet.
 constexpr uint32_t kFirstWithLayouts = 130300;
 
 constexpr int kAttributeUserDefinedRecords = 11;
@@ -19,13 +19,13 @@ constexpr int kAttributeTimestampCallback = 22;
 struct FieldSelection {
   size_t size;
   size_t count;
-  int* fields;  // the kind first
+  int* fields;  // starts with the kind
 };
 
 struct ActivityConfig {
   size_t size;
   FieldSelection selection;
-  // What follows came with CUDA 13.4, and is not used.
+  // More fields since CUDA 13.4, unused here.
 };
 
 struct FieldLayout {
@@ -50,7 +50,7 @@ struct BufferRequestInfo {
 struct BufferDoneInfo {
   size_t size;
   uint64_t thread;
-  const RecordLayout* const* layouts;  // by kind, null where there is none; gone after the call
+  const RecordLayout* const* layouts;  // by kind, may be null; valid during the call only
   size_t count;
 };
 
@@ -58,8 +58,8 @@ using RequestBuffer2 = void (*)(uint8_t** buffer, size_t* size, size_t* most_rec
                                 const BufferRequestInfo*);
 using BufferDone2 = void (*)(uint8_t* buffer, size_t size, size_t valid, const BufferDoneInfo*);
 
-/// A field that is selected: CUPTI's number for it, where it is in the record of cupti.hpp, and how
-/// long it is in one of selected fields.
+/// A selected field: CUPTI's number for it, its place in the record of cupti.hpp, and its length in
+/// a record of selected fields.
 struct Field {
   int number;
   uint16_t offset;
@@ -76,7 +76,7 @@ struct Field {
         sizeof(uint32_t), sizeof(uint32_t)                                                \
   }
 
-// The kind is 0 everywhere, and stands first.
+// The kind is field 0 of all records and comes first.
 constexpr Field kKernelFields[] = {
     TS_FIELD(0, Kernel, kind),
     TS_FIELD(4, Kernel, registers),
@@ -189,7 +189,7 @@ constexpr Field kDeviceFields[] = {
     TS_FIELD(0, Device, kind),
     TS_FIELD(26, Device, id),
     TS_FIELD(3, Device, memory_bytes),
-    TS_FIELD(28, Device, uuid),  // bytes; here it lies the same as if they were words
+    TS_FIELD(28, Device, uuid),  // bytes; their place is the same as if they were words
     TS_FIELD(29, Device, name),
     TS_FIELD(6, Device, warp_size),
     TS_FIELD(7, Device, core_clock_khz),
@@ -200,7 +200,7 @@ constexpr Field kDeviceFields[] = {
 };
 constexpr Field kContextFields[] = {
     TS_FIELD(0, Context, kind), TS_FIELD(1, Context, id), TS_FIELD(2, Context, device),
-    TS_WIDE(4, Context, null_stream, 4),  // for the record's length: whole words, as the others'
+    TS_WIDE(4, Context, null_stream, 4),  // pads the record to whole words, as in the others
 };
 #undef TS_FIELD
 #undef TS_WIDE
@@ -232,7 +232,7 @@ constexpr Selected kSelected[] = {
     selected(kContext, kContextFields),
 };
 
-// Name, whether the agent can do without it, return type and parameters.
+// Function name, whether the agent can work without it, return type and parameters.
 #define TS_CUPTI_FUNCTIONS_2(X)                                                     \
   X(cuptiSubscribe_v2, false, (void**, Callback, void*, SubscriberParams*))         \
   X(cuptiActivityRegisterCallbacks_v2, false, (void*, RequestBuffer2, BufferDone2)) \

@@ -9,7 +9,7 @@
 namespace tracesmith::agent {
 namespace {
 
-// The driver's numbers of a device's attributes.
+// The driver's numbers for device attributes.
 enum Attribute : int {
   kThreadsPerBlock = 1,
   kWarpSize = 10,
@@ -80,7 +80,7 @@ void tellDevices() {
   int count = 0;
   if (told || !findDriver(driver) || driver.count(&count) != 0) return;
   for (int ordinal = 0; ordinal < count; ++ordinal) tell(driver, ordinal);
-  told = count > 0;  // what is told once is kept for later captures
+  told = count > 0;  // definitions are kept for later captures
 }
 
 }  // namespace tracesmith::agent

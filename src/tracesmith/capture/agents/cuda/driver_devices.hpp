@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices as the driver knows them: CUPTI tells of them when contexts are made, which in a process
-// that is captured later was long ago.
+// Devices as reported by the driver. CUPTI reports devices when contexts are created, which is too
+// early for a process that is captured later.
 #pragma once
 
 namespace tracesmith::agent {
 
-/// Tells of all devices. Needs a driver that is initialised, and the shared file.
+/// Records all devices. Needs an initialised driver and the shared file.
 void tellDevices();
 
 }  // namespace tracesmith::agent

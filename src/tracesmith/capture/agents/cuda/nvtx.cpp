@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the agent learns of NVTX's ranges and marks: it takes the places of their functions. One
-// record for each begin and each end, on the program's own thread, without a lock and without
-// memory; the collector brings them together. Neither CUDA nor CUPTI need to be there, and a forked
-// child is a process like any other.
+// How the agent records NVTX ranges and marks: it replaces their functions. Each range start and
+// each range end is one record, written on the program's own thread without taking a lock or
+// allocating memory. The collector pairs them. Neither CUDA nor CUPTI is needed, and a forked child
+// is treated like any other process.
 //
 // Measured by bench/nvtx_cost.sh: 33 to 73 ns for a push and its pop.
 #include "tracesmith/capture/agents/cuda/nvtx.hpp"
@@ -25,9 +25,9 @@ namespace {
 using arena::NvtxEvent;
 
 constexpr uint32_t kNearDomains = 16;
-constexpr size_t kMostInline = 512;  // of a text that goes with its event
+constexpr size_t kMostInline = 512;  // of a text that is written with its event
 
-/// How many ranges of each domain are open in a thread.
+/// Number of open ranges of a thread, by domain.
 struct Thread {
   uint32_t levels[kNearDomains] = {};
   uint32_t* more = nullptr;  // a page for the other domains
@@ -50,7 +50,7 @@ uint32_t* farLevel(uint32_t domain) {
   return &t_thread.more[domain];
 }
 
-/// Null: not known.
+/// Null: unknown.
 inline uint32_t* levelOf(uint32_t domain) {
   if (__builtin_expect(domain < kNearDomains, 1)) return &t_thread.levels[domain];
   const int before = errno;
@@ -70,7 +70,7 @@ uint64_t newId() {
   return t.next_id++;
 }
 
-/// The file of this process is there: in a forked child it is made by the first that comes.
+/// The file of this process exists; in a forked child the first caller creates it.
 inline bool canTell() {
   if (sharedFileIsOpen()) return true;
   const int before = errno;
@@ -81,10 +81,10 @@ inline bool canTell() {
   return open;
 }
 
-/// A name as the program gives it.
+/// A name as the program passes it.
 struct Message {
   uint32_t number = 0;
-  const char* text = nullptr;  // where it has none
+  const char* text = nullptr;  // if it has no number
   const wchar_t* wide = nullptr;
 };
 
@@ -111,7 +111,7 @@ Message messageOf(const EventAttributes& a) {
   }
 }
 
-/// False: there is nothing but a message.
+/// False: there is only a message.
 bool readAttributes(const EventAttributes& a, arena::NvtxAttributes& out) {
   out.category = a.category;
   out.has_color = a.color_type == kColorArgb ? 1 : 0;
@@ -130,11 +130,11 @@ struct Event {
   uint32_t level = arena::kNvtxNoLevel;
   uint64_t id = 0;
   int64_t time = 0;
-  uint32_t aux = 0;  // where the message has no number
+  uint32_t aux = 0;  // used if the message has no number
   bool hasId() const { return kind == NvtxEvent::kStart || kind == NvtxEvent::kEnd; }
 };
 
-/// The parts of a record, one after the other.
+/// Writes the parts of a record one after the other.
 class Parts {
  public:
   template <class Part>
@@ -165,7 +165,7 @@ class Parts {
   size_t used_ = 0;
 };
 
-/// All but the usual: with attributes, an id, or a text.
+/// Writes an event with attributes, an id, or a text; put() handles the usual ones.
 __attribute__((noinline)) void putParts(const Event& e, arena::NvtxRecord& r,
                                         const Message& message,
                                         const arena::NvtxAttributes* attributes) {
@@ -243,7 +243,7 @@ inline int pop(uint16_t domain) {
   Event e{NvtxEvent::kPop, domain, arena::kNvtxNoLevel, 0, time};
   int result = kNoTracking;
   if (__builtin_expect(level != nullptr, 1)) {
-    result = -1;  // nothing to end
+    result = -1;  // there is no range to end
     if (*level > 0) {
       e.level = --*level;
       result = static_cast<int>(e.level);
@@ -270,7 +270,7 @@ inline void mark(uint16_t domain, Given given) {
   begin({NvtxEvent::kMark, domain}, given);
 }
 
-// --- What NVTX calls ----------------------------------------------------------------------------
+// --- NVTX callbacks -----------------------------------------------------------------------------
 
 using Attributes = const EventAttributes*;
 
@@ -292,16 +292,16 @@ void domainEnd(const Domain*, uint64_t id) { end(id); }
 int domainPush(const Domain* d, Attributes a) { return push(numberOf(d), a); }
 int domainPop(const Domain* d) { return pop(numberOf(d)); }
 
-/// What is told once may come before the first event of its thread.
+/// Definitions may come before the first event of their thread.
 bool canDefine() {
-  ready();  // of a thread for which there is no ring the file is there all the same
+  ready();  // even without a ring for this thread, the file exists
   const uint64_t epoch = g_epoch->load();
-  // While nobody captures, it is kept for those who will.
+  // Without a capture, definitions are kept for a later one.
   if (epoch == kIdleEpoch) return !Telling::isInterrupted();
   return epoch != 0 && t_state.epoch == epoch && canTell();
 }
 
-/// Calls `take` with a text of either kind, as UTF-8.
+/// Calls `take` with a text of either kind, converted to UTF-8.
 template <class Take>
 void withText(const char* text, Take&& take) {
   if (text != nullptr) take(text);
@@ -339,7 +339,7 @@ const Domain* domainCreate(Text text) {
   withText(text, [&](const char* name) { domain = makeDomain(name); });
   return domain;
 }
-/// Others may have one of that name as well.
+/// There may be other domains with that name.
 void domainDestroy(const Domain*) {}
 
 template <class Text>
@@ -350,9 +350,9 @@ void nameOsThread(uint32_t tid, Text text) {
   });
 }
 
-// --- Entering -----------------------------------------------------------------------------------
+// --- Initialization -----------------------------------------------------------------------------
 
-/// Puts a function into a table's place for it.
+/// Puts a function into its slot in a table.
 class Table {
  public:
   Table(const Callbacks& callbacks, int32_t module) {
@@ -435,8 +435,9 @@ void enter(GetExportTable get_export_table) {
 }  // namespace
 }  // namespace tracesmith::agent::nvtx
 
-/// What NVTX's headers call, once for each program or library that was built with them, maybe on
-/// several threads. 1: all is well; where nothing can be captured, nothing is taken.
+/// Called by NVTX's headers, once for each program or library compiled with them, possibly on
+/// several threads. Returns 1 (success) always; if nothing can be captured, it does not replace
+/// functions.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     tracesmith::agent::nvtx::GetExportTable get_export_table) {
   const int before = errno;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used of NVTX, in its binary form, which is the same in all versions from 2 on; checked
-// against NVIDIA's headers by tests/cuda/nvtx_layout_check.cpp.
+// The part of NVTX's binary interface that the agent uses. It is the same in all versions from 2
+// on; tests/cuda/nvtx_layout_check.cpp checks it against NVIDIA's headers.
 //
-// NVTX is headers alone. Their first function that a program calls loads the library that
-// NVTX_INJECTION64_PATH names and calls its InitializeInjectionNvtx2(); each program and library
-// that was built with them does so for itself. What is handed over there gives tables of places for
-// functions; those that are left empty do nothing.
+// NVTX consists of headers only. The first NVTX function that a program calls loads the library
+// named by NVTX_INJECTION64_PATH and calls its InitializeInjectionNvtx2(). Each program and library
+// compiled with the headers does so for itself. The function gets access to tables of function
+// pointers to fill in; pointers that stay empty do nothing.
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 namespace tracesmith::agent::nvtx {
 
-/// Handles are ours: what they point to is no business of the program.
+/// Handles are opaque to the program: only the agent dereferences them.
 struct Domain;
 struct String;
 
@@ -21,11 +21,11 @@ enum MessageType : int32_t { kAscii = 1, kUnicode = 2, kRegistered = 3 };
 
 constexpr int32_t kColorArgb = 1;
 constexpr int32_t kLastPayload = 6;  // arena::NvtxPayload has the same numbers
-constexpr int kNoTracking = -2;      // of a push or pop: its level is not known
+constexpr int kNoTracking = -2;      // for push and pop: the level is unknown
 
 struct EventAttributes {
   uint16_t version;
-  uint16_t size;  // of the structure, as the program knows it
+  uint16_t size;  // size of the program's version of the struct
   uint32_t category;
   int32_t color_type;
   uint32_t color;
@@ -41,7 +41,7 @@ struct EventAttributes {
 };
 static_assert(sizeof(EventAttributes) == 48);
 
-// Tables by GetExportTable's number, and the functions in each module's table.
+// Table numbers for GetExportTable, and the functions in each module's table.
 constexpr uint32_t kCallbacksTable = 1;
 constexpr uint32_t kVersionTable = 3;
 constexpr int32_t kCoreModule = 1;

@@ -19,15 +19,15 @@ struct Domain {
 namespace {
 
 constexpr uint32_t kNames = 1u << 17;
-constexpr uint64_t kWide = 0x8ebc6af09c88c6e3u;  // tells hashes of wide texts from others
+constexpr uint64_t kWide = 0x8ebc6af09c88c6e3u;  // distinguishes hashes of wide texts
 
 struct Name {
   std::atomic<uint64_t> hash;  // 0: none; stored last
   std::atomic<uint32_t> number;
 };
 constinit Name g_names[kNames];
-uint32_t g_name_count = 0;   // numbers given out
-uint32_t g_place_count = 0;  // a wide text has a place of its own
+uint32_t g_name_count = 0;   // numbers assigned
+uint32_t g_place_count = 0;  // a wide text has its own place
 Domain g_domains[kMostDomains];
 uint32_t g_domain_count = 1;
 
@@ -54,7 +54,7 @@ bool keep(uint64_t hash, uint32_t number) {
   return true;
 }
 
-/// The caller is Telling.
+/// The caller holds Telling.
 uint32_t tellName(uint64_t hash, const char* text) {
   if (const uint32_t known = find(hash); known != 0) return known;
   static TextRecord record;
@@ -126,7 +126,7 @@ const Domain* makeDomain(const char* name) {
   return &g_domains[g_domain_count++];
 }
 
-// The handle is the number, and 1 more, for it must not be null.
+// The handle is the number plus 1, because it must not be null.
 const String* registerString(const char* text) {
   uint32_t number = 0;
   if (!Telling::isInterrupted()) {
@@ -145,7 +145,7 @@ void nameCategory(const Domain* domain, uint32_t category, const char* name) {
   const NoHandlers uninterrupted;
   const NoCancel whole;
   const Telling alone;
-  // A program may say it again and again.
+  // A program may repeat the same name.
   const uint64_t which[] = {hashOf(name, strlen(name)), numberOf(domain), category};
   const uint64_t hash = hashOf(reinterpret_cast<const char*>(which), sizeof which);
   if (find(hash) != 0) return;

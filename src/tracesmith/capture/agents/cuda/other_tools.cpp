@@ -10,7 +10,7 @@
 namespace tracesmith::agent {
 namespace {
 
-/// Parts of the file names of libraries that use CUPTI, and what users call the tool.
+/// Parts of file names of libraries that use CUPTI, and the name under which users know the tool.
 struct KnownTool {
   const char* file;
   const char* name;

@@ -22,7 +22,7 @@ struct Name {
 Name g_names[kNames];
 uint32_t g_name_count = 0;
 
-/// Where a name was last seen.
+/// The address where a name was last seen.
 struct NamePlace {
   std::atomic<const char*> text;
   std::atomic<uint64_t> known;  // epoch << 32 | number
@@ -80,7 +80,7 @@ uint32_t nameNumberOfCall(const char* name) {
   const uint32_t epoch = g_place_epoch.load(std::memory_order_relaxed);
   if (place.text.load(std::memory_order_acquire) == name) {
     const uint64_t known = place.known.load(std::memory_order_acquire);
-    // Another name may have been put there and this one again since the first look.
+    // Between the first check and this one, another name may have been stored, and this one again.
     if (known >> 32 == epoch && place.text.load(std::memory_order_acquire) == name &&
         place.known.load(std::memory_order_relaxed) == known) {
       return static_cast<uint32_t>(known);
@@ -88,7 +88,7 @@ uint32_t nameNumberOfCall(const char* name) {
   }
   const NoHandlers uninterrupted;
   const NoCancel whole;
-  // A signal handler may have interrupted a thread that has the lock.
+  // A signal handler may have interrupted the thread that holds the lock.
   if (!Telling::tryBegin()) return 0;
   const uint32_t number = numberOf(name);
   place.known.store(0, std::memory_order_release);
@@ -130,7 +130,7 @@ void beginCorrelations() {
   static const cuda_file::Header* begun = nullptr;
   g_first_wanted.store(0, std::memory_order_relaxed);
   g_last_wanted.store(UINT64_MAX, std::memory_order_relaxed);
-  if (begun == &sharedHeader()) return;  // it goes on where it was
+  if (begun == &sharedHeader()) return;  // continues with the previous ids
   begun = &sharedHeader();
   g_newest.store(sharedHeader().first_correlation + (1u << 31), std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent tells: records in the ring of the calling thread, and what is told once.
+// The agent's output: records in the ring of the calling thread, and definitions, written once.
 #pragma once
 
 #include <stdint.h>
@@ -10,17 +10,17 @@
 
 namespace tracesmith::agent {
 
-/// CUPTI's 32 bits as a number that does not come again in the life of a process. Any thread.
+/// Extends CUPTI's 32-bit ids to numbers that are unique in the life of a process. Any thread.
 void beginCorrelations();
 uint64_t wideCorrelation(uint32_t correlation);
-/// Of a process that is captured for a while: what the device does for calls that came before the
-/// first one that is recorded, or after the last one, is not.
+/// For a process that is captured for a while: device work for calls before the first recorded one,
+/// or after the last one, is not recorded.
 void beginWithNextCall();
 void endCorrelations();
 bool isWanted(uint64_t correlation);
 
 extern std::atomic<uint64_t> g_first_wanted;
-/// A call begins: what it starts may be delivered before it ends. False: it is not to be recorded.
+/// A call starts: its device work may be delivered before the call ends. False: do not record it.
 /// [hot]
 inline bool noteCallBegins(uint32_t correlation) {
   uint64_t first = g_first_wanted.load(std::memory_order_relaxed);
@@ -31,20 +31,20 @@ inline bool noteCallBegins(uint32_t correlation) {
   }
   return true;
 }
-/// A call is recorded. [hot]
+/// Call for each recorded call. [hot]
 inline void noteRecordedCall(uint64_t correlation) {
   t_state.ring->newest.store(correlation, std::memory_order_relaxed);
 }
 
-/// Puts a record into this thread's ring; an event of its own counts. False: it is lost, and
-/// counted if it counts.
+/// Writes a record into this thread's ring. `counts`: the record is an event, so the counters
+/// include it. False: it was lost; an event is then counted as lost.
 bool putRecord(const void* record, size_t bytes, bool counts);
 
-/// Why less, or nothing, is captured. Put into the ring, for it may be that there is nothing else.
+/// Reports why less, or nothing, is captured. Goes into the ring, since it may be the only record.
 void tellProblem(bool nothing, const char* text);
 
-/// A text as a record; where it lies is no matter. fillText() returns its bytes, whole words; it
-/// cuts what is longer than kMostText.
+/// A text as a record, at any address. fillText() returns its size in bytes, a multiple of whole
+/// words; it cuts texts longer than kMostText.
 constexpr size_t kMostText = 4000;
 struct TextRecord {
   arena::CudaTextRecord head;
@@ -52,7 +52,7 @@ struct TextRecord {
 };
 size_t fillText(TextRecord& r, arena::CudaText kind, uint32_t number, const char* text,
                 uint32_t call_kind);
-/// Not 0. [hot]
+/// A hash that is never 0. [hot]
 inline uint64_t hashOf(const char* text, size_t length) {
   uint64_t h = 0x9e3779b97f4a7c15u ^ length;
   const auto mix = [&h](uint64_t word) {
@@ -70,16 +70,16 @@ inline uint64_t hashOf(const char* text, size_t length) {
   return h == 0 ? 1 : h;
 }
 
-/// Definitions, which need sharedHeader(). A text is cut at 4000 bytes.
+/// Write definitions; need sharedHeader(). A text is cut at 4000 bytes.
 bool tellText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind = 0);
 bool tellDefinition(const void* record, size_t bytes);
 
-/// The number of a kernel's name, which is told when it is new; 0 when it could not be. CUPTI owns
-/// the text, and may have another at the same place later.
+/// The number of a kernel's name; a new name is recorded first. 0: it could not be recorded. CUPTI
+/// owns the text, and may later have another text at the same address.
 uint32_t nameNumber(const char* name);
-/// The same in a call of the program's: without a lock where the place is known. [hot]
+/// The same within a call of the program: takes no lock if the address is known. [hot]
 uint32_t nameNumberOfCall(const char* name);
-/// Code was unloaded: another text may lie where one was.
+/// Code was unloaded: another text may now be at a known address.
 void forgetNamePlaces();
 
 }  // namespace tracesmith::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that have only the selected fields, as the ones that cupti.hpp declares. The agent does
-// it with what is delivered, and the collector with what a killed program had in its buffers.
+// Converts records that have only the selected fields to the structs in cupti.hpp. The agent does
+// this with delivered records, the collector with those that a killed program had in its buffers.
 #pragma once
 
 #include <string.h>
@@ -10,15 +10,15 @@
 
 namespace tracesmith::agent::cupti {
 
-/// A record of any kind, with zeros in what was not selected.
+/// A record of any kind, with zeros in fields that were not selected.
 struct Whole {
   alignas(8) uint8_t bytes[256];
   const Activity& activity() const { return *reinterpret_cast<const Activity*>(bytes); }
 };
 static_assert(sizeof(Whole) >= sizeof(Kernel) && sizeof(Whole) >= sizeof(Device));
 
-/// Fields that do not lie within the record are left out. Longer ones are cut: CUPTI's 64 bits of a
-/// correlation id begin with those that its callbacks tell.
+/// Leaves out fields that are outside the record, and truncates longer fields: the low part of
+/// CUPTI's 64-bit correlation id is the id that its callbacks report.
 inline void gather(int32_t kind, const uint8_t* record, size_t bytes,
                    const cuda_file::Field* fields, size_t count, Whole& whole) {
   memset(whole.bytes, 0, sizeof whole.bytes);

@@ -32,10 +32,10 @@ int g_fd = -1;
 dev_t g_device = 0;
 ino_t g_inode = 0;
 uint64_t g_log_reserved = 0;
-std::atomic<pid_t> g_telling{0};  // the process of the thread that is
+std::atomic<pid_t> g_telling{0};  // the process whose thread holds Telling
 constinit thread_local bool t_telling __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local bool t_forking __attribute__((tls_model("initial-exec"))) = false;
-/// By buffer: its blocks are there, or it has memory of the process's own in its place.
+/// By buffer: its blocks are reserved, or private memory of the process replaces it.
 enum Backing : uint8_t { kNothing, kBlocks, kMemory };
 std::atomic<uint8_t> g_backing[kBuffers];
 std::atomic<uint32_t> g_next{0};
@@ -44,13 +44,13 @@ uint8_t* file() { return g_file.load(std::memory_order_relaxed); }
 Buffer* buffers() { return reinterpret_cast<Buffer*>(file() + cuda_file::kBuffersAt); }
 uint8_t* memoryOf(uint32_t i) { return file() + cuda_file::kMemoryAt + i * kBufferBytes; }
 
-/// CUPTI may have kept one of a file that was closed, and still fill it.
+/// False for a buffer of a closed file, which CUPTI may have kept and still fill.
 bool isOfThisFile(const uint8_t* buffer) {
   const uint8_t* const begin = memoryOf(0);
   return file() != g_memory && buffer >= begin && buffer < begin + kBuffers * kBufferBytes;
 }
 
-/// A program that closes files it does not know may have another by that number.
+/// False if the program has closed our descriptor and got the number for another file.
 bool isOurFile() {
   struct stat s;
   return fstat(g_fd, &s) == 0 && s.st_dev == g_device && s.st_ino == g_inode;
@@ -62,7 +62,7 @@ bool reserveMore(uint64_t at, uint64_t bytes) {
   return false;
 }
 
-/// Memory for a buffer that nobody else has; it stays.
+/// Gets memory for a buffer that is not in use; it is kept.
 bool back(uint32_t i) {
   if (g_backing[i].load(std::memory_order_relaxed) != kNothing) return true;
   const int before = errno;
@@ -83,8 +83,9 @@ bool back(uint32_t i) {
   return made != kNothing;
 }
 
-/// A child of the bare system call, of which nobody is told, may have the lock of a thread that it
-/// has not: then it takes it over. What that one was telling is in no table, or in all of them.
+/// A child of the bare system call, in which no fork handler runs, may inherit the lock from a
+/// thread that it does not have. It then takes the lock over. A definition that was being written
+/// is in no table, or in all of them.
 bool takeTelling() {
   const pid_t mine = getpid();
   pid_t holder = 0;
@@ -93,8 +94,9 @@ bool takeTelling() {
          g_telling.compare_exchange_strong(holder, mine, std::memory_order_acquire);
 }
 
-/// A forked child finds what is told as a whole: nobody else is Telling meanwhile. In a signal
-/// handler that has interrupted it on this very thread, the child will end it.
+/// Makes sure that a forked child sees complete definitions: no other thread holds Telling at the
+/// fork. If a signal handler forks after interrupting the owner on this thread, the child finishes
+/// the definition.
 void beforeFork() {
   if (t_telling) return;
   while (!takeTelling()) sched_yield();
@@ -154,7 +156,7 @@ bool makeSharedFile() {
   return false;
 }
 
-/// What the parent's file says, also in its name for numbers that this process has given out.
+/// Copies the parent's definitions, whose numbers this process has already used.
 bool copyLog(const uint8_t* from) {
   const uint64_t end =
       reinterpret_cast<const cuda_file::Header*>(from)->log_end.load(std::memory_order_acquire);
@@ -180,7 +182,7 @@ Telling::Telling() {
 Telling::~Telling() { end(); }
 
 bool Telling::tryBegin() {
-  if (t_telling) return false;  // a signal handler
+  if (t_telling) return false;  // in a signal handler
   t_telling = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (takeTelling()) return true;
@@ -238,15 +240,15 @@ bool openSharedFile() {
 
 namespace {
 
-/// CUPTI may be writing there: word by word, for it tells nobody.
+/// CUPTI may be writing there without notice, so copy word by word.
 __attribute__((no_sanitize("thread"))) void copyBuffer(uint8_t* to, const uint8_t* from) {
   auto* const out = reinterpret_cast<volatile uint64_t*>(to);
   const auto* const in = reinterpret_cast<const volatile uint64_t*>(from);
   for (size_t i = 0; i < kBufferBytes / sizeof *in; ++i) out[i] = in[i];
 }
 
-/// CUPTI may still have buffers in a file that was closed, and go on in them when it is used again:
-/// they stay where they are, with what is in them, as memory that is nobody else's.
+/// CUPTI may still have buffers in a closed file, and continue in them when it is used again. They
+/// stay at their address, with their content, as private memory of the process.
 void leaveToCupti(uint8_t* file) {
   void* const base = mmap(nullptr, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -283,7 +285,7 @@ void closeSharedFile() {
   const Telling alone;
   uint8_t* const from = file();
   if (from == g_memory) return;
-  // What it says beyond what the memory said, which it began with.
+  // Copies definitions that were added since the file was created; it started with those in memory.
   auto* const header = reinterpret_cast<cuda_file::Header*>(g_memory);
   const uint64_t begin = header->log_end.load(std::memory_order_relaxed);
   const uint64_t end = sharedHeader().log_end.load(std::memory_order_relaxed);
@@ -322,14 +324,14 @@ bool appendDefinition(const void* record, size_t bytes, bool needed) {
 }
 
 uint8_t* takeBuffer() {
-  if (file() == g_memory) return nullptr;  // nobody captures
+  if (file() == g_memory) return nullptr;  // there is no capture
   const uint32_t begin = g_next.fetch_add(1, std::memory_order_relaxed);
   for (uint32_t n = 0; n < kBuffers; ++n) {
     const uint32_t i = (begin + n) % kBuffers;
     Buffer& b = buffers()[i];
     uint32_t free = cuda_file::kFree;
     if (b.state.load(std::memory_order_relaxed) != free) continue;
-    // Until its memory is there, it is not to be read.
+    // Do not let anybody read it before it has memory.
     if (!b.state.compare_exchange_strong(free, cuda_file::kPrivate, std::memory_order_acquire)) {
       continue;
     }
@@ -341,7 +343,7 @@ uint8_t* takeBuffer() {
     if (g_backing[i].load(std::memory_order_relaxed) == kBlocks) {
       b.state.store(cuda_file::kTaken, std::memory_order_release);
     }
-    // A buffer that has been used is the one to use again.
+    // Prefer a buffer that has been used before.
     g_next.store(i + 1, std::memory_order_relaxed);
     return memoryOf(i);
   }
@@ -358,9 +360,10 @@ void noteTold(const uint8_t* buffer, size_t end) {
 void giveBackBuffer(uint8_t* buffer, size_t used) {
   if (!isOfThisFile(buffer)) return;
   const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
-  // All told, and from here on nobody's: a kill amid the zeroing leaves nothing to be read.
+  // All records were copied. Nobody may read the buffer any more: a kill during the zeroing leaves
+  // no partial record.
   buffers()[i].state.store(cuda_file::kPrivate, std::memory_order_release);
-  memset(buffer, 0, used < kBufferBytes ? used : kBufferBytes);  // as CUPTI was promised
+  memset(buffer, 0, used < kBufferBytes ? used : kBufferBytes);  // as promised to CUPTI
   buffers()[i].state.store(cuda_file::kFree, std::memory_order_release);
   g_next.store(i, std::memory_order_relaxed);
 }
@@ -374,7 +377,7 @@ void disownBuffers() {
 
 namespace {
 
-/// CUPTI may be writing there, and tells nobody when it has.
+/// CUPTI may be writing there without notice.
 __attribute__((no_sanitize("thread"))) uint32_t firstWord(const uint8_t* buffer) {
   return *reinterpret_cast<const volatile uint32_t*>(buffer);
 }
@@ -385,7 +388,8 @@ bool buffersAreOut() {
   if (file() == g_memory) return false;
   for (uint32_t i = 0; i < kBuffers; ++i) {
     if (buffers()[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;
-    // CUPTI keeps one that it has not begun; its records begin with their kind, which is not 0.
+    // CUPTI keeps buffers that it has not started to fill. Records start with their kind, which is
+    // not 0.
     if (g_backing[i].load(std::memory_order_relaxed) == kNothing) continue;
     if (firstWord(memoryOf(i)) != 0) return true;
   }

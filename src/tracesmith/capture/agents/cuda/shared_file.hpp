@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's side of cuda_layout.hpp: definitions that the collector can read again, and CUPTI's
-// buffers where they outlive a killed program.
+// buffers, placed in a file so that they outlive a killed program.
 #pragma once
 
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
@@ -10,7 +10,7 @@
 
 namespace tracesmith::agent {
 
-/// Of what is told once. It is held for a moment, never while a ring is waited for.
+/// Lock for definitions. Held briefly, never while waiting for space in a ring.
 class Telling {
  public:
   Telling();
@@ -18,10 +18,11 @@ class Telling {
   Telling(const Telling&) = delete;
   Telling& operator=(const Telling&) = delete;
 
-  /// Does not wait: another thread may have it, or the code that a signal handler interrupted.
+  /// Does not wait: another thread, or the code that a signal handler interrupted, may hold the
+  /// lock.
   static bool tryBegin();
   static void end();
-  /// In a signal handler that has interrupted it: then it cannot be had at all.
+  /// True in a signal handler that interrupted the owner: then the lock cannot be taken at all.
   static bool isInterrupted();
 
  private:
@@ -29,37 +30,37 @@ class Telling {
   const NoCancel whole_;
 };
 
-/// Arms the agent, whoever comes first: CUDA's driver or NVTX, on any thread.
+/// Arms the agent. Called by CUDA's driver or NVTX, whichever is loaded first, on any thread.
 bool armOnce();
 
-/// The file of this life is there; makes it. In a forked child it is one of its own, which says all
-/// that the parent had said. False: errno says why. Needs ready().
+/// Creates the file of this life if needed. A forked child gets its own file, with all definitions
+/// of the parent. False: errno is set. Needs ready().
 bool openSharedFile();
-/// Of an armed process that nobody captures: memory takes what is told once, until there is a file
-/// for it, and again after closeSharedFile(). False: errno says why.
+/// For an armed process that is not being captured: memory holds the definitions until there is a
+/// file, and again after closeSharedFile(). False: errno is set.
 bool openSharedMemory();
 void closeSharedFile();
 /// Needs openSharedFile() or openSharedMemory().
 cuda_file::Header& sharedHeader();
 
-/// Appends a definition (a record of cuda_records.hpp, whole words). False: there was no room,
-/// which is counted if it is `needed`. The caller is Telling.
+/// Appends a definition (a record of cuda_records.hpp, whole words). False: there was no space,
+/// which is counted if the definition is `needed`. The caller holds Telling.
 bool appendDefinition(const void* record, size_t bytes, bool needed = true);
 
-/// The epoch (see writer.hpp) of the file that is open.
+/// The epoch (see writer.hpp) of the open file.
 extern std::atomic<uint64_t> g_shared_epoch;
 /// Needs ready(). [hot]
 inline bool sharedFileIsOpen() {
   return __builtin_expect(g_shared_epoch.load(std::memory_order_acquire) == t_state.epoch, 1);
 }
 
-/// A buffer of zeros for CUPTI; null, counted, when none is to be had. Any thread, no lock.
+/// A zeroed buffer for CUPTI; null, and counted, if there is none. Any thread, takes no lock.
 uint8_t* takeBuffer();
-/// The record at `offset` of a buffer is in a ring, and so are all before it.
+/// The records of a buffer before `end` are in a ring.
 void noteTold(const uint8_t* buffer, size_t end);
-/// Zeroes what was used.
+/// Frees a buffer and zeroes the used part.
 void giveBackBuffer(uint8_t* buffer, size_t used);
-/// What CUPTI has of them now is not to be read, whoever finds it.
+/// Marks the buffers that CUPTI has now, so that nobody reads them.
 void disownBuffers();
 /// CUPTI has a buffer with records in it.
 bool buffersAreOut();

@@ -30,9 +30,9 @@ constexpr size_t indexOf(int kind) {
 
 // --- Layouts ------------------------------------------------------------------------------------
 
-/// How one kind's records lie in a buffer.
+/// The layout of one kind's records in a buffer.
 struct Plan {
-  uint32_t count = 0;  // 0: it was not told, or not of all fields
+  uint32_t count = 0;  // 0: not reported, or not for all fields
   uint32_t record_bytes = 0;
   cuda_file::Field fields[cuda_file::Selection::kMostFields];
 };
@@ -43,7 +43,7 @@ const cupti::RecordLayout* layoutOf(const cupti::BufferDoneInfo* info, int kind)
 }
 
 const cupti::FieldLayout* findField(const cupti::RecordLayout& layout, int number) {
-  // Later versions may append to what is told of a field.
+  // Later versions may append to the description of a field.
   const size_t told = layout.count > 0 ? layout.fields->size : 0;
   const size_t step = told > sizeof *layout.fields ? told : sizeof *layout.fields;
   const auto* at = reinterpret_cast<const uint8_t*>(layout.fields);
@@ -57,7 +57,7 @@ const cupti::FieldLayout* findField(const cupti::RecordLayout& layout, int numbe
 void makePlan(const cupti::Selected& kind, const cupti::RecordLayout* layout, Plan& plan) {
   if (layout == nullptr || layout->fields == nullptr || layout->bytes > UINT16_MAX) return;
   uint32_t count = 0;
-  for (size_t i = 1; i < kind.count; ++i) {  // the kind is where it always is
+  for (size_t i = 1; i < kind.count; ++i) {  // the kind is always first
     const cupti::Field& f = kind.fields[i];
     const cupti::FieldLayout* const field = findField(*layout, f.number);
     if (field == nullptr || field->offset + field->bytes > layout->bytes) return;
@@ -81,9 +81,9 @@ void write(size_t index, const Plan& plan) {
 }
 
 std::atomic_flag g_publishing = ATOMIC_FLAG_INIT;
-std::atomic<bool> g_told[kSelectedKinds];  // by CUPTI
+std::atomic<bool> g_told[kSelectedKinds];  // reported by CUPTI
 
-/// For the collector. What was told is told for good: a selection stays as it is.
+/// Publishes a layout for the collector. A reported layout is final: a selection does not change.
 void publish(size_t index, const Plan& plan, bool told) {
   while (g_publishing.test_and_set(std::memory_order_acquire)) {
   }
@@ -93,8 +93,8 @@ void publish(size_t index, const Plan& plan, bool told) {
   g_publishing.clear(std::memory_order_release);
 }
 
-/// Until CUPTI tells how its records lie, what the documentation says of it: as a struct of the
-/// fields in the order of the selection. Only where its length is the one that CUPTI goes by.
+/// Until CUPTI reports the layout of its records, publishes the documented one: a struct of the
+/// fields in the order of the selection. Only if its length is the one that CUPTI uses.
 void publishExpected(void* subscriber, size_t index) {
   const cupti::Selected& kind = kSelected[index];
   Plan plan;
@@ -115,8 +115,8 @@ void publishExpected(void* subscriber, size_t index) {
   if (bytes == plan.record_bytes) publish(index, plan, false);
 }
 
-/// Of all kinds, also of those that this buffer has not: a later one may stay behind. False: there
-/// is none.
+/// Makes plans for all kinds, even for those that are not in this buffer, because a later buffer
+/// may stay behind. False: there is no layout.
 bool makePlans(const cupti::BufferDoneInfo* info, Plan* plans) {
   bool any = false;
   for (size_t i = 0; i < kSelectedKinds; ++i) {
@@ -132,7 +132,7 @@ bool makePlans(const cupti::BufferDoneInfo* info, Plan* plans) {
 void tellNoLayout() {
   static std::atomic_flag told = ATOMIC_FLAG_INIT;
   if (told.test_and_set(std::memory_order_relaxed)) return;
-  tellProblem(false, "CUPTI does not say how all of its records lie: some are not read");
+  tellProblem(false, "CUPTI does not report the layout of all of its records: some are not read");
 }
 
 // --- Buffers ------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ void requestBuffer2(uint8_t** buffer, size_t* size, size_t* most_records,
   requestBuffer(buffer, size, most_records);
 }
 
-/// The records of one buffer, by the layouts that came with it.
+/// The records of one buffer, read by the layouts that came with it.
 class Records {
  public:
   Records(uint8_t* buffer, size_t valid, void* subscriber)
@@ -151,8 +151,9 @@ class Records {
   /// False: there is no layout.
   bool learn(const cupti::BufferDoneInfo* info) { return makePlans(info, plans_); }
 
-  /// As cuptiActivityGetNextRecord. It goes by layouts of its own, which are gone when CUPTI is
-  /// shut down on another thread meanwhile: what it finds has to follow what was there.
+  /// As cuptiActivityGetNextRecord, which uses CUPTI's internal layouts. These are gone if CUPTI is
+  /// being shut down on another thread, so the result must be the record that follows the previous
+  /// one.
   int next(cupti::Activity** record) const {
     const cupti::Activity* const before = *record;
     const int code =
@@ -197,13 +198,13 @@ void bufferDone2(uint8_t* buffer, size_t, size_t valid, const cupti::BufferDoneI
   void* const subscriber = g_sharing.load(std::memory_order_acquire);
   if (subscriber == nullptr) return giveBackBuffer(buffer, valid);
   Records records(buffer, valid, subscriber);
-  if (!records.learn(info)) return;  // it is being shut down: the buffer is the collector's
+  if (!records.learn(info)) return;  // CUPTI is being shut down: the collector reads the buffer
   readBuffer(
       buffer, valid, [&](cupti::Activity** record) { return records.next(record); },
       [&](const cupti::Activity& record, size_t bytes) { records.tell(record, bytes); });
 }
 
-// --- Entering -----------------------------------------------------------------------------------
+// --- Subscribing --------------------------------------------------------------------------------
 
 bool findFunctions(void* library) {
   bool all = true;
@@ -222,8 +223,8 @@ bool set(void* subscriber, int attribute, Value value) {
          kSuccess;
 }
 
-/// CUDA 13.3 lets a subscriber that shares have no clock of its own. What it says when it is set is
-/// not enough.
+/// CUDA 13.3 does not let a sharing subscriber have its own clock, although setting it succeeds. So
+/// read it back.
 bool takesClock(void* subscriber, uint64_t (*clock)()) {
   if (!set(subscriber, cupti::kAttributeTimestampCallback, clock)) return false;
   uint64_t time = 0;
@@ -232,7 +233,7 @@ bool takesClock(void* subscriber, uint64_t (*clock)()) {
   return ahead > -1'000'000 && ahead < 1'000'000'000;
 }
 
-/// CUPTI's codes; or that its fields are not known here.
+/// Returns CUPTI's code, also for a kind whose fields are unknown here.
 int enableKind(void* subscriber, int kind) {
   const size_t index = indexOf(kind);
   if (index == kSelectedKinds) return cupti::kNotSupported;
@@ -247,7 +248,7 @@ int enableKind(void* subscriber, int kind) {
   return code;
 }
 
-/// With nobody else there a kind that is refused may be had the old way.
+/// If there is no other tool, refused kinds may work without sharing: returns false.
 bool enableKinds(void* subscriber, bool is_alone) {
   for (const CapturedKind& captured : kCapturedKinds) {
     const int code = enableKind(subscriber, captured.kind);
@@ -258,7 +259,7 @@ bool enableKinds(void* subscriber, bool is_alone) {
   return true;
 }
 
-/// Once set it holds for all subscribers of the process, for its whole life.
+/// Once set, it holds for all subscribers of the process, for its whole life.
 bool traceWholeGraphs(void* subscriber) {
   uint8_t whole = 1;
   size_t bytes = sizeof whole;
@@ -270,7 +271,7 @@ bool traceWholeGraphs(void* subscriber) {
                   whole == 1))) {
     return true;
   }
-  tellProblem(false, "graphs are traced by their nodes: another tool of this process wants it so");
+  tellProblem(false, "graphs are traced by their nodes: another tool of this process requires it");
   return false;
 }
 
@@ -309,7 +310,7 @@ void leave(void* subscriber) {
   sharedHeader().selects.store(0, std::memory_order_release);
 }
 
-/// Who came first may have chosen it, for all.
+/// Reports if another tool has chosen it earlier, for all subscribers.
 void tellOfWholeGraphs(void* subscriber) {
   uint8_t whole = 0;
   size_t bytes = sizeof whole;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI shared with other tools that let others in, which CUDA 13.3 and later can; and records of
-// the fields that are read, no others.
+// Sharing of CUPTI with other tools that permit it (CUDA 13.3 and later), with records that contain
+// only the fields that are read.
 #pragma once
 
 #include <stddef.h>
@@ -10,22 +10,22 @@
 
 namespace tracesmith::agent {
 
-/// Subscribes, registers the buffers and enables what is captured. False: this library, or who else
-/// uses it, does not have it so, and nothing of it is left. Needs the shared file.
+/// Subscribes, registers the buffers and enables the captured kinds. False: this library or another
+/// tool does not permit it; everything is undone. Needs the shared file.
 bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uint64_t (*clock)(),
                   const CaptureOptions& options, void** subscriber);
 
 bool isSharing();
-/// CUPTI's clock, as this subscriber has it. False: it does not tell.
+/// CUPTI's clock for this subscriber. False: CUPTI does not report it.
 bool timestampOfSharing(uint64_t* time);
 void disableSharing();
-/// Nothing of it is left.
+/// Unsubscribes and undoes everything.
 void leaveSharing();
-/// One more kind; CUPTI's code.
+/// Enables one more kind; returns CUPTI's code.
 int enableSharing(cupti::Kind kind);
-/// CUPTI has told how its records lie.
+/// CUPTI has reported the layouts of its records.
 bool layoutsAreTold();
-/// Of this subscriber, since it was asked last.
+/// Records dropped for this subscriber since the last call.
 size_t droppedOfSharing();
 
 }  // namespace tracesmith::agent

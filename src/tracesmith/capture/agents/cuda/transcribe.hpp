@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's records as ours. The agent does it with what is delivered, and the collector with what a
-// killed program had in its buffers.
+// Converts CUPTI's records to ours. The agent does this with delivered records, the collector with
+// those that a killed program had in its buffers.
 #pragma once
 
 #include <string.h>
@@ -71,7 +71,7 @@ inline arena::CudaFillRecord fillOf(const Memset& m, uint64_t correlation) {
           m.value};
 }
 
-/// Whether a record of this length has the field: it may be of a version before it.
+/// Whether a record of this length has the field; older versions may not have it.
 #define TS_HAS(record, member, bytes) ((bytes) >= offsetof(record, member) + sizeof(record::member))
 
 inline arena::CudaSyncRecord syncOf(const Synchronization& s, size_t bytes, uint64_t correlation) {
@@ -183,9 +183,9 @@ const Record& as(const Activity& a) {
   return reinterpret_cast<const Record&>(a);
 }
 
-/// Gives `put(record, counts)` the record for `a`, of `bytes`, whose kernel's name has that number;
-/// wide(id) widens correlation ids. Definitions (devices, contexts) go to define(record). Kinds
-/// that are not captured are passed over.
+/// Passes the record for `a`, which has `bytes` bytes and the kernel name numbered `name`, to
+/// `put(record, counts)`. wide(id) extends correlation ids. Definitions (devices, contexts) go to
+/// define(record). Other kinds are ignored.
 template <class Wide, class Put, class Define>
 void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_correlation,
                 Wide&& wide, Put&& put, Define&& define) {

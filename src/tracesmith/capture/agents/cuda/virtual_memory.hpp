@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's virtual memory functions: which ones the agent reads the parameters of, and what it
-// reads. CUPTI's records of memory are not documented to cover these functions, so the agent reads
-// what their callbacks show. The structures are the beginnings of the vendor's
-// (generated_cuda_meta.h, cuda.h); tests/cuda/agent_layout_check.cpp compares them with the
-// headers.
+// The driver's virtual memory functions whose parameters the agent reads, and how. CUPTI's memory
+// records are not documented to cover these functions, so the agent reads the parameters in their
+// callbacks. The structs are the first parts of the vendor's (generated_cuda_meta.h, cuda.h);
+// tests/cuda/agent_layout_check.cpp compares them with the headers.
 #pragma once
 
 #include <stddef.h>
@@ -14,12 +13,12 @@
 
 namespace tracesmith::agent::cupti {
 
-// Parameters of functions. Pointers are the program's own, and valid when the call has succeeded.
+// Parameters of functions. Pointers are the program's own, and are valid if the call succeeded.
 struct MemoryLocation {
   int32_t type;
   union {
     int32_t id;
-    uint8_t device_of_domain;  // of kLocalityDomain
+    uint8_t device_of_domain;  // used with kLocalityDomain
   };
 };
 constexpr int32_t kLocationDevice = 1;
@@ -60,7 +59,7 @@ struct MemImportParams {
 static_assert(offsetof(MemMapParams, handle) == 24 &&
               offsetof(AllocationProperties, location) == 8);
 
-/// What the function does to physical memory; kNone: nothing, or it is another function.
+/// The operation on physical memory; kNone: none, or it is another function.
 inline arena::VirtualMemoryCall virtualMemoryOperation(const char* function) {
   using arena::VirtualMemoryCall;
   constexpr struct {
@@ -73,7 +72,7 @@ inline arena::VirtualMemoryCall virtualMemoryOperation(const char* function) {
       {"cuMemUnmap", VirtualMemoryCall::kUnmap},
       {"cuMemRetainAllocationHandle", VirtualMemoryCall::kRetain},
       {"cuMemImportFromShareableHandle", VirtualMemoryCall::kImport},
-      // A handle that is mapped and released as others are, but has no memory of its own.
+      // Such a handle is mapped and released like others, but has no memory of its own.
       {"cuMulticastCreate", VirtualMemoryCall::kImport},
   };
   for (const auto& known : kOperations) {
@@ -82,7 +81,7 @@ inline arena::VirtualMemoryCall virtualMemoryOperation(const char* function) {
   return VirtualMemoryCall::kNone;
 }
 
-/// The device on which memory with these properties lies; arena::kNoDevice for the host's.
+/// The device of memory with these properties; arena::kNoDevice for host memory.
 inline uint32_t deviceOf(const AllocationProperties* properties) {
   if (properties == nullptr) return arena::kNoDevice;
   const MemoryLocation& at = properties->location;
@@ -91,7 +90,7 @@ inline uint32_t deviceOf(const AllocationProperties* properties) {
   return arena::kNoDevice;
 }
 
-/// Reads the parameters of a call that has succeeded: handle, address, bytes, offset, device.
+/// Reads the parameters of a successful call: handle, address, bytes, offset, device.
 inline void readVirtualMemory(arena::VirtualMemoryCall operation, const void* parameters,
                               arena::CudaVirtualMemoryRecord& r) {
   using arena::VirtualMemoryCall;

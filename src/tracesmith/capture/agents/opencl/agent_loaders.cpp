@@ -18,8 +18,8 @@ TS_X(clGetPlatformIDs)
 namespace tracesmith::agent {
 namespace {
 
-// The driver calls us back on threads of its own, which may be late when the program exits just
-// after its last wait. Nothing is waited for when nothing is under way.
+// The driver calls the agent back on its own threads; these may be late when the program exits
+// right after its last wait. There is no wait if no command is running.
 constexpr int64_t kExitGraceNs = 200'000'000;
 
 cl_icd_dispatch g_shown[kMostLoaders];
@@ -42,7 +42,7 @@ void wrapAll() {
 constexpr void (*kWrapAll[])() = {wrapAll<0>, wrapAll<1>, wrapAll<2>, wrapAll<3>};
 static_assert(sizeof kWrapAll / sizeof kWrapAll[0] == kMostLoaders);
 
-/// Under the lock.
+/// Caller holds the lock.
 bool armAgent() {
   if (armed()) return true;
   if (!arm("opencl")) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loaders that the tracing agent stands above.
+// The loaders that the tracing agent wraps.
 #pragma once
 
 #include "tracesmith/base/loaded_modules.hpp"
@@ -7,8 +7,8 @@
 
 namespace tracesmith::agent {
 
-/// Stands above a loader from here on, and arms the agent. Returns the table of the wrappers, which
-/// lives as long as the loader does; nullptr when its calls cannot be recorded. Any thread.
+/// Starts wrapping a loader, and arms the agent. Returns the table of wrappers, which lives as long
+/// as the loader; nullptr if the loader's calls cannot be recorded. Any thread.
 const cl_icd_dispatch* addTracedLoader(const LoadedModule& loader, const cl_icd_dispatch* below,
                                        size_t count);
 

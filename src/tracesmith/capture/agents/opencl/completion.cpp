@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a command is complete the driver calls us on a thread of its own; the device times go into
-// that thread's ring.
+// When a command completes, the driver calls the agent on a thread of its own. The agent writes the
+// device times into that thread's ring.
 #include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
 #include "tracesmith/capture/agents/opencl/retained_events.hpp"
@@ -8,8 +8,8 @@
 namespace tracesmith::agent {
 namespace {
 
-// The callback's argument carries the correlation id and whether the program knows the event, so
-// that nothing has to be allocated.
+// The callback's argument holds the correlation id and whether the program has the event, so that
+// no memory must be allocated.
 void* pack(uint64_t correlation, bool program_has_it) {
   return reinterpret_cast<void*>((correlation << 1) | (program_has_it ? 1 : 0));
 }
@@ -41,7 +41,7 @@ void* pack(uint64_t correlation, bool program_has_it) {
 template <uint32_t kLoader>
 void CL_CALLBACK onComplete(cl_event event, cl_int status, void* packed) {
   const auto bits = reinterpret_cast<uint64_t>(packed);
-  const bool recording = ready();  // also when capture has been switched off since
+  const bool recording = ready();  // even if capture has been disabled since
   if (recording && !isBusy(t_state))
     recordCompletion(g_next[kLoader], bits >> 1, event, status, status == CL_COMPLETE);
   g_next[kLoader].clReleaseEvent(event);

@@ -6,12 +6,12 @@
 namespace tracesmith::agent {
 namespace {
 
-constexpr uint32_t kMostText = 1024;  // of a name; longer ones are cut
+constexpr uint32_t kMostText = 1024;  // of a name; longer names are cut
 
 /// Devices that have been described in this life of the process.
 class SeenDevices {
  public:
-  /// True the first time it is asked about `device` since the last fork.
+  /// True at the first call for `device` since the last fork.
   bool firstTime(cl_device_id device) {
     const uint64_t key = handleOf(device) ^ (g_epoch->load() << 48);
     for (std::atomic<uint64_t>& slot : slots_) {
@@ -22,7 +22,7 @@ class SeenDevices {
       }
       if (seen == key) return false;
     }
-    return true;  // more devices than slots: described more than once, which does no harm
+    return true;  // with more devices than slots, some are recorded repeatedly, which is harmless
   }
 
  private:
@@ -49,7 +49,7 @@ uint32_t ordinalOf(cl_device_id device, cl_platform_id platform) {
   return 0;
 }
 
-/// A list of NUL-ended texts in a fixed buffer.
+/// A list of NUL-terminated texts in a fixed buffer.
 struct TextList {
   char bytes[6 * kMostText];
   uint32_t used = 0;

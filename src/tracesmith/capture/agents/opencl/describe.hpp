@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the collector, once each, what a handle is. Off the launch path.
+// Describes handles to the collector, once each. Not on the launch path.
 #pragma once
 
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
@@ -9,14 +9,14 @@ namespace tracesmith::agent {
 void recordObject(ObjectKind kind, uint64_t handle, uint64_t parent, uint64_t other,
                   uint32_t properties, const char* name, uint32_t name_bytes);
 
-/// A context and, the first time they are met, its devices.
+/// Records a context and, when they are first seen, its devices.
 void describeContext(cl_context context);
 void describeDevice(cl_device_id device);
 void describeQueue(cl_command_queue queue, cl_context context, cl_device_id device,
                    cl_command_queue_properties asked_for);
 void describeKernel(cl_kernel kernel);
 
-/// Records an allocation and, through the driver's own callback, its end.
+/// Records an allocation and, through the driver's own callback, its release.
 void describeMemory(const HostCall& call, cl_mem memory, cl_context context, bool allocates);
 
 }  // namespace tracesmith::agent

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a driver does other than the specification says, in what we rely on.
+// Drivers that deviate from the specification in ways that affect the agent.
 #pragma once
 
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
 
 namespace tracesmith::agent {
 
-/// Oclgrind gives times on every queue, asked for or not. Turning profiling on there would only
-/// make us hide what the program sees without us.
+/// Oclgrind reports times on every queue, even if profiling was not requested. If the agent enabled
+/// profiling there, it would have to hide times that the program sees without the agent.
 bool givesTimesUnasked(cl_device_id device);
 
-/// Oclgrind never calls back for an event that is complete when the callback is set. True once a
-/// queue of such a driver is there.
+/// Oclgrind never calls back for an event that is already complete when the callback is set. True
+/// once a queue of such a driver exists.
 bool mayMissCallbacks();
 
 }  // namespace tracesmith::agent

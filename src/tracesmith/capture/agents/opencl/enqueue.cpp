@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that puts a command into a queue, and the calls that wait for commands.
+// All calls that enqueue a command, and the calls that wait for commands.
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
 
 namespace tracesmith::agent {
@@ -38,7 +38,7 @@ template <class Invoke>
       });
 }
 
-/// What a copy or fill moves, for its record.
+/// The operands of a copy or fill, for its record.
 struct Transfer {
   CopyKind kind = CopyKind::kUnknown;
   bool fill = false;
@@ -48,8 +48,8 @@ struct Transfer {
   bool blocking = false;
 };
 
-/// `complete(Transfer&)` adds what the program gave as lists. It is called when the driver has read
-/// them: one that refuses the call may have been given lists that lead nowhere.
+/// `complete(Transfer&)` adds operands that the program passed as lists. It is called after the
+/// driver has read them: if the driver refuses the call, the lists may be invalid.
 template <class Complete, class Invoke>
 cl_int transfer(OpenClApi api, cl_command_queue queue, Transfer what, WaitList waits,
                 cl_event* event, Complete&& complete, Invoke&& invoke) {
@@ -97,7 +97,7 @@ cl_int syncCommand(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitLis
   });
 }
 
-/// A host call that waits, or a command that has no event of its own: no device times.
+/// Records a host call that waits, or a command without an event: no device times.
 template <class Invoke>
 cl_int syncCall(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList waits,
                 Invoke&& invoke) {
@@ -105,7 +105,7 @@ cl_int syncCall(OpenClApi api, cl_command_queue queue, SyncKind kind, WaitList w
   HostCall call(api, queue);
   const cl_int result = invoke();
   call.end();
-  // What was refused may have been given a list that leads nowhere.
+  // If the call was refused, its list may be invalid.
   const bool read = result == CL_SUCCESS || result == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
   if (!read) waits = {0, nullptr};
   const uint64_t bytes =
@@ -123,7 +123,7 @@ uint64_t volume(const size_t* region) {
   return region == nullptr ? 0 : uint64_t{region[0]} * region[1] * region[2];
 }
 
-/// Bytes of a region of an image (0 when the image does not tell its element size).
+/// Bytes of a region of an image (0 if the image does not report its element size).
 uint64_t imageBytes(cl_mem image, const size_t* region) {
   size_t element = 0;
   if (next().clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, nullptr) !=
@@ -458,7 +458,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue q, cl_bool block
     return next().clEnqueueSVMMemcpy(q, blocking, to, from, size, n, waits, slot);
   };
   if (!wanted()) return invoke(event);
-  // Shared virtual memory: the pointers do not tell on which side the bytes are.
+  // Shared virtual memory: the pointers do not say whether the bytes are on the host or the device.
   return transfer(OpenClApi::clEnqueueSVMMemcpy, q,
                   {CopyKind::kUnknown, false, handleOf(from), handleOf(to), size, blocking != 0},
                   {n, waits}, event, invoke);
@@ -533,7 +533,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueBarrierWithWaitList)(cl_command_queue q, cl_
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueMarker)(cl_command_queue q, cl_event* event) {
-  // A null event is an error of this call, so it must reach the driver as it is.
+  // A null event is an error of this call, so the driver must get it unchanged.
   if (event == nullptr || !wanted()) return next().clEnqueueMarker(q, event);
   return syncCommand(OpenClApi::clEnqueueMarker, q, SyncKind::kMarker, {0, nullptr}, event,
                      [&](cl_event* slot) { return next().clEnqueueMarker(q, slot); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that a program fetches by address. A command buffer holds commands that the driver
-// launches by itself: each enqueue is counted, so that the trace says what it lacks.
+// Functions that a program fetches by address. A command buffer contains commands that the driver
+// launches by itself. Each enqueue is counted, so that the trace reports what is missing.
 #include <string.h>
 
 #include <atomic>
@@ -10,11 +10,11 @@
 namespace tracesmith::agent {
 namespace {
 
-// As in cl_khr_command_buffer; the type is not in all headers.
+// As in cl_khr_command_buffer; not all headers have the type.
 using EnqueueCommandBuffer = cl_int(CL_API_CALL*)(cl_uint, cl_command_queue*, void*, cl_uint,
                                                   const cl_event*, cl_event*);
 
-// Each platform may have a function of its own, and the arguments do not tell which it is.
+// Each platform may have its own function, and the arguments do not identify the platform.
 constexpr int kMostPlatforms = 8;
 constinit std::atomic<EnqueueCommandBuffer> g_enqueues[kMostPlatforms];
 
@@ -41,7 +41,7 @@ void* wrapped(const char* name, void* address) {
   }
   const auto enqueue = reinterpret_cast<EnqueueCommandBuffer>(address);
   for (int i = 0; i < kMostPlatforms; ++i) {
-    if (enqueue == kWrappers[i]) return address;  // by way of a layer above us
+    if (enqueue == kWrappers[i]) return address;  // a wrapper, from a layer above the agent
     EnqueueCommandBuffer known = nullptr;
     if (g_enqueues[i].compare_exchange_strong(known, enqueue) || known == enqueue) {
       return reinterpret_cast<void*>(kWrappers[i]);

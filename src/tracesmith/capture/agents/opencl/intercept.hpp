@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the OpenCL agent: what is intercepted, and how wrappers are named.
+// Shared by the files of the OpenCL agent: the intercepted functions, and the names of wrappers.
 //
-// Wrappers are hidden functions. The loader gets them in a table (OPENCL_LAYERS, layer.cpp), or the
-// program does, from functions of the API's own names that a preloaded library has (preload.hpp).
+// Wrappers are hidden functions. Either the loader gets them in a table (OPENCL_LAYERS, layer.cpp),
+// or the program reaches them through functions with the API's own names in a preloaded library
+// (preload.hpp).
 #pragma once
 
 #include "tracesmith/capture/agents/core/opencl_loaders.hpp"
 
 #define TS_WRAP(function) tracesmith_##function
 
-// Wrappers that only correct what the program is told (see transparency.cpp), or put a wrapper
-// before a function of an extension (extensions.cpp); no record.
+// Wrappers that write no record: they only correct answers to the program (see transparency.cpp),
+// or put a wrapper before a function of an extension (extensions.cpp).
 #define TS_OPENCL_MASKED(X)        \
   X(clGetCommandQueueInfo)         \
   X(clSetCommandQueueProperty)     \
@@ -19,7 +20,7 @@
   X(clGetExtensionFunctionAddress) \
   X(clGetExtensionFunctionAddressForPlatform)
 
-// What the wrappers themselves call besides.
+// Other functions that the wrappers call.
 #define TS_OPENCL_CALLED(X)           \
   X(clGetPlatformInfo)                \
   X(clGetDeviceIDs)                   \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent as a layer: an ICD loader that knows OPENCL_LAYERS asks it for its table. Each loader
-// of the process does.
+// The agent as a layer. Each ICD loader of the process that supports OPENCL_LAYERS asks it for its
+// table.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -17,15 +17,16 @@ using tracesmith::LoadedModule;
 
 namespace {
 
-/// A preloaded copy of this library is in the process: a package that cannot hold links has several
-/// (capture/launch/preload_path.cpp). That one records the calls of all loaders.
+/// True if another, preloaded copy of this library is in the process; that copy records the calls
+/// of all loaders. A package that cannot hold links contains several copies
+/// (capture/launch/preload_path.cpp).
 bool isPreloadedElsewhere() {
   const void* const its = dlsym(RTLD_DEFAULT, tracesmith::opencl_attempt::kFunctionName);
   return its != nullptr && its != reinterpret_cast<const void*>(&tracesmith_opencl_attempt);
 }
 
-/// The driver tells us of commands that end, and we tell the loader's functions. A program that
-/// closes the loader while commands are under way must find them there.
+/// Keeps the loader in memory. The driver calls the agent when commands end, and the agent calls
+/// the loader's functions, even if the program closes the loader while commands are running.
 void keepLoaded(const LoadedModule& loader) {
   (void)dlopen(loader.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }

@@ -18,17 +18,17 @@ constexpr size_t kNameBytes = sizeof kName - 1;
 
 void restoreLayerVariable() {
   const char* const whole = getenv(arena::kEnvOpenClLayers);
-  // In the environment until the process ends, and never freed. Another loader of the process cuts
-  // this one; whoever writes it here writes the same.
+  // Stays in the environment until the process ends, and is never freed. Another loader of the
+  // process cuts it again; all threads that write it write the same text.
   static char entry[kNameBytes + 8192];
   if (whole == nullptr || strlen(whole) >= sizeof entry - kNameBytes) return;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     if (strncmp(*at, kName, kNameBytes) != 0) continue;
     const char* const value = *at + kNameBytes;
     const size_t length = strlen(value);
-    if (strncmp(value, whole, length) != 0 || whole[length] != ':') return;  // the program's own
+    if (strncmp(value, whole, length) != 0 || whole[length] != ':') return;  // set by the program
     snprintf(entry, sizeof entry, "%s%s", kName, whole);
-    // One store, for others may read the environment meanwhile; setenv() would move it.
+    // One store, because other threads may read the environment; setenv() would move the entry.
     __atomic_store_n(at, &entry[0], __ATOMIC_RELEASE);
     return;
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ICD loader cuts the value of OPENCL_LAYERS at each colon while it reads it, in the program's
-// environment itself: what the program executes later would have the first layer only.
+// While the ICD loader reads OPENCL_LAYERS, it cuts the value at each colon, in the program's own
+// environment. Without a repair, programs started later would get only the first layer.
 #pragma once
 
 namespace tracesmith::agent {
 
-/// Puts the value back that the launcher gave, if what is there now is its first part. The loader
-/// must have read it: it has when the program calls a function. Each loader of a process cuts it.
+/// Restores the value that the launcher set, if the current value is its first part. Call after the
+/// loader has read it, which is certain when the program calls an OpenCL function. Each loader of a
+/// process cuts the value.
 void restoreLayerVariable();
 
 }  // namespace tracesmith::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that make contexts, queues, memory, programs and kernels.
+// Calls that create contexts, queues, memory, programs and kernels.
 #include "tracesmith/base/readable_memory.hpp"
 #include "tracesmith/capture/agents/opencl/describe.hpp"
 #include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
@@ -14,10 +14,10 @@ using tracesmith::isReadable;
 
 namespace {
 
-/// The recorder's doing (opencl_attempt_layout.hpp): a call that fails is no call of the program.
+/// Set by the recorder (opencl_attempt_layout.hpp): a call that fails is not a call of the program.
 constinit thread_local bool t_attempting __attribute__((tls_model("initial-exec"))) = false;
 
-/// Runs `make(cl_int* error)`, records the call, and calls `describe(object)` when it succeeded.
+/// Runs `make(cl_int* error)`, records the call, and calls `describe(object)` if it succeeded.
 template <class Make, class Describe>
 auto create(OpenClApi api, cl_int* program_error, Make&& make, Describe&& describe) {
   if (!canRecord()) return make(program_error);
@@ -34,8 +34,8 @@ auto create(OpenClApi api, cl_int* program_error, Make&& make, Describe&& descri
   return object;
 }
 
-/// A queue of the program's making, with profiling turned on if it was not; falls back to exactly
-/// what was asked for when the driver refuses that.
+/// Creates a queue of the program with profiling enabled. If the driver refuses that, creates
+/// exactly the queue that the program asked for.
 template <class Make>
 cl_command_queue createQueue(OpenClApi api, cl_context context, cl_device_id device,
                              cl_command_queue_properties asked_for, uint64_t bits,
@@ -63,7 +63,7 @@ cl_command_queue createQueue(OpenClApi api, cl_context context, cl_device_id dev
   return queue;
 }
 
-/// A build step: `run()` calls the driver; the log is measured when it is done on return.
+/// A build step: `run()` calls the driver; the log size is read if the build has ended on return.
 template <class Run>
 cl_int build(OpenClApi api, BuildKind kind, cl_program* program, cl_context context,
              const char* options, bool asynchronous, Run&& run) {
@@ -87,7 +87,7 @@ cl_int build(OpenClApi api, BuildKind kind, cl_program* program, cl_context cont
     next().clGetProgramInfo(*program, CL_PROGRAM_CONTEXT, sizeof context, &context, nullptr);
   }
   constexpr size_t kMostOptions = 4096;
-  // A driver that refuses the call may not have read them, and they may lead nowhere.
+  // A driver that refuses the call may not have read the options, so they may be invalid.
   size_t length = 0;
   if (result == CL_SUCCESS) {
     length = options != nullptr ? strnlen(options, kMostOptions) : 0;
@@ -140,7 +140,7 @@ __attribute__((visibility("default"))) void tracesmith_opencl_attempt(int attemp
   t_attempting = attempting != 0;
 }
 
-// The first call of most programs: before another loader reads the variable.
+// The first call of most programs. Restores the variable before another loader reads it.
 cl_int CL_API_CALL TS_WRAP(clGetPlatformIDs)(cl_uint most, cl_platform_id* platforms,
                                              cl_uint* count) {
   restoreLayerVariable();
@@ -194,13 +194,14 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
   if (!canRecord()) {
     return next().clCreateCommandQueueWithProperties(context, device, properties, error);
   }
-  // A copy of the list with the profiling bit: in its CL_QUEUE_PROPERTIES pair, or in one of ours.
+  // A copy of the list with the profiling bit added, in its CL_QUEUE_PROPERTIES pair or in a new
+  // one.
   constexpr size_t kMost = 62;
   cl_queue_properties list[kMost + 3] = {};
   cl_command_queue_properties asked_for = 0;
   uint64_t bits = QueueProfiling::kPairAdded;
   size_t n = 0;
-  // A driver that is given no context or device may look at nothing else.
+  // A driver that gets no context or device may not read the list at all.
   if (properties != nullptr && !isReadable(properties, sizeof *properties)) {
     return createQueue(OpenClApi::clCreateCommandQueueWithProperties, context, device, 0, bits,
                        error, [&](bool, cl_int* e) -> cl_command_queue {
@@ -322,7 +323,7 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
   void* p = next().clSVMAlloc(context, flags, size, alignment);
   call.end();
   if (p == nullptr) {
-    recordCall(call, CL_OUT_OF_RESOURCES);  // the API gives no code of its own
+    recordCall(call, CL_OUT_OF_RESOURCES);  // the API returns no error code here
     return p;
   }
   RecordWriter w(sizeof(tracesmith::arena::CallRecord) + sizeof(tracesmith::arena::MemoryPart));
@@ -334,7 +335,7 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
 }
 
 void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
-  // Before the driver can give the address to another thread.
+  // Record it before the driver can give the address to another thread.
   if (p != nullptr && wanted()) recordFree(p);
   next().clSVMFree(context, p);
 }
@@ -443,7 +444,8 @@ cl_event CL_API_CALL TS_WRAP(clCreateUserEvent)(cl_context context, cl_int* erro
       OpenClApi::clCreateUserEvent, error,
       [&](cl_int* e) { return next().clCreateUserEvent(context, e); },
       [](const HostCall& call, cl_event event) {
-        // Its handle may have been a command's: what waits for it from now on waits for no command.
+        // The handle may have been a command's event. Waits for it are from now on not waits for a
+        // command.
         recordObject(tracesmith::ObjectKind::kEvent, handleOf(event), 0, 0, 0, nullptr, 0);
         recordCall(call, CL_SUCCESS);
       });

@@ -18,16 +18,16 @@
 namespace tracesmith::agent {
 namespace {
 
-// Linked libraries may call OpenCL before any constructor of ours runs.
+// Constant-initialised: linked libraries may call OpenCL before any constructor of this one runs.
 constinit OpenClLibrary g_libraries[kMostLibraries]{};
 enum class Stage : uint32_t { kFree, kUndecided, kDeciding, kDecided };
 std::atomic<Stage> g_stages[kMostLibraries];
-std::atomic<bool> g_kept[kMostLibraries];  // loaded, whatever the program closes
+std::atomic<bool> g_kept[kMostLibraries];  // kept loaded, whatever the program closes
 std::atomic<OpenClLibrary*> g_passed_through{nullptr};
 pthread_mutex_t g_adding = PTHREAD_MUTEX_INITIALIZER;
 constinit thread_local bool t_deciding __attribute__((tls_model("initial-exec"))) = false;
 bool g_is_layer_too = false;
-pfn_clInitLayer g_recorder = nullptr;  // its layer, which goes above ours
+pfn_clInitLayer g_recorder = nullptr;  // the recorder's layer, above the agent
 
 void decide(uint32_t number);
 
@@ -73,8 +73,7 @@ constexpr void (*kBeUndecided[])() = {beUndecided<0>, beUndecided<1>, beUndecide
                                       beUndecided<3>, beUndecided<4>, beUndecided<5>};
 static_assert(sizeof kBeUndecided / sizeof kBeUndecided[0] == kMostLibraries);
 
-/// Puts a table that may lack functions in the place of the entries. Others call through them
-/// meanwhile.
+/// Replaces the entries by a table that may lack functions, while other threads call through them.
 void setEntries(OpenClLibrary& its, const cl_icd_dispatch& table) {
 #define TS_X(function, ...)                                                       \
   __atomic_store_n(&its.entries.function,                                         \
@@ -84,21 +83,21 @@ void setEntries(OpenClLibrary& its, const cl_icd_dispatch& table) {
 #undef TS_X
 }
 
-/// At the first call: the program wants the library, and a loader may now be asked something.
+/// At the first call: the program uses the library, so the agent may now call the loader.
 void decideNow(OpenClLibrary& its) {
   prepareLibraries();
-  // It may have been closed and opened again at the same place: its path is a new text then.
+  // It may have been closed and loaded again at the same place: then its path is another string.
   LoadedModule now;
   if (findModule(reinterpret_cast<const void*>(its.module.begin), now)) its.module.path = now.path;
   if (g_is_layer_too) {
-    // Loads the layers, if the program has not had that done yet.
+    // Loads the layers, if the program has not caused that yet.
     cl_uint count = 0;
     if (its.own.clGetPlatformIDs != nullptr) its.own.clGetPlatformIDs(0, nullptr, &count);
     if (isLayerOf(its.module)) return setEntries(its, its.own);
   }
   constexpr cl_uint kAll = sizeof its.own / sizeof(void*);
   cl_icd_dispatch below = its.own;
-  // A wrapper must find nothing where there is nothing.
+  // A wrapper must see null for a missing function.
 #define TS_X(function, ...) \
   if (below.function == kRefusals.function) below.function = nullptr;
   TS_OPENCL_PRELOADED(TS_X)
@@ -123,14 +122,14 @@ void decide(uint32_t number) {
     stage.store(Stage::kDecided);
     return;
   }
-  // What the loader itself calls meanwhile must not wait for it, nor may a thread that it waits
-  // for, or a forked child, wait for ever.
+  // Calls that the loader itself makes meanwhile must not wait here. A thread that the loader waits
+  // for, or a forked child, must not wait for ever.
   constexpr timespec kPause{0, 1'000'000};
   for (int i = 0; i < 2000 && !t_deciding && stage.load() == Stage::kDeciding; ++i) {
     clock_nanosleep(CLOCK_MONOTONIC, 0, &kPause, nullptr);
   }
-  // A signal handler may have left the decision by siglongjmp(): it is waited for once, and the
-  // program gets its own functions.
+  // A signal handler may have left the decision by siglongjmp(). Then wait for it once, and give
+  // the program the library's own functions.
   expected = Stage::kDeciding;
   if (!t_deciding && stage.compare_exchange_strong(expected, Stage::kDecided)) {
     setEntries(g_libraries[number], g_libraries[number].own);
@@ -174,7 +173,7 @@ OpenClLibrary* knownLibrary(const LoadedModule& module) {
 
 namespace {
 
-/// One more than the list holds: the program gets its own functions.
+/// For a library beyond the list's maximum: the program gets the library's own functions.
 OpenClLibrary* passThrough(const LoadedModule& module, const cl_icd_dispatch& own) {
   auto* const one = static_cast<OpenClLibrary*>(calloc(1, sizeof(OpenClLibrary)));
   if (one == nullptr) return nullptr;
@@ -192,7 +191,7 @@ OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own
     return known;
   }
   uint32_t number = kMostLibraries;
-  // One that was called stays loaded. One that was not, and is gone, has nobody who could call it.
+  // A library that was called stays loaded. One that was never called and is gone cannot be called.
   for (uint32_t i = 0; i < kMostLibraries && number == kMostLibraries; ++i) {
     const Stage stage = g_stages[i].load();
     const bool gone = stage == Stage::kUndecided && !isThere(g_libraries[i]);
@@ -212,7 +211,7 @@ OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own
   return added;
 }
 
-/// Whether one of the paths, which colons separate, leads to the file at `path`. LD_PRELOAD and
+/// Whether one of the colon-separated paths leads to the file at `path`. LD_PRELOAD and
 /// OPENCL_LAYERS may name one file by two paths.
 static bool namesFile(const char* paths, const char* path) {
   struct stat ours;

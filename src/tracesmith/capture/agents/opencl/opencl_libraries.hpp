@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries that a preloaded agent has found to implement OpenCL, and where calls to them go.
+// The OpenCL libraries that a preloaded agent has found, and where calls to them go.
 #pragma once
 
 #include "tracesmith/base/loaded_modules.hpp"
@@ -11,28 +11,28 @@ constexpr uint32_t kMostLibraries = 6;
 
 struct OpenClLibrary {
   LoadedModule module;
-  cl_icd_dispatch own;      // its functions; of those that it has not, refusals
-  cl_icd_dispatch entries;  // where the program's calls go; at first to what decides that
-  cl_icd_dispatch symbols;  // what dlsym() gives the program: jumps to the entries
-  OpenClLibrary* next;      // of those that are passed through, for there are too many
+  cl_icd_dispatch own;      // its functions; missing ones refuse
+  cl_icd_dispatch entries;  // targets of the program's calls; at first, code that selects them
+  cl_icd_dispatch symbols;  // results of dlsym() for the program: jumps to the entries
+  OpenClLibrary* next;      // list of libraries beyond the maximum, which are not wrapped
 };
 
-/// The library, which is taken into the list if need be; nullptr: there are too many.
-/// `lookUp(name)` finds its functions. Nothing of it is called yet: a program may look for
-/// functions long before it wants a driver. Any thread.
+/// The entry for the library, added if necessary; nullptr: there are too many. `lookUp(name)` finds
+/// its functions. Does not call the library: a program may look up functions long before it needs a
+/// driver. Any thread.
 template <class LookUp>
 OpenClLibrary* openClLibrary(const LoadedModule& module, LookUp&& lookUp);
 
-/// Of each function, the one that refuses.
+/// Functions that refuse every call.
 extern const cl_icd_dispatch kRefusals;
 
-/// Reads, once, what the environment says of layers and of the recorder.
+/// Reads the layer and recorder settings from the environment, once.
 void prepareLibraries();
-/// True when loaders that know layers have been told to use this agent.
+/// True if loaders that support layers have been told to use this agent.
 bool isLayerToo();
 
-/// Before a dlclose(): libraries of which functions were called stay loaded, for their drivers'
-/// threads may call us. Takes the lock of dlopen(), which no call of OpenCL may wait for.
+/// Call before a dlclose(): keeps libraries loaded whose functions were called, because threads of
+/// their drivers may call the agent. Takes the lock of dlopen(), which no OpenCL call may wait for.
 void keepCalledLibraries();
 
 OpenClLibrary* knownLibrary(const LoadedModule& module);

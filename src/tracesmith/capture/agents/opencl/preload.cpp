@@ -16,7 +16,7 @@ extern "C" __attribute__((weak)) void* dlvsym(void* handle, const char* name,
 
 namespace {
 
-/// That glibc's oldest functions have on this machine.
+/// Symbol version of glibc's oldest functions on this architecture.
 #if defined(__x86_64__)
 constexpr char kFirstVersion[] = "GLIBC_2.2.5";
 #else
@@ -45,14 +45,14 @@ namespace {
 using RealDlclose = int (*)(void*);
 std::atomic<RealDlclose> g_real_dlclose{nullptr};
 
-/// Code of ours.
+/// An address in this library.
 const void* us() { return reinterpret_cast<const void*>(&tracesmith_find_dlsym); }
 bool isOurs(const void* address) {
   LoadedModule module;
   return findModule(address, module) && module.holds(reinterpret_cast<uintptr_t>(us()));
 }
 
-/// True of the program, and of what was preloaded before us.
+/// True for the program and for libraries preloaded before this one.
 bool comesBeforeUs(const LoadedModule& module) {
   bool before = false;
   anyModule([&](const LoadedModule& each) {
@@ -67,10 +67,10 @@ void* realDlsym(void* handle, const char* name) {
   return tracesmith_real_dlsym(handle, name);
 }
 
-/// What stands behind us in the global scope. Waits for who is in dlopen().
+/// The next definition after this library in the global scope. Waits for threads in dlopen().
 void* nextInGlobalScope(const char* name) { return realDlsym(RTLD_NEXT, name); }
 
-/// A module's own scope: itself and its dependencies. Waits for who is in dlopen().
+/// A module's own scope: itself and its dependencies. Waits for threads in dlopen().
 class ModuleScope {
  public:
   explicit ModuleScope(const LoadedModule& module)
@@ -91,14 +91,13 @@ class ModuleScope {
 
 constexpr char kEveryLibraryHas[] = "clEnqueueNDRangeKernel";
 
-// --- the library that a call by name comes to
-// -----------------------------------------------------
+// --- the library that a call by name reaches ----------------------------------------------------
 //
-// The program may call while another thread is in dlopen() and waits for it, so none of this asks
-// the loader, as long as there is but one answer.
+// The program may call OpenCL while another thread is in dlopen() and waits for that call. So
+// nothing here calls the dynamic loader while there is only one possible answer.
 
-/// So many modules were there when the program started: the global scope, in its order. What comes
-/// later may be in it or not (RTLD_GLOBAL).
+/// Number of modules loaded when the program started: the global scope, in its order. Modules
+/// loaded later may or may not be in it (RTLD_GLOBAL).
 std::atomic<uint32_t> g_first_modules{UINT32_MAX};
 
 void* nextOfFirstModules(const char* name) {
@@ -114,7 +113,7 @@ void* nextOfFirstModules(const char* name) {
   return found;
 }
 
-/// A module and what it is linked to.
+/// A module and its linked dependencies.
 class LinkedScope {
  public:
   explicit LinkedScope(const LoadedModule& module)
@@ -125,7 +124,7 @@ class LinkedScope {
     }
     return false;
   }
-  /// There may be more than it has room for.
+  /// There may be more modules than fit.
   bool isFull() const { return count_ == kMost; }
   void* find(const char* name) const {
     void* found = nullptr;
@@ -142,9 +141,9 @@ class LinkedScope {
   size_t count_;
 };
 
-/// How many modules, from the first on, the program started with: itself, what is preloaded, and
-/// what these are linked to. Constructors that ran before ours may have opened more, which come
-/// behind.
+/// The number of modules that the program started with: itself, preloaded libraries, and what these
+/// are linked to. Constructors that ran earlier may have opened more modules, which come after
+/// these.
 uint32_t modulesOfStart() {
   LoadedModule program;
   anyModule([&](const LoadedModule& module) {
@@ -154,7 +153,7 @@ uint32_t modulesOfStart() {
   const LinkedScope programs(program);
   if (programs.isFull()) return UINT32_MAX;
   uint32_t count = 0;
-  uint32_t preloaded = 0;  // up to these: they stand before what the program is linked to
+  uint32_t preloaded = 0;  // up to these: they precede the program's dependencies
   uint32_t last = 0;
   anyModule([&](const LoadedModule& module) {
     ++count;
@@ -181,7 +180,7 @@ uint32_t modulesOfStart() {
   return last;
 }
 
-/// How many modules define OpenCL, but for us; `out` is the first.
+/// The number of modules that define OpenCL, except this one; `out` is the first.
 uint32_t countOpenCl(LoadedModule& out) {
   uint32_t count = 0;
   anyModule([&](const LoadedModule& module) {
@@ -192,7 +191,7 @@ uint32_t countOpenCl(LoadedModule& out) {
   return count;
 }
 
-/// The only one that there is: whatever scope the caller has, it finds this one or none.
+/// The only OpenCL library: whatever the caller's scope is, it contains this library or none.
 OpenClLibrary* onlyLibrary(const LoadedModule& caller, const LoadedModule& only) {
   const LinkedScope callers(caller);
   if (callers.has(only)) {
@@ -202,7 +201,7 @@ OpenClLibrary* onlyLibrary(const LoadedModule& caller, const LoadedModule& only)
   return openClLibrary(only, [&](const char* name) { return own.find(name); });
 }
 
-/// One of several, as the loader searches.
+/// One of several libraries: searches like the dynamic loader.
 OpenClLibrary* libraryAsLoaderFinds(const LoadedModule& caller, const LoadedModule& first) {
   LoadedModule module;
   if (void* const f = nextInGlobalScope(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
@@ -212,12 +211,12 @@ OpenClLibrary* libraryAsLoaderFinds(const LoadedModule& caller, const LoadedModu
   if (void* const f = scope.find(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
     return openClLibrary(module, [&](const char* name) { return scope.find(name); });
   }
-  // A dependency of a module that came together with the caller.
+  // A dependency of a module that was loaded together with the caller.
   return openClLibrary(first, [&](const char* name) { return findExport(first, name); });
 }
 
-/// A library may define a part of the API alone: the first function that the caller would find by
-/// name. Drivers define the two that have extensions, and are no such library.
+/// A library that defines only part of the API: found by the first function that the caller would
+/// find by name. Drivers define only the two extension functions; those do not make a library.
 template <class Find>
 OpenClLibrary* partialLibrary(const Find& find) {
   static const char* const kNames[] = {
@@ -234,7 +233,7 @@ OpenClLibrary* partialLibrary(const Find& find) {
   return nullptr;
 }
 
-/// nullptr when there is none (yet).
+/// nullptr if there is none (yet).
 OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
   LoadedModule module;
   if (void* const f = nextOfFirstModules(kEveryLibraryHas); f != nullptr && findModule(f, module)) {
@@ -248,26 +247,27 @@ OpenClLibrary* libraryOfCaller(const LoadedModule& caller) {
   }
   if (count == 1) return onlyLibrary(caller, module);
   OpenClLibrary* const found = libraryAsLoaderFinds(caller, module);
-  (void)dlerror();  // what was not found here is not the program's to learn
+  (void)dlerror();  // the program must not see errors of these lookups
   return found;
 }
 
 // --- who calls, and where its calls go --------------------------------------------------------
 
-/// One is never changed or given back: somebody may be reading one that is in no list any more.
+/// Never changed or freed, because a thread may still read a Caller that is not in any list any
+/// more.
 struct Caller {
-  CallerRange range;    // first: see isGone()
-  const void* dynamic;  // of the module, to tell it from a later one at its place
+  CallerRange range;    // must be first: see isGone()
+  const void* dynamic;  // of the module, to distinguish it from a later one at its place
 };
 constexpr uint32_t kMostCallers = 256;
 std::atomic<const CallerRange*> g_callers[kMostCallers];
 Caller g_first_callers[kMostCallers];
 std::atomic<uint32_t> g_callers_made{0};
-// So that a program which loads modules for ever does not grow for ever. What comes later is looked
-// up at each call.
+// A limit, so that a program that keeps loading modules does not grow for ever. Later callers are
+// looked up at each call.
 constexpr uint32_t kMostCallersEver = 65536;
 
-/// nullptr: there is no room.
+/// nullptr: the limit is reached.
 Caller* newCaller() {
   const uint32_t number = g_callers_made.load();
   if (number >= kMostCallersEver) return nullptr;
@@ -309,7 +309,7 @@ bool isGone(const CallerRange& range) {
          module.dynamic != reinterpret_cast<const Caller*>(&range)->dynamic;
 }
 
-/// After dlclose(): code of another module may come to lie where a caller lay.
+/// After dlclose(): code of another module may be loaded at the address of a former caller.
 void forgetUnloadedCallers() {
   const CallerRange* const first = __atomic_load_n(&tracesmith_first_caller, __ATOMIC_ACQUIRE);
   if (first != &kNobody && isGone(*first)) setFirstCaller(&kNobody);
@@ -334,7 +334,7 @@ uintptr_t entryOffset(const char* name) {
   return UINTPTR_MAX;
 }
 
-/// What the program gets for `found`, which the real dlsym() found in some library.
+/// The symbol that the program gets for `found`, the result of the real dlsym() in some library.
 void* shownFor(void* found, uintptr_t offset) {
   LoadedModule module;
   if (!findModule(found, module) || !definesOpenCl(module)) return found;
@@ -343,7 +343,7 @@ void* shownFor(void* found, uintptr_t offset) {
   if (library == nullptr) return found;
   void* own = nullptr;
   memcpy(&own, reinterpret_cast<const char*>(&library->own) + offset, sizeof own);
-  if (own != found) return found;  // another version of it than the usual
+  if (own != found) return found;  // another version of the function than the default
   void* shown = nullptr;
   memcpy(&shown, reinterpret_cast<const char*>(&library->symbols) + offset, sizeof shown);
   return shown;
@@ -353,10 +353,10 @@ __attribute__((constructor)) void enterByPreload() {
   tracesmith_find_dlsym();
   prepareLibraries();
   g_first_modules.store(modulesOfStart());
-  // Loaded as a layer alone there is nothing in front of us but the loader.
+  // If this library was loaded only as a layer, nothing but the loader precedes it.
   if (findExportBehind(us(), "dlsym") == nullptr) return;
   noteCallsByName();
-  // A driver there calls nobody; what else is there may hand calls on to us.
+  // A driver in front makes no calls to this library; other modules there may pass calls on to it.
   LoadedModule in_front;
   if (findOpenClInFront(in_front) && isOpenClDriver(in_front) && enter()) {
     tellUnseen(in_front, tracesmith::arena::UnseenLoader::kInFront);
@@ -373,8 +373,8 @@ __attribute__((destructor)) void leaveByPreload() {
 
 }  // namespace
 
-// A sanitizer asks for functions before it can stand having its own called, dl_iterate_phdr() among
-// them; dlvsym() is none of them. Other C libraries lack it.
+// A sanitizer looks up functions before its interceptors can be called. It intercepts
+// dl_iterate_phdr(), for example, but not dlvsym(). Other C libraries lack dlvsym().
 void tracesmith_find_dlsym() {
   void* found = nullptr;
   if (dlvsym != nullptr) {
@@ -402,8 +402,8 @@ const cl_icd_dispatch* tracesmith_entries_for(const void* caller) {
   const bool known = findModule(caller, from);
   OpenClLibrary* const library = libraryOfCaller(from);
   if (library == nullptr) return &kRefusals;
-  // What a library of OpenCL calls by name is its own affair, unless it hands on what the program
-  // called.
+  // Calls by name from an OpenCL library are its internal calls, unless it passes on calls of the
+  // program.
   const bool inner = known && definesOpenCl(from) && !comesBeforeUs(from);
   const cl_icd_dispatch* const entries = inner ? &library->own : &library->entries;
   if (known) keepRange(from, entries);
@@ -416,10 +416,11 @@ SymbolAnswer tracesmith_opencl_symbol(void* handle, const char* name, const void
   if (offset == UINTPTR_MAX) return kAskTheRealOne;
   LoadedModule from;
   const bool known = findModule(caller, from);
-  // Loaders ask their drivers; we ask the library behind us.
+  // Loaders look up functions of their drivers; the agent looks up functions of the library after
+  // it.
   if (known && (definesOpenCl(from) || isOurs(caller))) return kAskTheRealOne;
   if (handle == RTLD_NEXT) {
-    // Without us there would be nothing to find for those before us.
+    // Without the agent, modules before it would find nothing.
     if (known && comesBeforeUs(from) && nextInGlobalScope(name) == nullptr) return {nullptr, 1};
     return kAskTheRealOne;
   }
@@ -434,7 +435,7 @@ SymbolAnswer tracesmith_opencl_symbol(void* handle, const char* name, const void
     found = scope.find(name);
   }
   if (found == nullptr) {
-    // Again, so that it is the last thing that dlerror() knows of.
+    // Look it up again, so that dlerror() reports this lookup.
     (void)nextInGlobalScope(name);
     return {nullptr, 1};
   }

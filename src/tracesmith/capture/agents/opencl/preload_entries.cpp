@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that the preloaded library exports. They are jumps: arguments, stack and return
-// address are the caller's own, so one form serves every signature, the real dlsym() sees who asks
-// it (RTLD_NEXT), and a call stack has no frame more.
+// address stay the caller's. So one form serves every signature, the real dlsym() sees its caller
+// (RTLD_NEXT), and call stacks get no extra frame.
 //
-// Cost: 8 instructions a call where the caller is the first one, about 60 where it is another.
+// Cost per call: 8 instructions for the first caller, about 60 for others.
 #include <stddef.h>
 
 #include "tracesmith/capture/agents/opencl/preload.hpp"
@@ -15,7 +15,7 @@ static_assert(offsetof(CallerRange, begin) == 0 && offsetof(CallerRange, size) =
 
 #if defined(__x86_64__)
 
-// %c0: where the function lies in cl_icd_dispatch
+// %c0: offset of the function in cl_icd_dispatch
 #define TS_ENTRY(name)                                         \
   ".pushsection .text.tracesmith_entries, \"ax\", @progbits\n" \
   ".globl " #name "\n.type " #name ",@function\n" #name        \
@@ -213,7 +213,7 @@ dlsym:
 #error "the preloaded agent is written for x86-64 and AArch64"
 #endif
 
-/// Never called: only here can assembly be given offsets.
+/// Never called; assembly can get offsets only within a function.
 __attribute__((used, noinline)) static void defineEntries() {
 #define TS_X(function, ...) \
   asm volatile(TS_ENTRY(function)::"i"(offsetof(cl_icd_dispatch, function)));

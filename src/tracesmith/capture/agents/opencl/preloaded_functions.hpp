@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that the preloaded library has under the API's own names: all that the tracing
-// agent or the recorder intercepts. preload_entries.cpp makes them.
+// The functions that the preloaded library exports under the API's own names: all that the tracing
+// agent or the recorder intercepts. preload_entries.cpp defines them.
 #pragma once
 
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
 #include "tracesmith/capture/protocol/opencl_api.hpp"
 
-// Those that only the recorder intercepts.
+// Functions that only the recorder intercepts.
 #define TS_OPENCL_RECORDER_ONLY(X)      \
   X(clRetainContext)                    \
   X(clReleaseContext)                   \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts OpenCL calls, commands and their completions into the calling thread's ring.
+// Writes OpenCL calls, commands and their completions into the calling thread's ring.
 //
-// Cost: bench/enqueue_cost (script/bench) prints what a call pays for this.
+// Cost per call: see bench/enqueue_cost (script/bench).
 #pragma once
 
 #include <string.h>
@@ -18,11 +18,11 @@ uint64_t handleOf(Handle h) {
   return reinterpret_cast<uint64_t>(h);
 }
 
-/// True when this thread can write a record now: it has a ring, and the call does not come from a
-/// signal handler that interrupted a record being written.
+/// True if this thread can write a record now: it has a ring, and the call does not come from a
+/// signal handler that interrupted the writing of a record.
 inline bool canRecord() { return __builtin_expect(ready(), 1) && !isBusy(t_state); }
 
-/// True when this call is to be recorded.
+/// True if this call must be recorded.
 inline bool wanted() {
   if (!__builtin_expect(ready(), 1) || !capturing()) return false;
   if (!isBusy(t_state)) return true;
@@ -30,12 +30,12 @@ inline bool wanted() {
   return false;
 }
 
-/// One record of fixed and variable parts, from reserve to commit.
+/// One record of fixed and variable parts: reserves space, and commits when destroyed.
 class RecordWriter {
  public:
   explicit RecordWriter(uint64_t bytes) : t_(t_state), bytes_((bytes + 7) & ~uint64_t{7}) {
     t_.busy = stackPointer();
-    asm volatile("" ::: "memory");  // a signal handler on this thread must see it
+    asm volatile("" ::: "memory");  // make it visible to signal handlers on this thread
     bump(t_.ring->emitted);
     p_ = reserve(t_, bytes_);
     at_ = p_;
@@ -51,7 +51,7 @@ class RecordWriter {
   explicit operator bool() const { return p_ != nullptr; }
   uint16_t words() const { return static_cast<uint16_t>(bytes_ / 8); }
 
-  /// The next part, to be filled in place.
+  /// The next part; the caller fills it in place.
   template <class T>
   T* next() {
     auto* part = reinterpret_cast<T*>(at_);
@@ -76,12 +76,12 @@ class RecordWriter {
   uint8_t* at_;
 };
 
-/// A host call from its start on. Made when wanted() has said yes.
+/// A host call from its start on. Create it after wanted() returned true.
 struct HostCall {
   HostCall(OpenClApi function, cl_command_queue queue)
       : api(function), stack(callStack()), stream(handleOf(queue)), start(stamp()) {}
 
-  /// Writes the CallRecord. Field by field into the ring: a copy of a record assembled on the stack
+  /// Writes the CallRecord field by field into the ring. Copying a record assembled on the stack
   /// from small stores would stall on every load of it.
   void put(RecordWriter& w, arena::RecordKind kind, uint8_t flags, int64_t result) const {
     auto* r = w.next<arena::CallRecord>();
@@ -96,10 +96,10 @@ struct HostCall {
     r->result = static_cast<int32_t>(result);
     r->stack = stack;
   }
-  /// Takes the end stamp and the correlation id. Call it right after the driver returned.
+  /// Takes the end stamp and the correlation id. Call it right after the driver has returned.
   void end() {
     end_stamp = stamp();
-    // Busy, for a signal handler that came between would take the same id.
+    // Set busy, because a signal handler in between would take the same id.
     ThreadState& t = t_state;
     t.busy = stackPointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -123,7 +123,7 @@ inline void recordCall(const HostCall& call, int64_t result) {
   if (w) call.put(w, arena::RecordKind::kCall, 0, result);
 }
 
-/// The event slot of a command: the program's own, or one of ours where it wanted none.
+/// The event slot of a command: the program's own, or the agent's if the program passed none.
 class EventSlot {
  public:
   explicit EventSlot(cl_event* program_slot) : program_slot_(program_slot) {}
@@ -137,11 +137,11 @@ class EventSlot {
   cl_event own_ = nullptr;
 };
 
-/// Asks the driver to tell us when the command is complete. Its record must be committed.
+/// Asks the driver to call back when the command completes. Commit the command's record first.
 void track(const EventSlot& slot, uint64_t correlation);
-/// Before the first command.
+/// Call before the first command.
 void setCompletionCallbacks();
-/// Gives back an event of ours that is not tracked (its record was dropped).
+/// Releases an event of the agent that is not tracked (its record was dropped).
 void discard(const EventSlot& slot);
 
 struct WaitList {
@@ -156,8 +156,8 @@ struct WaitList {
   }
 };
 
-/// Runs and records a command: `invoke(cl_event*)` calls the driver; when that succeeded,
-/// `size()` says how long the record is and `write(RecordWriter&, EventSlot&)` writes it.
+/// Runs and records a command. `invoke(cl_event*)` calls the driver. If it succeeds, `size()`
+/// returns the size of the record and `write(RecordWriter&, EventSlot&)` writes it.
 template <class Invoke, class Size, class Write>
 [[gnu::always_inline]] inline cl_int command(HostCall& call, cl_event* program_slot,
                                              Invoke&& invoke, Size&& size, Write&& write) {

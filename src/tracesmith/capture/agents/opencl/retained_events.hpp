@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the references that we hold on events the program also holds, so that the reference count
-// it is told is its own. Lock-free: a counter per hash bucket.
+// Counts the references that the agent holds on events that the program also holds, so that the
+// reference count reported to the program is its own. Lock-free: one counter per hash bucket.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@ class HeldEvents {
  public:
   void hold(const void* event) { bucket(event).fetch_add(1, std::memory_order_acq_rel); }
   void release(const void* event) { bucket(event).fetch_sub(1, std::memory_order_acq_rel); }
-  /// False: certainly none of ours. True: ours, or of another event in the same bucket.
+  /// False: the agent holds no reference. True: it does, or holds one on another event in the
+  /// bucket.
   bool maybeHeld(const void* event) { return bucket(event).load(std::memory_order_acquire) != 0; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program asks about its queues and events is answered as if we were not here: profiling
-// it did not ask for is not shown, and our reference on an event is not counted.
+// Answers the program's questions about its queues and events as if the agent were absent: hides
+// profiling that the program did not request, and does not count the agent's reference on an event.
 #include <sched.h>
 #include <string.h>
 
@@ -59,8 +59,8 @@ bool eventHasOurProfiling(cl_event event) {
          queue != nullptr && queueProfiling().isOurs(queue);
 }
 
-/// Waits until it is certain whether a complete event is still held by us (its callback is on its
-/// way), bounded: a reference count is stale anyway as soon as it is told.
+/// Waits until it is certain whether the agent still holds a complete event (its callback may be on
+/// its way). The wait is bounded: a reference count is stale anyway once it is returned.
 bool stillHeld(cl_event event) {
   cl_int status = CL_COMPLETE;
   for (int i = 0; i < 2000; ++i) {
@@ -70,10 +70,10 @@ bool stillHeld(cl_event event) {
     if (status > CL_COMPLETE) return true;
     sched_yield();
   }
-  return status < CL_COMPLETE;  // PoCL calls nobody back for a command that failed
+  return status < CL_COMPLETE;  // PoCL does not call back for a command that failed
 }
 
-/// The property list as the program gave it, not as we passed it on.
+/// The property list as the program passed it, not as the agent passed it on.
 cl_int propertyListAsMade(cl_command_queue queue, uint64_t bits, size_t size, void* value,
                           size_t* size_ret) {
   constexpr size_t kMost = 64;
@@ -132,7 +132,7 @@ cl_int CL_API_CALL TS_WRAP(clSetCommandQueueProperty)(cl_command_queue queue,
                                                       cl_command_queue_properties* old) {
   const bool ours = queueProfiling().isOurs(queue);
   const bool about_profiling = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
-  // Ours stays on whatever the program says; what it says is what it is shown.
+  // Profiling stays enabled whatever the program sets; the program is shown what it has set.
   const cl_command_queue_properties forwarded =
       about_profiling && !enable ? properties & ~cl_bitfield{CL_QUEUE_PROFILING_ENABLE}
                                  : properties;

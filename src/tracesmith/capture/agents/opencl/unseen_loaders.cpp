@@ -10,10 +10,10 @@
 namespace tracesmith::agent {
 namespace {
 
-/// Modules by where they begin. One that is not kept for want of room is told of twice, or not.
+/// Modules by start address. A module that does not fit may be reported twice.
 class ModuleSet {
  public:
-  /// False: it was there already.
+  /// False: it was already in the set.
   bool add(const LoadedModule& module) {
     for (std::atomic<uintptr_t>& place : places_) {
       uintptr_t seen = place.load(std::memory_order_acquire);
@@ -39,7 +39,7 @@ bool isOurs(const LoadedModule& module) {
   return module.holds(reinterpret_cast<uintptr_t>(&g_told));
 }
 
-/// A loader that knows layers reads the variable by its name.
+/// A loader that supports layers contains the name of the variable.
 bool knowsLayers(const LoadedModule& module) {
   static const char kName[] = "OPENCL_LAYERS";
   return holdsText(module, kName, sizeof kName);
@@ -74,7 +74,7 @@ void tellUnseen(const LoadedModule& module, arena::UnseenLoader why) {
   r.record.header = {arena::RecordKind::kUnseenLoader, static_cast<uint8_t>(why),
                      static_cast<uint16_t>(bytes / 8), static_cast<uint32_t>(length)};
   memcpy(r.path, module.path, length);
-  // Not an event of the program, so it is not counted as one.
+  // This is not an event of the program, so it is not counted as one.
   ThreadState& t = t_state;
   t.busy = stackPointer();
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -82,7 +82,7 @@ void tellUnseen(const LoadedModule& module, arena::UnseenLoader why) {
     memcpy(at, &r, bytes);
     commit(t, bytes);
   } else {
-    bump(t.ring->emitted);  // it is counted as dropped, and not where it is written
+    bump(t.ring->emitted);  // reserve() has counted it as dropped: emitted = written + dropped
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;
@@ -95,7 +95,7 @@ void tellLoadersWithoutLayers() {
   bool first = true;
   anyModule([&](const LoadedModule& module) {
     if (isOurs(module) || !definesOpenCl(module)) return false;
-    // Drivers may define the functions as well; their loader calls them, unless nothing stands
+    // Drivers may define the functions as well. Their loader calls them, unless there is no module
     // before them.
     const bool called = first || !isOpenClDriver(module);
     first = false;

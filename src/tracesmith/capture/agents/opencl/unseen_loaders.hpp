@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that implement OpenCL's functions and that the agent does not stand above: the trace
-// says which, for what is called through them is missing.
+// OpenCL libraries that the agent does not wrap. The trace names them, because calls through them
+// are missing.
 #pragma once
 
 #include "tracesmith/base/loaded_modules.hpp"
@@ -8,25 +8,25 @@
 
 namespace tracesmith::agent {
 
-/// True when the module defines OpenCL's functions itself: a loader, or a driver that is its own.
+/// True if the module itself defines OpenCL's functions: a loader, or a driver used directly.
 bool definesOpenCl(const LoadedModule& module);
 
-/// True of a module that a loader loads; few of them define OpenCL's functions.
+/// True for a module that a loader loads; few of them define OpenCL's functions.
 bool isOpenClDriver(const LoadedModule& module);
 
-/// The loader asked us for a layer; what is called through it comes to us by that.
+/// The loader has asked the agent for a layer, so the agent sees the calls through it.
 void noteLayerOf(const LoadedModule& loader);
 bool isLayerOf(const LoadedModule& loader);
 
-/// Writes, once for a module, that its calls are not recorded. Nothing while the agent is not
+/// Records, once per module, that its calls are not recorded. Does nothing while the agent is not
 /// armed.
 void tellUnseen(const LoadedModule& module, arena::UnseenLoader why);
 
-/// Of a layer: tells of each loader that is there and has not asked for one. A preloaded agent,
-/// which says so first, sees the calls of those.
+/// In a layer: reports each present loader that has not asked for a layer. Does nothing after
+/// noteCallsByName(), by which a preloaded agent says that it sees the calls through such loaders.
 void tellLoadersWithoutLayers();
 void noteCallsByName();
-/// Of a preloaded agent: the module that the program's calls reach before they reach us. False:
+/// In a preloaded agent: finds the module that the program's calls reach before the agent. False:
 /// there is none.
 bool findOpenClInFront(LoadedModule& out);
 

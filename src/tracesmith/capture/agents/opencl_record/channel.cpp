@@ -38,12 +38,12 @@ namespace {
 
 constexpr int64_t kHeartbeatStaleNs = 5'000'000'000;
 constexpr int64_t kOrderPatienceNs = 500'000'000;
-// A program that waits for room is waiting anyway; its signals wait no longer than this.
+// A program that waits for space is blocked anyway; its signals wait no longer than this.
 constexpr int64_t kSignalPatienceNs = 20'000'000;
 
 enum class Life : uint32_t { kNone, kBeginning, kRecording, kEnded };
 
-// All of it belongs to one process; a forked child that has not yet begun begins its own.
+// All of it belongs to one process; a forked child of a process without a channel creates its own.
 struct Process {
   char session[agent::kPathBytes] = {};
   uint64_t ring_bytes = 0;
@@ -54,13 +54,13 @@ struct Process {
   uint8_t* ring = nullptr;
   uint64_t head = 0;  // published by commit()
   uint64_t cached_tail = 0;
-  uint64_t reserved = 0;  // bytes of the frame being written
+  uint64_t reserved = 0;  // size of the frame being written
   uint64_t sequence = 0;
 };
 constinit Process g_process;
 constinit OrderLock g_order;
 constinit FutexLock g_state;
-/// Holds the process's number; 0 in a forked child.
+/// Contains the process's number; 0 in a forked child.
 constinit agent::ForkPage g_epoch;
 
 void reportUnrecorded(int error, ArmStep step) {
@@ -68,7 +68,7 @@ void reportUnrecorded(int error, ArmStep step) {
 }
 
 void nameProcess(ChannelHeader& h) {
-  // Too large for the stack of a thread that may be any.
+  // Too large for the stack of an arbitrary thread.
   void* memory = mmap(nullptr, sizeof(arena::ArenaHeader), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
@@ -86,13 +86,13 @@ void nameProcess(ChannelHeader& h) {
 
 agent::DamageNote g_damage_note;
 
-/// The channel can be written no more: in a signal handler.
+/// The channel cannot be written any more. Runs in a signal handler.
 void endDamaged() {
   g_process.life.store(Life::kEnded);
   agent::leaveDamageNote(g_damage_note);
 }
 
-/// 0, or an errno; `failed` says what of.
+/// Returns 0 or an errno; `failed` is the step that failed.
 int makeChannel(ArmStep& failed) {
   const uint64_t bytes = channel::kHeaderBytes + g_process.ring_bytes;
   const int64_t created = nowNs();
@@ -151,14 +151,14 @@ uint64_t epoch() { return g_epoch.number->load(std::memory_order_relaxed); }
 
 void noticeForkOfRecorded() { agent::noticeFork(g_epoch, static_cast<uint32_t>(epoch())); }
 
-/// The first recorded call of this process. False: it is not recorded.
+/// Called at the first recorded call of this process. False: the process is not recorded.
 bool begin() {
   const int saved_errno = errno;
   Life none = Life::kNone;
   if (g_process.life.compare_exchange_strong(none, Life::kBeginning)) {
     int cancel = PTHREAD_CANCEL_ENABLE;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
-                           &cancel);  // files are opened: others wait for us
+                           &cancel);  // this opens files while other threads wait
     g_order.reset();
     g_state.reset();
     ArmStep failed{};
@@ -183,7 +183,7 @@ bool fits(uint64_t bytes) {
   return g_process.head + bytes - g_process.cached_tail <= g_process.ring_bytes;
 }
 
-/// Waits until the collector has made room. False: it is gone, and the recording has ended.
+/// Waits until the collector has freed space. False: it is gone, and the recording has ended.
 bool waitForRoom(uint64_t bytes) {
   if (fits(bytes)) return true;
   const int saved_errno = errno;
@@ -203,7 +203,7 @@ bool waitForRoom(uint64_t bytes) {
     if (now < next_signals) continue;
     Signals::deliver(t_state.signals);
     noticeForkOfRecorded();
-    if (epoch() == 0) {  // of a handler that forked, in the child: the ring is its parent's
+    if (epoch() == 0) {  // in a child forked by a signal handler: the ring is the parent's
       g_process.life.store(Life::kEnded);
       break;
     }
@@ -216,12 +216,12 @@ bool waitForRoom(uint64_t bytes) {
   return room;
 }
 
-/// See activeAt(). True: it had something of a call that is gone.
+/// See activeAt(). True: locks of a discarded call were released.
 bool endStaleCall(ThreadState& t, uintptr_t frame) {
   const bool no_lock = t.busy != 0 && frame >= t.busy;
   const bool no_order = t.ordered != 0 && frame >= t.order_frame;
   if (!no_lock && !no_order) return false;
-  // On another stack than the call's own the two cannot be compared.
+  // Addresses can only be compared on the call's own stack.
   if (!agent::lieOnThreadStack(no_lock ? t.busy : t.order_frame, frame)) return false;
   if (no_lock) {
     t.busy = 0;
@@ -236,7 +236,7 @@ bool endStaleCall(ThreadState& t, uintptr_t frame) {
   return true;
 }
 
-/// Its command is not in the stream, or has no end there.
+/// The discarded call's command is not in the stream, or has no end there.
 void tellOfGoneCall() {
   constexpr char kCall[] = "a call that a signal handler left by siglongjmp()";
   recording::Unsupported gone;
@@ -301,8 +301,8 @@ bool activeAt(uintptr_t frame) {
   }
   noticeForkOfRecorded();
   if (__builtin_expect(epoch() == 0, 0)) {
-    // A forked child: its parent's objects are not ours to record, and its locks may be held by
-    // threads that are not here.
+    // A forked child: its parent's objects must not be recorded here, and the locks may be held by
+    // threads that do not exist here.
     g_process.life.store(Life::kEnded);
     return false;
   }
@@ -334,7 +334,7 @@ void endRecording(const char* reason) {
   h.ended.store(1, std::memory_order_release);
 }
 
-// Not inlined: its frame ends where that of the call goes on.
+// Not inlined, so that its frame ends where the caller's starts.
 [[gnu::noinline]] StateLock::StateLock() {
   uint64_t before = Signals::block();
   for (bool contended = false; !g_state.tryLock(contended); contended = true) {
@@ -380,7 +380,7 @@ Order::~Order() { release(); }
 
 uint8_t* reserve(FrameKind kind, uint64_t bytes) {
   if (g_process.life.load(std::memory_order_relaxed) != Life::kRecording) return nullptr;
-  if (g_process.header->ended.load(std::memory_order_relaxed) != 0) {  // by the collector
+  if (g_process.header->ended.load(std::memory_order_relaxed) != 0) {  // set by the collector
     g_process.life.store(Life::kEnded);
     return nullptr;
   }
@@ -407,7 +407,7 @@ uint8_t* reserve(FrameKind kind, uint64_t bytes) {
 }
 
 void commit() {
-  // A recording that a signal handler has ended meanwhile has no place for what came after it.
+  // If a signal handler has ended the recording meanwhile, nothing may follow.
   if (g_process.life.load(std::memory_order_relaxed) != Life::kRecording) return;
   g_process.head += g_process.reserved;
   g_process.header->head.store(g_process.head, std::memory_order_release);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's end of the channel: one ring per process, written under one lock.
 //
-// Two locks. The order lock is held around a recorded call, so that commands lie in the stream in
-// the order of the calls; it is only waited for so long, because a driver's call may wait for
-// another thread's call (SetUserEventStatus). The state lock guards the ring and every table of the
-// recorder; it is never held while the driver runs, but for retains, which wait for nobody. Signals
-// wait meanwhile.
+// There are two locks:
+// - The order lock is held around a recorded call, so that commands are in the stream in the order
+//   of the calls. Waiting for it is bounded, because a driver's call may wait for another thread's
+//   call (SetUserEventStatus).
+// - The state lock guards the ring and every table of the recorder. It is never held while the
+//   driver runs, except for retains, which wait for nobody. Signals are blocked meanwhile.
 //
 // Cost: bench/record_cost.sh.
 #pragma once
@@ -20,19 +21,20 @@
 
 namespace tracesmith::record {
 
-/// What a thread is doing. Zero in a new thread; a forked child's first call begins it anew.
+/// The activity of a thread. Zero in a new thread; reset by the first call in a forked child.
 struct ThreadState {
   uint32_t tid = 0;
-  uint32_t ordered = 0;          // how often it holds the order lock
+  uint32_t ordered = 0;          // nesting depth of the order lock
   bool quiet = false;            // its calls are the recorder's own
   bool in_callback = false;      // the driver may be waiting for it
-  bool beginning = false;        // it begins a range (range.cpp)
-  bool was_in_callback = false;  // before that
-  uint32_t unrecorded = 0;       // how many commands it is in that are in no range (RangeCall)
-  uintptr_t order_frame = 0;     // of the call that holds the order lock: where its frame ends
-  uintptr_t busy = 0;            // the same of what has the state lock, else 0
-  uint64_t signals = 0;          // those that were blocked before the state lock
-  /// Told the tracing agent below that its calls are attempts (opencl_attempt_layout.hpp).
+  bool beginning = false;        // it starts a range (range.cpp)
+  bool was_in_callback = false;  // value of in_callback before `beginning`
+  uint32_t unrecorded = 0;       // nesting depth of commands outside of any range (RangeCall)
+  uintptr_t order_frame = 0;     // the end of the frame of the call that holds the order lock
+  uintptr_t busy = 0;            // the same for the owner of the state lock, else 0
+  uint64_t signals = 0;          // signal mask before the state lock
+  /// Not null while the tracing agent below has been told that this thread's calls are attempts
+  /// (opencl_attempt_layout.hpp): the function that ends this.
   void (*attempting)(int) = nullptr;
 };
 extern constinit thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
@@ -43,36 +45,36 @@ inline int64_t nowNs() {
   return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-/// Sleeps. The C library's functions for it are cancellation points: a thread of the program that
-/// is cancelled there would take our locks with it.
+/// Sleeps. Not by a C library function, since those are cancellation points: a thread cancelled
+/// there would never release the recorder's locks.
 void pauseNs(int64_t ns);
 
-/// Reads the environment. False: nothing is to be recorded in this process.
+/// Reads the environment. False: this process is not to be recorded.
 bool arm();
 
-/// True while this process is recorded and the calling thread may record: makes the channel at the
-/// first call. False for a call from a signal handler that interrupted the recorder, which ends the
-/// recording. `frame`: where the frame of the call ends.
+/// True if this process is recorded and the calling thread may record; creates the channel at the
+/// first call. False for a call from a signal handler that interrupted the recorder; such a call
+/// ends the recording. `frame`: the end of the frame of the call.
 ///
-/// A signal handler may leave by siglongjmp() and take the frame of a recorded call with it. What
-/// that call held is given back here, when the frame of a later call shows that it is gone, and the
-/// recording says that a call is missing.
+/// A signal handler may leave by siglongjmp() and discard the frame of a recorded call. When the
+/// frame of a later call shows this, the function releases the locks of the discarded call and
+/// records that a call is missing.
 bool activeAt(uintptr_t frame);
 [[gnu::always_inline]] inline bool active() {
   return activeAt(reinterpret_cast<uintptr_t>(__builtin_dwarf_cfa()));
 }
 
-/// Of a thread that began a range (range.cpp): it does so no longer, and others may.
+/// Ends the start of a range by this thread (range.cpp), so that other threads may start one.
 void leaveBeginning();
 
-/// False once the recording of this process has ended: nothing of the program is looked at any
-/// more.
+/// False once the recording of this process has ended; the recorder then ignores all calls.
 bool recording();
 
-/// False in a forked child of a recorded process: a thread that is not here may hold the locks.
+/// False in a forked child of a recorded process: a thread that does not exist there may hold the
+/// locks.
 bool tablesUsable();
 
-/// Ends the recording of this process; what is in the ring stays. Callable from anywhere.
+/// Ends the recording of this process; frames in the ring remain. Callable from anywhere.
 void endRecording(const char* reason);
 
 struct Options {
@@ -84,7 +86,7 @@ const Options& options();
 
 channel::ChannelHeader* header();
 
-/// Guards the ring and the tables. Never across a call of the driver.
+/// Guards the ring and the tables. Never held across a call of the driver.
 class StateLock {
  public:
   StateLock();
@@ -93,23 +95,23 @@ class StateLock {
   StateLock& operator=(const StateLock&) = delete;
 };
 
-/// Holds the order lock, which it takes over from a thread that does not give it back in time.
-/// Nests.
+/// Holds the order lock. Takes it over from a thread that does not release it in time. Can be
+/// nested.
 class Order {
  public:
   Order();
   ~Order();
   Order(const Order&) = delete;
   Order& operator=(const Order&) = delete;
-  /// For a call that waits: others may go on.
+  /// For a call that waits: lets other threads proceed.
   void release();
 
  private:
   bool mine_ = true;
 };
 
-/// Room for a frame of `bytes` (a multiple of 8), or nullptr when the recording has ended. Waits
-/// for the collector when the ring is full. State lock.
+/// Space for a frame of `bytes` (a multiple of 8), or nullptr if the recording has ended. Waits for
+/// the collector if the ring is full. State lock.
 uint8_t* reserve(channel::FrameKind kind, uint64_t bytes);
 /// Publishes the frame. State lock.
 void commit();
@@ -128,7 +130,7 @@ uint64_t nextSequence();
 
 using tracesmith::isReadable;
 
-/// Empties the lists of a command that cannot be read.
+/// Empties those lists of a command that are not readable.
 class ReadableFields {
  public:
   template <class T>
@@ -141,8 +143,9 @@ class ReadableFields {
 
 /// Writes a command; returns its sequence number, or kNotRecorded. State lock.
 ///
-/// The lists of a call that succeeded lie where the driver has read them. What it refuses, or may
-/// refuse yet, can have been given lists that lead nowhere: the program must not fault by us.
+/// The driver has read the lists of a call that succeeded, so they are readable. A call that the
+/// driver refuses, or may still refuse, can have invalid lists: reading them must not crash the
+/// program.
 template <class Command>
 uint64_t putLocked(Command& command, const CallInfo& info) {
   if (info.result != 0 || (info.flags & recording::command_flags::kBegun) != 0) {

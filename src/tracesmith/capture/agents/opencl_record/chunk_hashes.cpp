@@ -23,12 +23,12 @@ using recording::kChunkBytes;
 namespace {
 
 constexpr int kMostHelpers = 3;
-/// A helper that has had nothing to do for so long ends, and is started again for the next batch: a
-/// process ends with its last thread, and ours must not be that one for long.
+/// A helper that has been idle for this long ends, and is started again for the next batch: a
+/// process ends with its last thread, and a helper must not delay that.
 constexpr timespec kIdle{0, 100'000'000};
 
-/// Which batch it is, how many chunks it has, and the first that nobody has taken. In one word:
-/// whoever takes a chunk knows that what is known of the batch is of this one.
+/// The number of the batch, its chunks, and the first chunk that no thread has taken. They are in
+/// one word, so a thread that takes a chunk knows that the batch's fields belong to this batch.
 struct Turn {
   uint32_t batch = 0;
   uint32_t chunks = 0;
@@ -46,13 +46,13 @@ struct Batch {
   std::atomic<uint64_t> bytes{0};
   std::atomic<ContentHash*> hashes{nullptr};
   std::atomic<uint64_t> turn{0};
-  /// Counts batches; helpers wait for the next one here.
+  /// Number of batches; helpers wait here for the next one.
   std::atomic<uint32_t> begun{0};
-  /// Chunks whose hashes are written; the calling thread waits for the last one here.
+  /// Chunks whose hashes are written; the calling thread waits here for the last one.
   std::atomic<uint32_t> hashed{0};
-  /// A thread that has a batch. Others do theirs alone.
+  /// A thread has a batch. Other threads hash theirs alone.
   std::atomic<bool> taken{false};
-  /// The process whose helpers there are; a forked child has none of them.
+  /// The process that has the helpers; a forked child has none of them.
   std::atomic<int> process{0};
   std::atomic<int> helpers{0};
 };
@@ -66,12 +66,12 @@ void wake(const std::atomic<uint32_t>& word) {
 }
 
 void hashOne(const uint8_t* at, uint64_t bytes, uint64_t chunk, ContentHash* hashes) {
-  if (!recording()) return;  // the program waits for us no longer: the memory may be gone
+  if (!recording()) return;  // the program does not wait any more: the memory may be gone
   const uint64_t begin = chunk * kChunkBytes;
   hashes[chunk] = hashBytes(at + begin, bytes - begin < kChunkBytes ? bytes - begin : kChunkBytes);
 }
 
-/// Takes chunks until there are none.
+/// Hashes chunks until none is left.
 void hashTogether() {
   uint64_t word = g_batch.turn.load(std::memory_order_acquire);
   for (;;) {
@@ -100,7 +100,7 @@ void* help(void*) {
     wait(g_batch.begun, begun, &kIdle);
     if (g_batch.begun.load(std::memory_order_acquire) == begun) break;
   }
-  // A batch that begins just now is done by whoever began it.
+  // A batch that starts just now is done by its calling thread.
   g_batch.helpers.fetch_sub(1, std::memory_order_relaxed);
   return nullptr;
 }
@@ -122,7 +122,7 @@ void startHelpers() {
   }
 }
 
-/// True: they are there, and the calling thread's until it gives them back.
+/// True: the helpers belong to the calling thread until it gives them back.
 bool takeHelpers() {
   if (g_batch.taken.exchange(true, std::memory_order_acquire)) return false;
   startHelpers();
@@ -136,7 +136,7 @@ bool takeHelpers() {
 void hashChunks(const uint8_t* at, uint64_t bytes, ContentHash* hashes) {
   const uint64_t chunks = recording::chunkCount(bytes);
   if (bytes >= kSharedHashBytes) {
-    // A handler that left by siglongjmp() would leave the helpers with memory that may be gone.
+    // If a handler left by siglongjmp(), helpers would continue with memory that may be gone.
     const uint64_t signals = Signals::block();
     const bool together = takeHelpers();
     if (together) {

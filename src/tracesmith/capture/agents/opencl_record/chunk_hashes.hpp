@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of the chunks of a large payload, by several threads at once.
+// Hashes the chunks of a large payload on several threads.
 #pragma once
 
 #include <stdint.h>
@@ -8,17 +8,16 @@
 
 namespace tracesmith::record {
 
-/// Payloads of fewer bytes are hashed sooner by one thread.
+/// One thread hashes smaller payloads faster.
 inline constexpr uint64_t kSharedHashBytes = 4 * recording::kChunkBytes;
-/// So much is hashed at once: for as long signals of the calling thread wait.
+/// Bytes hashed at once; signals of the calling thread are blocked for that time.
 inline constexpr uint64_t kHashBatchBytes = 32 * recording::kChunkBytes;
 
 /// Writes the hashes of the chunks of `bytes` (at most kHashBatchBytes) at `at` to `hashes`, one
-/// for each kChunkBytes and the rest. Threads of the recorder help: as many as the process may use
-/// processors beside the calling one, at most three; they are started by the first call. When none
-/// can be started, or they are busy for another thread, the calling thread does it alone. Nothing
-/// of theirs touches the memory after the return. Once the recording has ended hashes are left as
-/// they were.
+/// per kChunkBytes and one for the rest. The first call starts helper threads: as many as there are
+/// processors for the process beside the calling thread's, at most three. If none can be started,
+/// or they are busy for another thread, the calling thread hashes alone. Helpers do not touch the
+/// memory after the return. Once the recording has ended, `hashes` stays unchanged.
 void hashChunks(const uint8_t* at, uint64_t bytes, recording::ContentHash* hashes);
 
 }  // namespace tracesmith::record

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches, markers, barriers, migrations, and calls of which nothing can be replayed.
+// Launches, markers, barriers, migrations, and calls that cannot be replayed.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
@@ -37,7 +37,7 @@ cl_int marker(cl_command_queue queue, bool is_barrier, Waits waits, cl_event* ev
   return queueCommand(c, waits, event, invoke);
 }
 
-/// A command of a queue that can only be named.
+/// A queue command of which only the name can be recorded.
 template <class Invoke>
 cl_int foreign(const char* function, cl_command_queue queue, cl_event* event, Invoke&& invoke) {
   Order order;
@@ -165,7 +165,7 @@ cl_mem CL_API_CALL TS_WRAP(clCreatePipe)(cl_context context, cl_mem_flags flags,
   return pipe;
 }
 
-// --- What is shared with a graphics API: made elsewhere, so that its content is not known ------
+// --- Objects shared with a graphics API: created elsewhere, so their content is unknown ---------
 
 #define TS_FROM_GL(Function, parameters, arguments)                          \
   cl_mem CL_API_CALL TS_WRAP(Function) parameters {                          \

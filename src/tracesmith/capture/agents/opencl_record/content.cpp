@@ -15,7 +15,7 @@ using recording::kChunkBytes;
 
 namespace {
 
-/// Chunks that the collector was sent. It may forget: what is sent twice is kept once all the same.
+/// Chunks that were sent to the collector. Entries may be lost: a chunk sent twice is stored once.
 class Sent {
  public:
   bool has(const ContentHash& hash) {
@@ -61,7 +61,7 @@ bool Content::makeRoom(uint64_t count) {
   if (count <= capacity_) return true;
   auto* more = static_cast<ContentHash*>(malloc(count * sizeof(ContentHash)));
   if (more == nullptr) {
-    endRecording("no memory for what a payload is made of");
+    endRecording("out of memory for the chunks of a payload");
     return false;
   }
   if (chunks_ != inline_) free(chunks_);
@@ -94,10 +94,10 @@ void Content::take(const Place& place, Keep keep, const Content* hashed) {
     takeStretch(place.at, bytes_, keep, hashed);
     return;
   }
-  // Rows are brought together, a chunk at a time.
+  // Gather the rows, one chunk at a time.
   auto* packed = static_cast<uint8_t*>(malloc(bytes_ < kChunkBytes ? bytes_ : kChunkBytes));
   if (packed == nullptr) {
-    endRecording("no memory to bring the rows of a payload together");
+    endRecording("out of memory for the rows of a payload");
     return;
   }
   uint64_t filled = 0;
@@ -125,7 +125,7 @@ void Content::take(const Place& place, Keep keep, const Content* hashed) {
 }
 
 bool Content::mayGoOn() {
-  // The program waits for us no longer once the recording has ended: it may be freeing this memory.
+  // Once the recording has ended the program does not wait any more: it may be freeing this memory.
   if (recording()) return true;
   unknown(bytes_);
   return false;
@@ -162,7 +162,8 @@ void Content::takeChunk(const uint8_t* at, uint64_t bytes, Keep keep, ContentHas
         uint8_t* data = p + sizeof(channel::ContentFrame);
         memcpy(data, at, bytes);
         memset(data + bytes, 0, padded - bytes);
-        // Of what is in the ring: the program, or a device, may have changed its memory meanwhile.
+        // Hash the bytes in the ring: the program or a device may have changed the source
+        // meanwhile.
         hash = hashBytes(data, bytes);
         const uint64_t words[] = {hash.low, hash.high, bytes};
         memcpy(p + sizeof(channel::FrameHeader), words, sizeof words);

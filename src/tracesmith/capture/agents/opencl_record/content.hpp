@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of the program as payloads: cut into chunks, hashed here, and sent to the collector only
-// when it does not have them. A program that uploads the same again pays for the hash alone.
+// The program's bytes as payloads: cut into chunks, hashed here, and sent to the collector only if
+// it does not have them yet. Uploading the same bytes again costs only the hash.
 #pragma once
 
 #include "tracesmith/capture/agents/opencl_record/channel.hpp"
 
 namespace tracesmith::record {
 
-/// Where bytes lie in the program's memory. Without pitches one stretch.
+/// The location of bytes in the program's memory. Without pitches, one contiguous range.
 struct Place {
   const uint8_t* at = nullptr;
   uint64_t row_bytes = 0;
@@ -17,7 +17,7 @@ struct Place {
   uint64_t slice_pitch = 0;
 
   uint64_t bytes() const { return row_bytes * rows * slices; }
-  /// From the first byte to the last.
+  /// Distance from the first byte to the end of the last.
   uint64_t extent() const {
     if (bytes() == 0) return 0;
     return (slices - 1) * slice_pitch + (rows - 1) * row_pitch + row_bytes;
@@ -41,17 +41,17 @@ class Content {
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
 
-  /// Takes what lies at `place`; null: nothing. Without the state lock. `hashed`: the same content,
-  /// which was hashed a moment ago.
+  /// Takes the bytes at `place`; null: none. Call without the state lock. `hashed`: the same
+  /// content, if it was hashed a moment ago.
   void take(const Place& place, Keep keep, const Content* hashed = nullptr);
   void take(const void* at, uint64_t bytes) { take(stretch(at, bytes), Keep::kBytes); }
-  /// The same piece by piece: all but the last are whole chunks.
+  /// The same piece by piece: all pieces but the last are whole chunks.
   void begin(uint64_t bytes);
   void append(const uint8_t* at, uint64_t bytes, Keep keep);
-  /// So many bytes of which nothing is known.
+  /// Adds `bytes` bytes of unknown content.
   void unknown(uint64_t bytes);
   recording::Payload payload() const { return {bytes_, {chunks_, count_}}; }
-  /// Of all of it, to see whether it has changed.
+  /// Hash of the whole content, to detect changes.
   recording::ContentHash summary() const;
 
  private:

@@ -19,7 +19,7 @@ ContentHash hashPlainly(const void* at, uint64_t bytes) {
 
 HashBytes fastest() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();  // we may be called before other constructors
+  __builtin_cpu_init();  // this may run before other constructors
   if (__builtin_cpu_supports("avx2")) {
     if (const HashBytes wide = hashBytesAvx2()) return wide;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built with -mavx2 where the compiler has it: nothing here is called on a processor without.
+// Compiled with -mavx2 if the compiler supports it; not called on processors without AVX2.
 #include "tracesmith/capture/agents/opencl_record/content_hash.hpp"
 
 #if defined(__AVX2__)

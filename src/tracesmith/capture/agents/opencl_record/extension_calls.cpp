@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that a program fetches by address. That it asks for one is no loss; when it calls one
+// Functions that a program fetches by address. Fetching one loses nothing. If the program calls one
 // that changes something, the recording names it as a call that cannot be replayed. So the program
-// is given a function of ours that calls the driver's.
+// gets a function of the recorder that calls the driver's.
 //
-// Extensions take and return whole numbers and pointers alone. On x86-64 and AArch64 each of those
-// has a register or 8 bytes of the stack, so one form serves every signature: what it passes on
-// beyond the arguments of the function, the driver does not look at.
+// Extensions take and return only integers and pointers. On x86-64 and AArch64 each of those has a
+// register or 8 bytes of the stack, so one form serves every signature: the driver ignores words
+// beyond the function's arguments.
 #include <string.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ using Function = Word (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, 
 
 struct Extension {
   std::atomic<Function> function{nullptr};
-  const char* name = nullptr;  // of kThatWork or kThatMake, or a copy of the program's
+  const char* name = nullptr;  // of kThatWork or kThatMake, or a copy of the program's string
 };
 constexpr int kMostExtensions = 64;
 constinit Extension g_extensions[kMostExtensions];
@@ -37,14 +37,14 @@ bool startsWithAny(const char* name, const char* const* prefixes, size_t count) 
   return false;
 }
 
-/// Return an error code.
+/// Functions that return an error code.
 bool doesWork(const char* name) {
   static const char* const kThatWork[] = {"clEnqueue", "clCommand", "clSetMemObjectArg",
                                           "clFinalizeCommandBuffer"};
   return startsWithAny(name, kThatWork, sizeof kThatWork / sizeof kThatWork[0]);
 }
 
-/// Return what they make, or nullptr.
+/// Functions that return the new object, or nullptr.
 bool makesSomething(const char* name) {
   static const char* const kThatMake[] = {
       "clCreateCommandBuffer", "clImport",         "clCreateFrom",     "clHostMemAlloc",
@@ -54,7 +54,7 @@ bool makesSomething(const char* name) {
 
 void tellOfCall(const char* name, Word first, Word result, int64_t start_ns) {
   const bool failed = doesWork(name) ? static_cast<cl_int>(result) != CL_SUCCESS : result == 0;
-  if (failed) return;  // it changed nothing
+  if (failed) return;  // it has changed nothing
   bool is_queue = false;
   {
     StateLock lock;
@@ -83,7 +83,7 @@ Function wrapperAt(int place, std::integer_sequence<int, kPlaces...>) {
   return kWrappers[place];
 }
 
-/// The function of ours that calls `function`; nullptr when there is none left.
+/// The recorder's function that calls `function`; nullptr if there are too many.
 Function wrapperOf(const char* name, Function function) {
   StateLock lock;
   for (int i = 0; i < kMostExtensions; ++i) {
@@ -109,7 +109,7 @@ void* wrapped(const char* name, void* address) {
   if (const Function ours = wrapperOf(name, reinterpret_cast<Function>(address))) {
     return reinterpret_cast<void*>(ours);
   }
-  // It will not be seen when it is called.
+  // The recorder will not see the call itself, so report it now.
   Call call;
   call.end(CL_SUCCESS);
   unsupported(name, call);

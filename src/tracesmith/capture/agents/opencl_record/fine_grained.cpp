@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory that the host may write without a call. Nobody tells us when it does, so its
-// content is compared: what differs from what was known is the host's, unless a command that may
-// write it was under way since. Such a command is followed like a read, by its event: once that is
-// complete, and before the program can know it (reads.cpp), what lies there is noted as the
-// device's.
+// Shared memory that the host may write without a call. No call reports such writes, so the
+// recorder compares the content. A difference from the last known content is the host's, unless a
+// command that may write the memory has been running since. Such a command is followed by its
+// event, like a read. Once it is complete, and before the program can know that (reads.cpp), the
+// content is noted as the device's.
 //
-// No queue is waited for: a kernel may run until the host says otherwise.
+// No queue is waited for: a kernel may run until the host lets it end.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace rec = tracesmith::recording;

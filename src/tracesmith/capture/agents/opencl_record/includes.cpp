@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a program's source includes. They are the host's, and may be gone or others when the
-// recording is replayed: their content goes into the recording before the build. Nobody knows yet
-// which conditions hold and where the driver looks first, so every file is taken that one of the
-// names could mean.
+// Files that a program's source includes. They belong to the host, and may be missing or different
+// at replay, so their content is recorded before the build. At that time it is unknown which
+// conditions hold and where the driver looks first. So every file that one of the names could mean
+// is recorded.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,11 +30,11 @@ struct Path {
 
 struct File {
   Path path;    // as an #include named it
-  Path normal;  // without dots: two names of one file are the same
-  bool is_new;  // no name of it has been met before
+  Path normal;  // without dots: different names of one file are equal
+  bool is_new;  // no earlier name means this file
 };
 
-/// Bytes that are given back.
+/// Memory that is freed at the end of the scope.
 class Memory {
  public:
   explicit Memory(uint64_t bytes) : p_(static_cast<char*>(malloc(bytes))) {}
@@ -47,7 +47,7 @@ class Memory {
   char* p_;
 };
 
-/// folder/name, or `name` when that is a whole path. False: too long.
+/// folder/name, or `name` if that is an absolute path. False: too long.
 bool join(const char* folder, const char* name, size_t length, Path& out) {
   const bool is_whole = length > 0 && name[0] == '/';
   const int n =
@@ -57,7 +57,7 @@ bool join(const char* folder, const char* name, size_t length, Path& out) {
   return n > 0 && static_cast<size_t>(n) < sizeof out.text;
 }
 
-/// Without "." and "..", by the text alone.
+/// Removes "." and "..", by the text alone.
 Path normalised(const Path& path) {
   Path out;
   size_t n = 0;
@@ -94,12 +94,12 @@ class Includes {
   Includes(const Includes&) = delete;
   Includes& operator=(const Includes&) = delete;
 
-  /// Takes what `text`, which lies in `folder`, names, and what that names.
+  /// Takes the files named by `text`, whose file is in `folder`, and the files that these name.
   void takeAll(const char* text, size_t bytes) {
     scan(text, bytes, folder_.text);
     for (uint64_t taken = 0;;) {
       while (taken < files_.size()) take(taken++);
-      // Only now is it known which macros there are; the files that they name may have others.
+      // Only now are the macros known; the files that they name may define others.
       if (!by_macro_ || defined_tried_ == defined_.size()) break;
       addDefined();
     }
@@ -108,7 +108,7 @@ class Includes {
   }
 
  private:
-  /// Folders of -I, and macros that could name a file.
+  /// Reads the -I folders, and macros that could name a file.
   void readOptions(const char* text) {
     if (text == nullptr) return;
     BuildOptions options(text);
@@ -117,7 +117,7 @@ class Includes {
       if (!is_folder && option.kind != BuildOptionKind::kDefine) continue;
       Path value;
       if (option.copyValue(value.text, sizeof value.text) >= sizeof value.text) {
-        incomplete_ |= is_folder;  // such a macro names no file
+        incomplete_ |= is_folder;  // such a macro does not name a file
         continue;
       }
       if (!is_folder) {
@@ -135,7 +135,7 @@ class Includes {
     }
   }
 
-  /// "x.h" and <x.h> without what is around them.
+  /// "x.h" and <x.h> without the delimiters.
   static Path named(const char* text) {
     Path name;
     const bool bracketed = *text == '<' || *text == '"';
@@ -200,7 +200,7 @@ class Includes {
     }
   }
 
-  /// What an #include by a macro could mean: each text that a macro has.
+  /// Adds the files that an #include with a macro could mean: every text of every macro.
   void addDefined() {
     for (; defined_tried_ < defined_.size(); ++defined_tried_) {
       const Path name = defined_[defined_tried_];
@@ -245,7 +245,7 @@ class Includes {
     return path;
   }
 
-  /// The program may not compile when it is replayed.
+  /// Records that the program may not compile at replay.
   void tellOfMissing() {
     constexpr char kWhat[] = "clBuildProgram() whose included files are not all recorded";
     rec::Unsupported c;
@@ -281,17 +281,17 @@ class Includes {
     c.content = content.payload();
     const int64_t now = nowNs();
     put(c, {now, now, 0, rec::command_flags::kMadeUp});
-    // Under another name it includes the same files, by names that grow without end.
+    // Under another name it includes the same files, with names that grow without end.
     if (file.is_new) scan(memory.get(), bytes, folderOf(file.path).text);
   }
 
   cl_program program_;
-  Path folder_;         // the process's own
+  Path folder_;         // the process's working directory
   List<Path> folders_;  // of -I
-  List<File> files_;    // in the order in which they were met
-  List<Path> defined_;  // what macros could name
+  List<File> files_;    // in the order of discovery
+  List<Path> defined_;  // texts of macros that could name files
   uint64_t defined_tried_ = 0;
-  bool by_macro_ = false;  // some #include is
+  bool by_macro_ = false;  // there is an #include with a macro
   bool macro_names_file_ = false;
   bool incomplete_ = false;
 };
@@ -302,7 +302,7 @@ void recordIncludes(cl_program program, const char* options) {
   size_t bytes = 0;
   if (next().clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, nullptr, &bytes) != CL_SUCCESS ||
       bytes < 2) {
-    return;  // of a program without source
+    return;  // the program has no source
   }
   const Memory source(bytes);
   if (source.get() == nullptr || next().clGetProgramInfo(program, CL_PROGRAM_SOURCE, bytes,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the recording agent: what is intercepted, and how wrappers are named.
+// Shared by the files of the recording agent: the intercepted functions, and the names of wrappers.
 //
-// The wrappers are a layer: of the OpenCL loader (OPENCL_LAYERS), or of the preloaded tracing
-// agent. Either way they are nearest to the program, and the tracing agent is below.
+// The wrappers are a layer of the OpenCL loader (OPENCL_LAYERS) or of the preloaded tracing agent.
+// Either way they are nearest to the program, and the tracing agent is below them.
 //
-// Where a process has several loaders, objects of one may be asked through another: what is pending
-// is looked at in whatever call comes next. Loaders go by the object itself, which names its
+// If a process has several loaders, an object of one loader may be queried through another: the
+// next call through any loader handles pending work. That works because an object names its own
 // driver.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define TS_WRAP(function) tracesmith_record_##function
 
-// What is intercepted.
+// The intercepted functions.
 #define TS_RECORDED_OPENCL(X)                 \
   X(clCreateContext)                          \
   X(clCreateContextFromType)                  \
@@ -109,7 +109,7 @@
   X(clEnqueueAcquireGLObjects)                \
   X(clEnqueueReleaseGLObjects)
 
-// What the wrappers themselves call besides.
+// Other functions that the wrappers call.
 #define TS_CALLED_OPENCL(X) \
   X(clGetPlatformInfo)      \
   X(clGetDeviceInfo)        \

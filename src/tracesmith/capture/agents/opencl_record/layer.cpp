@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the recording agent enters a program: as a layer of each of its loaders, or of the preloaded
-// tracing agent.
+// How the recording agent enters a program: as a layer of each loader, or of the preloaded tracing
+// agent.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ using agent::kMostLoaders;
 
 cl_icd_dispatch g_shown[kMostLoaders];
 
-/// Once, or as often as it likes.
+/// May be called repeatedly; it arms once.
 bool enter() {
   static bool entered = false;
   if (!entered) entered = arm() && readRange();
@@ -48,7 +48,7 @@ void wrapAll() {
 constexpr void (*kWrapAll[])() = {wrapAll<0>, wrapAll<1>, wrapAll<2>, wrapAll<3>};
 static_assert(sizeof kWrapAll / sizeof kWrapAll[0] == kMostLoaders);
 
-/// The table of the wrappers above a loader; nullptr: its calls are not recorded.
+/// The table of wrappers above a loader; nullptr: the loader's calls are not recorded.
 const cl_icd_dispatch* addRecordedLoader(const void* caller, const cl_icd_dispatch* below,
                                          size_t count) {
   tracesmith::LoadedModule loader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's locks, and signals while one of them is held.
+// The recorder's locks, and the blocking of signals while one is held.
 #pragma once
 
 #include <linux/futex.h>
@@ -13,28 +13,28 @@
 
 namespace tracesmith::record {
 
-/// Of a signal, in the kernel's sets.
+/// The bit of a signal in the kernel's sets.
 constexpr uint64_t signalBit(int signal) { return uint64_t{1} << (signal - 1); }
 
-/// Signals that a handler could leave by siglongjmp() wait, but those that the thread's own
-/// instruction causes. By the kernel's set of 64 signals; the C library's own are among them.
+/// Blocks signals whose handlers could leave by siglongjmp(), except those caused by the thread's
+/// own instruction. Uses the kernel's set of 64 signals, which includes the C library's own.
 class Signals {
  public:
-  /// Blocks them; returns which were blocked before.
+  /// Blocks them; returns the previous mask.
   static uint64_t block() {
     uint64_t before = 0;
     set(SIG_BLOCK, kAll, &before);
     return before;
   }
   static void restore(uint64_t before) { set(SIG_SETMASK, before, nullptr); }
-  /// The same, where nobody else has set the mask since.
+  /// The same, but only if nobody else has changed the mask since block().
   static void restoreIfBlocked(uint64_t before) {
     uint64_t now = 0;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &now, sizeof now);
     constexpr uint64_t kCannotBeBlocked = signalBit(SIGKILL) | signalBit(SIGSTOP);
     if ((~now & kAll & ~kCannotBeBlocked) == 0) restore(before);
   }
-  /// Lets those run that are waiting and were not blocked `before`. True: there was one.
+  /// Delivers pending signals that were not blocked in `before`. True: there was one.
   static bool deliver(uint64_t before) {
     uint64_t waiting = 0;
     syscall(SYS_rt_sigpending, &waiting, sizeof waiting);
@@ -56,12 +56,12 @@ class Signals {
 /// 0 free, 1 held, 2 held and waited for.
 class FutexLock {
  public:
-  /// `contended`: somebody has waited for it, and others may.
+  /// `contended`: somebody has waited for the lock, and others may be waiting.
   bool tryLock(bool contended) {
     uint32_t free = 0;
     return word_.compare_exchange_strong(free, contended ? 2 : 1, std::memory_order_acquire);
   }
-  /// Until it may be free, or for so long (nullptr: for ever).
+  /// Waits until the lock may be free, or for `most` (nullptr: for ever).
   void wait(const timespec* most) {
     uint32_t held = 1;
     if (!word_.compare_exchange_strong(held, 2, std::memory_order_relaxed) && held == 0) return;
@@ -78,8 +78,9 @@ class FutexLock {
   std::atomic<uint32_t> word_{0};
 };
 
-/// Knows its owner: whoever has waited long enough takes it over, so that a thread that never gives
-/// it back is waited for once. 0: free; else the owner's thread id, and whether somebody waits.
+/// A lock that knows its owner. A thread that has waited long enough takes it over, so an owner
+/// that never releases it is waited for only once. 0: free; otherwise the owner's thread id and
+/// whether somebody waits.
 class OrderLock {
  public:
   void lock(uint32_t tid, int64_t patience_ns) {
@@ -106,7 +107,7 @@ class OrderLock {
     uint32_t free = 0;
     return word_.compare_exchange_strong(free, tid, std::memory_order_acquire);
   }
-  /// Does nothing when another thread has taken it over.
+  /// Does nothing if another thread has taken the lock over.
   void unlock(uint32_t tid) {
     uint32_t owner = tid;
     if (word_.compare_exchange_strong(owner, 0, std::memory_order_release)) return;

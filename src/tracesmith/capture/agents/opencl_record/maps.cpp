@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory objects that the host sees for a while. What it is shown is hashed; what it leaves behind
-// is recorded when it differs from that.
+// Mapped memory objects. The content shown to the host is hashed; the content that the host leaves
+// is recorded if it differs.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
@@ -24,10 +24,10 @@ void noteMap(cl_mem memory, const void* pointer, cl_map_flags flags, const rec::
   g_objects.maps.add(map);
 }
 
-/// True when what is mapped is shown to the host, and not only given to be overwritten.
+/// True if the host sees the mapped content; false if it only gets memory to overwrite.
 bool shows(cl_map_flags flags) { return (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0; }
 
-/// invoke(event, error) calls the driver; placeOf(pointer) says where the bytes lie.
+/// invoke(event, error) calls the driver; placeOf(pointer) returns the place of the bytes.
 template <class PlaceOf, class Invoke>
 void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags flags,
           const rec::Box& box, Waits waits, cl_event* event, cl_int* error, PlaceOf&& placeOf,
@@ -77,7 +77,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
   return pointer;
 }
 
-/// The latest map of this memory at this place, taken out of the table.
+/// Removes the latest map of this memory at this place from the table.
 bool takeMap(Handle memory, Handle pointer, MapState& out) {
   StateLock lock;
   for (uint64_t i = g_objects.maps.size(); i-- > 0;) {
@@ -137,7 +137,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
     settle();  // another thread may be hashing it
     return invoke();
   }
-  aboutToUnmap(pointer);  // what was shown must be known before it can have changed
+  aboutToUnmap(pointer);  // the content shown must be known before it can change
   Order order;
   const RangeCall wanted;
   rec::Unmap c;
@@ -150,7 +150,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   if (mapped) {
     c.box = map.box;
     if (wanted && (map.flags & kWrites) != 0) {
-      // The pointer is the program's until the driver has it back: looked at now.
+      // The pointer is the program's until the driver has it back, so read the content now.
       Content now;
       if (!map.shown.empty()) now.take(map.place, Keep::kHashes);
       if (map.shown.empty() || !(now.summary() == map.shown)) {
@@ -161,7 +161,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
   }
   Call call;
   call.end(invoke());
-  if (mapped && call.info().result != CL_SUCCESS) {  // it is the host's still
+  if (mapped && call.info().result != CL_SUCCESS) {  // the host still has it
     StateLock lock;
     g_objects.maps.add(map);
   }

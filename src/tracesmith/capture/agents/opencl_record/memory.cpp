@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory objects. Memory that the program leaves without content is filled with zeros, so that what
-// a kernel finds there is defined: the driver is given CL_MEM_COPY_HOST_PTR and zeros, and the
-// program is shown its own flags.
+// Memory objects. Memory that the program creates without content is filled with zeros, so that
+// kernels find defined content. The driver gets CL_MEM_COPY_HOST_PTR and zeros; the program still
+// sees its own flags.
 #include <sys/mman.h>
 
 #include "tracesmith/base/loaded_modules.hpp"
@@ -16,14 +16,15 @@ namespace {
 
 constexpr cl_mem_flags kHostFlags = CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 
-/// At least `bytes` zeros that nobody writes, or nullptr. They take no memory: all pages are one.
+/// At least `bytes` read-only zeros, or nullptr. They use no memory: all pages are the same zero
+/// page.
 class Zeros {
  public:
   explicit Zeros(uint64_t bytes) : bytes_(bytes) {
     void* p = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return;
     p_ = p;
-    madvise(p_, bytes_, MADV_HUGEPAGE);  // one fault for 2 MiB where the kernel can
+    madvise(p_, bytes_, MADV_HUGEPAGE);  // one fault for 2 MiB if the kernel supports it
   }
   ~Zeros() {
     if (p_ != nullptr) munmap(p_, bytes_);
@@ -39,10 +40,10 @@ class Zeros {
 
 using opencl_attempt::SetAttempting;
 
-/// Of the tracing agent below each loader's wrappers; nullptr: it is not there.
+/// Function of the tracing agent below each loader's wrappers; nullptr: there is no such agent.
 SetAttempting g_set_attempting[agent::kMostLoaders]{};
 
-/// While it lives, the trace has no failed call of this thread.
+/// During its lifetime, failed calls of this thread are not traced.
 class Attempt {
  public:
   Attempt() : set_(g_set_attempting[&agent::next() - &agent::g_next[0]]) {
@@ -62,8 +63,8 @@ class Attempt {
   SetAttempting set_;
 };
 
-/// Runs `make(flags, host, &error)`, with zeros where the program gives no content; as the program
-/// asked when the driver refuses that.
+/// Runs `make(flags, host, &error)`, with zeros if the program passes no content. If the driver
+/// refuses that, repeats the call as the program made it.
 template <class Make>
 cl_mem makeMemory(cl_mem_flags flags, void* host, uint64_t bytes, bool& zeroed, cl_int& error,
                   Make&& make) {
@@ -80,8 +81,8 @@ cl_mem makeMemory(cl_mem_flags flags, void* host, uint64_t bytes, bool& zeroed, 
   return make(flags, host, &error);
 }
 
-/// True when the driver will use shared memory as the object's own. What is there is known already;
-/// the host may not even look at it.
+/// True if the driver will use shared memory as the object's own. That content is known already;
+/// the host may not even be allowed to read it.
 bool isOverShared(cl_mem_flags flags, const void* host, uint64_t bytes) {
   if ((flags & CL_MEM_USE_HOST_PTR) == 0 || host == nullptr) return false;
   StateLock lock;
@@ -174,7 +175,7 @@ uint64_t elementBytes(const cl_image_format& format) {
       return channels * 4;
     case CL_UNORM_SHORT_565:
     case CL_UNORM_SHORT_555:
-      return 2;  // all channels in one
+      return 2;  // all channels in one value
     case CL_UNORM_INT_101010:
     case CL_UNORM_INT_101010_2:
       return 4;
@@ -183,7 +184,7 @@ uint64_t elementBytes(const cl_image_format& format) {
   }
 }
 
-/// The image as a region: what counts as rows and slices depends on its type.
+/// The image size in units of regions: the meaning of rows and slices depends on the image type.
 void extentOf(const cl_image_desc& d, uint64_t (&extent)[3]) {
   const auto atLeast1 = [](uint64_t n) { return n > 0 ? n : 1; };
   extent[0] = d.image_width;
@@ -208,12 +209,12 @@ void extentOf(const cl_image_desc& d, uint64_t (&extent)[3]) {
   }
 }
 
-/// Where the pixels lie that the program gives.
+/// The place of the pixels that the program passes.
 Place hostPlace(const cl_image_desc& d, const void* host, uint64_t element,
                 const uint64_t (&extent)[3]) {
   if (host == nullptr) return {};
   Place place{static_cast<const uint8_t*>(host), extent[0] * element, extent[1], extent[2], 0, 0};
-  // The rows of a 1D array lie a slice pitch apart.
+  // The rows of a 1D array are one slice pitch apart.
   const bool array_1d = d.image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
   const size_t pitch = array_1d ? d.image_slice_pitch : d.image_row_pitch;
   place.row_pitch = pitch != 0 ? pitch : place.row_bytes;
@@ -228,7 +229,7 @@ cl_mem image(cl_context context, cl_mem_flags flags, const cl_image_format* form
   Call call;
   cl_int e = CL_SUCCESS;
   bool zeroed = false;
-  // The driver looks at the context first, and may look at nothing else.
+  // A sub-buffer's content is recorded with its parent's.
   if (!isReadable(format, sizeof *format)) format = nullptr;
   if (!isReadable(description, sizeof *description)) description = nullptr;
   const bool known = format != nullptr && description != nullptr;

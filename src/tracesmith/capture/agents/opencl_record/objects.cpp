@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices, contexts, queues, samplers and events as objects, and what all objects have in common:
-// references. An object that is released may come back with the same handle, so a release is
-// recorded before the driver can give the handle away.
+// Devices, contexts, queues, samplers and events as objects, and the reference counts of all
+// objects. A new object may get the handle of a released one, so a release is recorded before the
+// driver can reuse the handle.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
@@ -77,7 +77,7 @@ void contextMade(const Call& call, cl_context context, const cl_device_id* given
     memcpy(devices, given, given_count * sizeof devices[0]);
     count = given_count;
   }
-  // Of a call that failed the handles may be anything.
+  // After a call that failed, the handles may be invalid.
   for (cl_uint i = 0; context != nullptr && i < count; ++i) tellDevice(devices[i]);
   rec::CreateContext c;
   c.context = handleOf(context);
@@ -109,7 +109,7 @@ void queueMade(const Call& call, cl_command_queue queue, cl_context context, cl_
   }
 }
 
-/// One reference more or less. True: it was the program's last one.
+/// Adds `change` to the reference count. True: it was the program's last reference.
 template <class Value>
 bool count(Table<Value>& table, Handle handle, int change) {
   Value* value = table.find(handle);
@@ -162,11 +162,11 @@ void countObject(ObjectClass what, Handle handle, int change) {
   }
 }
 
-/// An event of a command that is not recorded: user events are objects like others.
+/// True for an event of a command that is not recorded. User events are objects like others.
 bool passes(ObjectClass what, const void* object) {
   if (what != ObjectClass::kEvent || inRangeNow()) return false;
   StateLock lock;
-  g_objects.known.erase(handleOf(object));  // its handle may come again
+  g_objects.known.erase(handleOf(object));  // its handle may be reused
   return g_objects.user_events.find(handleOf(object)) == nullptr;
 }
 
@@ -201,7 +201,7 @@ cl_int release(ObjectClass what, Object object, Invoke&& invoke) {
     sequence = putLocked(c, info);
     countObject(what, c.object, -1);
   }
-  // The driver may wait for the object's last commands.
+  // The driver may wait here for the object's last commands.
   call.end(invoke(object));
   if (call.info().result != CL_SUCCESS) {
     done(sequence, call);
@@ -358,7 +358,7 @@ cl_int CL_API_CALL TS_WRAP(clSetUserEventStatus)(cl_event event, cl_int status) 
   rec::SetUserEventStatus c;
   c.event = handleOf(event);
   c.status = status;
-  // Recorded before it is made: commands that it lets go may call back, and be followed by others.
+  // Recorded before the call: commands that it releases may call back, and others may follow.
   Call call;
   uint64_t sequence = kNotRecorded;
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in every form, their builds, kernels and what kernels are given.
+// Programs in every form, their builds, kernels and kernel arguments.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
@@ -9,7 +9,7 @@ using rec::ProgramForm;
 namespace tracesmith::record {
 
 void unsupported(const char* function, const Call& call, cl_command_queue queue, cl_event event) {
-  if (call.info().result != CL_SUCCESS) return;  // it had no effect that a replay could lack
+  if (call.info().result != CL_SUCCESS) return;  // it had no effect that a replay would need
   rec::Unsupported c;
   c.function = textOf(function);
   c.queue = handleOf(queue);
@@ -19,7 +19,7 @@ void unsupported(const char* function, const Call& call, cl_command_queue queue,
 
 namespace {
 
-/// Bytes that come in pieces, brought together.
+/// Joins pieces of bytes.
 class Joined {
  public:
   ~Joined() { free(bytes_); }
@@ -367,7 +367,7 @@ cl_int CL_API_CALL TS_WRAP(clSetKernelExecInfo)(cl_kernel kernel, cl_kernel_exec
   putLocked(c, call.info());
   KernelState* state = g_objects.kernels.find(c.kernel);
   if (what == CL_KERNEL_EXEC_INFO_SVM_PTRS && !c.value.empty() && state != nullptr) {
-    state->indirect.clear();  // a new list takes the place of the one before
+    state->indirect.clear();  // a new list replaces the previous one
     const auto* pointers = static_cast<const uint64_t*>(value);
     for (size_t i = 0; i < size / sizeof *pointers; ++i) state->indirect.add(pointers[i]);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a program's run: commands of queues are recorded from a RangeEdge to the next. Before
-// the first, everything is finished and all memory is taken, so that a range replays without its
-// past. The tool has checked what the user wrote; here it comes as "KIND FIRST LAST".
+// Ranges of a program's run: commands of queues are recorded from one RangeEdge to the next. Before
+// the first RangeEdge, all commands are finished and all memory is recorded, so that a range can be
+// replayed without its past. The tool has validated the user's option and passes it as "KIND FIRST
+// LAST".
 #include <regex.h>
 #include <stdio.h>
 
@@ -22,11 +23,11 @@ struct Range {
   regex_t pattern{};
   bool has_pattern = false;
   std::atomic<uint64_t> steps{0};    // ended so far
-  std::atomic<bool> in_step{false};  // something was launched since the last end
+  std::atomic<bool> in_step{false};  // something was launched since the last step ended
   std::atomic<bool> inside{false};
   std::atomic<bool> over{false};
 };
-constinit Range g_range;  // preloaded, we enter before other constructors run
+constinit Range g_range;  // preloaded, the agent runs before other constructors
 
 uint64_t launches() { return header()->launches.load(std::memory_order_relaxed); }
 
@@ -40,7 +41,7 @@ void edge(bool begin) {
   header()->in_range.store(begin ? 1 : 0, std::memory_order_relaxed);
 }
 
-/// True when the range covers what is about to be called.
+/// True if the range covers the next call.
 bool covers(QueueCall what, cl_kernel kernel) {
   const Range& r = g_range;
   switch (r.kind) {
@@ -52,7 +53,7 @@ bool covers(QueueCall what, cl_kernel kernel) {
     }
     case RangeKind::kLaunch: {
       const auto next = static_cast<int64_t>(launches()) + 1;
-      // What comes between the last launch and the next belongs to the last.
+      // Calls between two launches belong to the earlier launch.
       if (what == QueueCall::kLaunch) return next >= r.first && next <= r.last;
       return next > r.first && next <= r.last + 1;
     }
@@ -72,29 +73,31 @@ bool covers(QueueCall what, cl_kernel kernel) {
   return true;
 }
 
-/// Held by the thread that begins a range. One that left by siglongjmp() gives it back at its next
-/// call; from one that makes none, or has ended, it is taken after so long.
+/// Held by the thread that starts a range. If that thread left by siglongjmp(), it releases the
+/// lock at its next call. If it makes no more calls, or has ended, others take the lock over after
+/// this time.
 constinit OrderLock g_beginning;
 constexpr int64_t kBeginningPatienceNs = 60'000'000'000;
 
-// A range begins when queues are idle and all memory has been read. A command that is not recorded
-// must have changed memory by then, or it would be in neither: the order lock alone does not see to
-// that, for calls that wait give it up, and it is taken over from calls that take long.
+// A range starts when the queues are idle and all memory has been read. A command that is not
+// recorded must have changed memory before that, or its effect would be in neither the snapshot nor
+// the range. The order lock alone does not guarantee this: calls that wait release it, and it is
+// taken over from calls that take long.
 //
-//   a command                                  who begins
+//   a command                                  the thread that starts a range
 //   counts itself in g_unrecorded,             sets g_step to kTaking,
-//   looks at g_step: kNone, or it waits        looks at g_unrecorded: waits until it is 0
+//   checks that g_step is kNone, or waits      waits until g_unrecorded is 0
 //
-// A callback cannot wait, so it notes that it went by (g_intruders), and the range begins later.
+// A callback cannot wait. It counts itself in g_intruders instead, and the range starts later.
 
 enum class BeginStep : uint32_t { kNone, kTaking, kClosing };
 std::atomic<BeginStep> g_step{BeginStep::kNone};
 std::atomic<uint32_t> g_intruders{0};
 
-/// Commands that are in no range, and how many of them were waited for in vain: they take long, or
-/// their threads have ended in the call, or left it by siglongjmp(). One of these that ends after
-/// all knows by the number of the wait that it was given up.
-struct alignas(8) Unrecorded {  // as one word, without a library for it
+/// Number of running commands outside of any range, and how many of them have been given up after a
+/// wait: they take long, or their threads have ended in the call or left it by siglongjmp(). If a
+/// command ends after all, it can tell from the number of the wait whether it was given up.
+struct alignas(8) Unrecorded {  // one word, so that no atomic library is needed
   uint32_t commands = 0;
   uint16_t given_up = 0;
   uint16_t wait = 0;
@@ -132,7 +135,7 @@ void endUnrecorded(uint16_t wait) {
 
 void waitForUnrecorded() {
   const int64_t until = nowNs() + kUnrecordedPatienceNs;
-  // The thread's own are among those that were given up, once there are such.
+  // The thread's own commands are among those given up, if there are any.
   const uint32_t own = t_state.unrecorded;
   for (Unrecorded u = g_unrecorded.load(); u.commands > u.given_up && u.commands > own;
        u = g_unrecorded.load()) {
@@ -147,12 +150,12 @@ void waitForUnrecorded() {
   }
 }
 
-/// All memory has been taken: the range begins with what comes next. False: a callback's command
-/// went by meanwhile.
+/// All memory has been read: the range starts with the next command. False: a command of a callback
+/// ran meanwhile.
 bool closeBeginning(uint32_t intruders) {
-  const uint64_t signals = Signals::block();  // whoever comes now waits
+  const uint64_t signals = Signals::block();  // other threads wait from here on
   g_step.store(BeginStep::kClosing);
-  // Another thread may have taken over and begun it.
+  // Another thread may have taken over and started the range.
   const bool whole =
       g_intruders.load() == intruders && !g_range.inside.load(std::memory_order_relaxed);
   if (whole) edge(true);
@@ -161,21 +164,20 @@ bool closeBeginning(uint32_t intruders) {
   return whole;
 }
 
-/// False while the state cannot be taken: the next call tries again.
-///
-/// Others have not waited for the order lock for long: they wait here, until the range has begun.
-/// Not in a callback, which the queue that is being finished may be waiting for, or which runs in
-/// the very thread that begins.
+/// False if the state could not be recorded: the next call tries again. Other threads have stopped
+/// waiting for the order lock by now; they wait here until the range has started. A callback does
+/// not wait here: the queue being finished may be waiting for it, or it may run on the thread that
+/// starts the range.
 bool beginRange() {
   if (t_state.in_callback) {
-    // Nor does a range begin within a command of its thread that is in none.
+    // No range starts within a command of this thread that is outside of any range.
     if (t_state.unrecorded != 0 || !g_beginning.tryLock(t_state.tid)) return false;
   } else {
     g_beginning.lock(t_state.tid, kBeginningPatienceNs);
   }
   t_state.beginning = true;
   t_state.was_in_callback = t_state.in_callback;
-  t_state.in_callback = true;  // whatever comes back at us
+  t_state.in_callback = true;  // treat callbacks from the driver as such
   bool begun = g_range.inside.load(std::memory_order_relaxed);
   if (!begun) {
     const uint32_t intruders = g_intruders.load();
@@ -192,7 +194,7 @@ bool beginRange() {
   return begun;
 }
 
-/// Of a command that has counted itself. False: a range is beginning, and it must ask again.
+/// For a command that has counted itself. False: a range is starting, and the command must retry.
 bool mayGoBy() {
   BeginStep step = g_step.load();
   if (step == BeginStep::kNone) return true;
@@ -207,7 +209,7 @@ void waitForBeginning() {
     return;
   }
   g_beginning.lock(t_state.tid, kBeginningPatienceNs);
-  g_step.store(BeginStep::kNone);  // of whom it was taken from
+  g_step.store(BeginStep::kNone);  // step of the thread it was taken from
   g_beginning.unlock(t_state.tid);
 }
 

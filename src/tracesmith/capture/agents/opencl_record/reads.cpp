@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands that do not wait do to memory that the host sees, above all reads. That memory may
-// be looked at only when the command is complete and as long as the program cannot know it:
-// between the driver's answer to a call that waits or asks, and the return of that call to the
-// program. Never on a driver's thread that just completed the command, where the program may be
-// freeing the memory meanwhile; and never once the recording has ended, when calls that wait are no
-// longer held up.
+// Effects of non-blocking commands on host memory, mainly reads. The recorder may read that memory
+// only while the command is complete and the program cannot know it yet. That is between the
+// driver's return from a call that waits or queries, and the return of that call to the program. It
+// must not read on the driver thread that has just completed the command, because the program may
+// be freeing the memory meanwhile. Nor may it read after the recording has ended, when calls that
+// wait are no longer delayed.
 #include <pthread.h>
 
-#include "tracesmith/capture/agents/opencl_record/interval_tree.hpp"
+#include "tracesmith/base/interval_tree.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace rec = tracesmith::recording;
@@ -15,40 +15,40 @@ namespace rec = tracesmith::recording;
 namespace tracesmith::record {
 namespace {
 
-/// Of one queue, in the order of arrival.
+/// The reads of one queue, in order of submission.
 struct QueueReads {
   Handle queue = 0;
   bool in_order = false;
-  List<uint64_t> numbers;  // 0: settled already
-  uint64_t first = 0;      // what is before it is settled
+  List<uint64_t> numbers;  // 0: already settled
+  uint64_t first = 0;      // all before this one are settled
 };
 
-/// An event of which we have references.
+/// An event on which the recorder holds references.
 struct HeldEvent {
   uint32_t references = 0;
-  uint32_t queue = 0;   // in g_queues
-  uint64_t number = 0;  // the latest of it
-  uint64_t waited = 0;  // the settling before which the program has waited for it
+  uint32_t queue = 0;   // index in g_queues
+  uint64_t number = 0;  // its latest number
+  uint64_t waited = 0;  // number of the last settling before which the program waited for it
 };
 
-// All under the state lock. A program may have very many reads under way: nothing here takes more
-// than logarithmic time for each of them.
-constinit Table<PendingRead> g_pending;     // by their numbers
-constinit List<QueueReads> g_queues;        // once in, a queue stays
-constinit Table<uint32_t> g_queue_indices;  // in g_queues, plus one
+// Guarded by the state lock. A program may have very many reads in progress: each one costs at most
+// logarithmic time here.
+constinit Table<PendingRead> g_pending;     // by number
+constinit List<QueueReads> g_queues;        // queues are never removed
+constinit Table<uint32_t> g_queue_indices;  // index in g_queues plus one
 constinit Table<HeldEvent> g_held;
-constinit Places g_fills;  // what may yet be written for the host
-constinit Places g_looks;  // what will be looked at: but for maps
-constinit Places g_maps;   // the same of maps
+constinit IntervalTree<> g_fills;  // host memory that may still be written
+constinit IntervalTree<> g_looks;  // host memory that will be hashed, except maps
+constinit IntervalTree<> g_maps;   // the same for maps
 constinit uint64_t g_settlings = 0;
-constinit std::atomic<uint64_t> g_arrived{0};  // numbers that were given
-constinit std::atomic<uint32_t> g_count{0};    // of g_pending
+constinit std::atomic<uint64_t> g_arrived{0};  // numbers assigned
+constinit std::atomic<uint32_t> g_count{0};    // size of g_pending
 
 pthread_mutex_t g_settling = PTHREAD_MUTEX_INITIALIZER;
 constinit thread_local bool t_settling __attribute__((tls_model("initial-exec"))) = false;
 
-/// One thread settles at a time, so that no other returns to the program while the memory it may
-/// free is being hashed.
+/// One thread settles at a time, so that no other thread returns to the program while memory that
+/// the program may free is being hashed.
 class SettleLock {
  public:
   SettleLock() {
@@ -70,7 +70,7 @@ cl_int statusOf(cl_event event) {
   return result == CL_SUCCESS ? status : result;
 }
 
-/// A read that is complete, or failed. It is in no list any more.
+/// Handles a read that is complete, or has failed. It is not in any list any more.
 void conclude(const PendingRead& read, cl_int status) {
   if (read.what == Awaited::kUse) return endUse(handleOf(read.place.at), read.allocation);
   Call call;
@@ -102,7 +102,7 @@ void giveBack(const PendingRead& read) {
   next().clReleaseEvent(read.event);
 }
 
-// --- where they lie; state lock --------------------------------------------------------------
+// --- places of reads; state lock -----------------------------------------------------------------
 
 uint64_t beginOf(const Place& place) { return handleOf(place.at); }
 uint64_t endOf(const Place& place) { return handleOf(place.at) + place.extent(); }
@@ -112,9 +112,11 @@ bool isFill(const PendingRead& read) {
 bool isLookedAt(const PendingRead& read) {
   return read.what != Awaited::kUse && !read.lost && read.place.extent() != 0;
 }
-Places& looksOf(const PendingRead& read) { return read.what == Awaited::kMap ? g_maps : g_looks; }
+IntervalTree<>& looksOf(const PendingRead& read) {
+  return read.what == Awaited::kMap ? g_maps : g_looks;
+}
 
-bool addPlaces(const PendingRead& read, uint64_t number) {
+bool addIntervals(const PendingRead& read, uint64_t number) {
   const uint64_t begin = beginOf(read.place);
   const uint64_t end = endOf(read.place);
   if (isFill(read) && !g_fills.add(begin, end, number)) return false;
@@ -123,13 +125,13 @@ bool addPlaces(const PendingRead& read, uint64_t number) {
   return false;
 }
 
-void removePlaces(const PendingRead& read, uint64_t number) {
+void removeIntervals(const PendingRead& read, uint64_t number) {
   if (isFill(read)) g_fills.remove(beginOf(read.place), number);
   if (isLookedAt(read)) looksOf(read).remove(beginOf(read.place), number);
 }
 
-/// What was to be looked at there is not, any more.
-void loseAt(Places& looks, uint64_t begin, uint64_t end) {
+/// Marks reads in this range as lost: they will not be hashed.
+void loseAt(IntervalTree<>& looks, uint64_t begin, uint64_t end) {
   for (uint64_t number = 0; (number = looks.find(begin, end)) != 0;) {
     PendingRead* read = g_pending.find(number);
     if (read == nullptr) return;
@@ -140,7 +142,7 @@ void loseAt(Places& looks, uint64_t begin, uint64_t end) {
 
 // --- the queues; state lock -------------------------------------------------------------------
 
-/// In g_queues; UINT32_MAX: there is no memory for it.
+/// Index in g_queues; UINT32_MAX: out of memory.
 uint32_t indexOf(Handle queue) {
   if (const uint32_t* index = g_queue_indices.find(queue)) return *index - 1;
   uint32_t* index = g_queue_indices.insert(queue);
@@ -166,9 +168,9 @@ bool addLocked(const PendingRead& read) {
   const bool fresh = held == nullptr;
   if (fresh) held = g_held.insert(handleOf(read.event));
   PendingRead* kept = held != nullptr ? g_pending.insert(number) : nullptr;
-  const bool placed = kept != nullptr && addPlaces(read, number);
+  const bool placed = kept != nullptr && addIntervals(read, number);
   if (!placed || !q.numbers.add(number)) {
-    if (placed) removePlaces(read, number);
+    if (placed) removeIntervals(read, number);
     if (fresh) g_held.erase(handleOf(read.event));
     if (kept != nullptr) g_pending.erase(number);
     return false;
@@ -184,14 +186,14 @@ bool addLocked(const PendingRead& read) {
 
 void removeLocked(QueueReads& q, uint64_t at) {
   const uint64_t number = q.numbers[at];
-  if (const PendingRead* read = g_pending.find(number)) removePlaces(*read, number);
+  if (const PendingRead* read = g_pending.find(number)) removeIntervals(*read, number);
   g_pending.erase(number);
   g_count.fetch_sub(1, std::memory_order_relaxed);
   q.numbers[at] = 0;
   if (at == q.first) ++q.first;
 }
 
-/// Drops what is settled, when that is worth it.
+/// Removes settled reads if that is worth it.
 void compact(QueueReads& q) {
   if (q.in_order && q.first < q.numbers.size() && q.first * 2 < q.numbers.size()) return;
   uint64_t kept = 0;
@@ -204,10 +206,10 @@ void compact(QueueReads& q) {
 
 // --- settling; settle lock --------------------------------------------------------------------
 
-/// What a synchronization says of the reads of one queue.
+/// The reads of one queue that a synchronization proves complete.
 struct Settled {
   uint64_t settling = 0;
-  uint64_t all_before = 0;  // numbers below it
+  uint64_t all_before = 0;  // all lower numbers are complete
 };
 
 bool isIn(const Settled& settled, const PendingRead& read, uint64_t number) {
@@ -235,18 +237,19 @@ void settleQueue(uint32_t index, const Settled& settled) {
     }
     cl_int status = statusOf(read.event);
     const bool is_in = status > CL_COMPLETE && isIn(settled, read, number);
-    // The driver said so of its queue; of the event it will in a moment. Not waited for in the
-    // driver, whose thread may be in a callback of the program that waits for us.
+    // The driver has reported the queue complete, and will report the event in a moment. Do not
+    // wait for the event in the driver: its thread may be in a callback of the program that waits
+    // for this thread.
     for (int tries = 0; status > CL_COMPLETE && tries < 1000 && is_in; ++tries) {
       pauseNs(100'000);
       status = statusOf(read.event);
     }
     if (status > CL_COMPLETE && is_in) {
-      status = CL_COMPLETE;  // the program may free the memory now
+      status = CL_COMPLETE;  // the program may free the memory from now on
       read.lost = true;
     }
     if (status > CL_COMPLETE) {
-      if (in_order) break;  // and so are all that come after it
+      if (in_order) break;  // then all later ones are not complete either
       continue;
     }
     conclude(read, status);
@@ -260,7 +263,7 @@ void settleQueue(uint32_t index, const Settled& settled) {
   compact(g_queues[index]);
 }
 
-/// The recording has ended: what the program reads is no longer looked at.
+/// After the end of the recording: releases events without hashing.
 void giveAllBack() {
   for (uint32_t index = 0;;) {
     PendingRead read;
@@ -358,7 +361,7 @@ void aboutToOverwrite(const Place& place) {
     StateLock lock;
     if (g_looks.find(begin, end) == 0 && g_maps.find(begin, end) == 0) return;
   }
-  // Under the settle lock: none of them is being hashed.
+  // Under the settle lock, none of them is being hashed.
   SettleLock settling;
   settleLocked({});
   StateLock lock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrappers share: the program's objects as far as the recorder must know them, and how a
-// call becomes a command.
+// Shared by the wrappers: the recorder's state of the program's objects, and the conversion of
+// calls to commands.
 #pragma once
 
 #include <string.h>
@@ -24,7 +24,7 @@ template <class Object>
 Object objectOf(Handle h) {
   return reinterpret_cast<Object>(h);
 }
-/// A list of the program's handles; handles are 8 bytes, as they are in recordings.
+/// A list of the program's handles; a handle has 8 bytes, as in recordings.
 template <class Object>
 Handles handlesOf(const Object* list, uint64_t count) {
   static_assert(sizeof(Object) == sizeof(Handle));
@@ -39,17 +39,17 @@ inline recording::Text textOf(const char* text) {
   if (text == nullptr) return {};
   return {text, strlen(text)};
 }
-/// Of a call that the driver has refused, or may refuse yet: nothing when it cannot be read.
+/// For a call that the driver has refused, or may still refuse: empty if the text is not readable.
 inline recording::Text doubtfulTextOf(const char* text) {
-  size_t length = 0;  // one that is longer ends the recording
+  size_t length = 0;  // an even longer one ends the recording
   if (!readableLength(text, channel::kMaxFrameBytes + 1, length)) return {};
   return {text, length};
 }
-/// The same of origins and regions.
+/// The same for origins and regions.
 inline const size_t* doubtfulSizes(const size_t* three) {
   return isReadable(three, 3 * sizeof *three) ? three : nullptr;
 }
-/// A list of pairs that 0 ends, of a call that made `object`, or nothing.
+/// Visits a zero-terminated list of pairs of a call that created `object`, or null.
 template <class Function>
 void forEachPair(const uint64_t* list, const void* object, Function&& function) {
   const auto canRead = [&](const uint64_t* p) {
@@ -62,7 +62,7 @@ void forEachPair(const uint64_t* list, const void* object, Function&& function) 
 
 struct ContextState {
   uint32_t references = 1;
-  cl_device_id device = nullptr;  // its first
+  cl_device_id device = nullptr;  // the first one
 };
 
 struct QueueState {
@@ -75,22 +75,22 @@ struct QueueState {
 struct MemoryState {
   uint32_t references = 1;
   cl_context context = nullptr;
-  cl_mem_flags flags = 0;  // as the program gave them
-  bool zeroed = false;     // the flags that the driver has say COPY_HOST_PTR because of us
+  cl_mem_flags flags = 0;  // as passed by the program
+  bool zeroed = false;     // the recorder added COPY_HOST_PTR to the flags passed to the driver
   bool is_image = false;
-  bool is_1d_array = false;  // what a region has as rows lies a slice pitch apart
+  bool is_1d_array = false;  // the rows of a region are one slice pitch apart
   cl_mem parent = nullptr;
-  Handle shared = 0;           // the address in shared memory that it lies at (USE_HOST_PTR)
-  uint64_t bytes = 0;          // of a buffer; of an image when packed
+  Handle shared = 0;           // its address in shared memory (USE_HOST_PTR)
+  uint64_t bytes = 0;          // size of a buffer, or of a packed image
   uint64_t element_bytes = 0;  // of an image
-  uint64_t extent[3] = {};     // of an image as regions have it
+  uint64_t extent[3] = {};     // of an image, in the units of regions
 };
 
 struct KernelState {
   uint32_t references = 1;
-  bool wanted = false;  // by a range of kernels
+  bool wanted = false;  // selected by a range of kernels
   List<uint64_t> arguments;
-  List<uint64_t> indirect;  // shared memory that it reaches without an argument
+  List<uint64_t> indirect;  // shared memory that it accesses without an argument
 };
 
 struct EventState {
@@ -102,9 +102,9 @@ struct SvmState {
   cl_context context = nullptr;
   uint64_t flags = 0;
   uint64_t bytes = 0;
-  uint64_t number = 0;          // an address comes again
-  uint32_t uses = 0;            // commands under way that may write it; fine-grained only
-  recording::ContentHash last;  // of what is known to be there
+  uint64_t number = 0;          // unique, unlike addresses
+  uint32_t uses = 0;            // running commands that may write it; fine-grained only
+  recording::ContentHash last;  // of the last known content
 };
 inline bool isFineGrained(const SvmState& s) {
   return (s.flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0;
@@ -119,17 +119,17 @@ struct FreedShared {
   void* pointer = nullptr;
 };
 
-/// A part of memory that the host sees.
+/// A mapped part of a memory object.
 struct MapState {
   Handle memory = 0;
   Handle pointer = 0;
   uint64_t flags = 0;
   recording::Box box;
   Place place;
-  recording::ContentHash shown;  // empty: not looked at
+  recording::ContentHash shown;  // hash of the content shown to the host; empty: not read
 };
 
-/// All under the state lock.
+/// Everything is guarded by the state lock.
 struct State {
   Table<ContextState> contexts;
   Table<QueueState> queues;
@@ -137,20 +137,20 @@ struct State {
   Table<KernelState> kernels;
   Table<EventState> user_events;
   Table<SvmState> svm;
-  Table<uint8_t> devices;  // that were told
-  Table<uint32_t> plain;   // references of samplers and programs
-  Table<uint32_t> known;   // by complete event: the thread that was told of it last
+  Table<uint8_t> devices;  // devices that were recorded
+  Table<uint32_t> plain;   // reference counts of samplers and programs
+  Table<uint32_t> known;   // by complete event: the thread that was last told of the completion
   List<MapState> maps;
   uint64_t unset_user_events = 0;
-  uint64_t allocations = 0;  // of shared memory so far
-  uint32_t looking = 0;      // how many look at shared memory
-  /// Some memory object was made of shared memory. Read without the lock.
+  uint64_t allocations = 0;  // number of shared allocations so far
+  uint32_t looking = 0;      // number of Looking objects
+  /// A memory object was created over shared memory. Readable without the lock.
   std::atomic<bool> any_over_shared{false};
-  List<FreedShared> freed;  // meanwhile
+  List<FreedShared> freed;  // while `looking` was not 0
 };
 extern constinit State g_objects;
 
-/// Times and result of a call, from its start on.
+/// Times and result of a call, starting at construction.
 class Call {
  public:
   Call() { info_.start_ns = nowNs(); }
@@ -161,7 +161,7 @@ class Call {
   }
   void flag(uint16_t flags) { info_.flags = static_cast<uint16_t>(info_.flags | flags); }
   const CallInfo& info() const { return info_; }
-  /// Recorded before it is made: no end yet.
+  /// For a call recorded before it is made: it has no end yet.
   CallInfo begun() const {
     CallInfo info = info_;
     info.flags = static_cast<uint16_t>(info.flags | recording::command_flags::kBegun);
@@ -173,7 +173,7 @@ class Call {
   CallInfo info_;
 };
 
-/// The result of a command that was recorded when it began.
+/// Records the result of a command that was recorded when it started.
 inline void done(uint64_t of, const Call& call, const recording::Payload& content = {},
                  bool kept = false) {
   if (of == kNotRecorded) return;
@@ -184,13 +184,13 @@ inline void done(uint64_t of, const Call& call, const recording::Payload& conten
   put(d, call.info());
 }
 
-/// Tells of a device when it is met for the first time.
+/// Records a device when it is first seen.
 void tellDevice(cl_device_id device);
-/// An object of which only references are counted. State lock.
+/// Adds an object of which only references are counted. State lock.
 void noteObject(Table<uint32_t>& table, Handle handle);
-/// What the source of a program that is about to be built includes (includes.cpp).
+/// Records the files included by the source of a program that is about to be built (includes.cpp).
 void recordIncludes(cl_program program, const char* options);
-/// A call whose effect cannot be replayed. One that failed has none.
+/// Records a call whose effect cannot be replayed. A call that failed has no effect.
 void unsupported(const char* function, const Call& call, cl_command_queue queue = nullptr,
                  cl_event event = nullptr);
 
@@ -200,10 +200,11 @@ inline Keep keepOutputs() { return options().keep_outputs ? Keep::kBytes : Keep:
 
 enum class QueueCall : uint8_t { kLaunch, kOther };
 
-/// True when commands of queues are to be recorded. Begins and ends ranges; order lock.
+/// True if queue commands must be recorded. Starts and ends ranges; order lock.
 bool inRange(QueueCall what = QueueCall::kOther, cl_kernel kernel = nullptr);
-/// The same of a command that may change what memory holds. One that is not recorded lies outside
-/// of every range as a whole: while this lives no range begins. Made before the driver is called.
+/// The same for a command that may change memory. Create it before calling the driver. A command
+/// that is not recorded must be completely outside of every range: no range starts during the
+/// lifetime of its RangeCall.
 class RangeCall {
  public:
   explicit RangeCall(QueueCall what = QueueCall::kOther, cl_kernel kernel = nullptr);
@@ -215,14 +216,14 @@ class RangeCall {
  private:
   bool recorded_ = false;
   bool counted_ = false;
-  uint16_t wait_ = 0;  // the last one for commands like this, when it came
+  uint16_t wait_ = 0;  // number of the last wait for such commands at construction
 };
-/// After a launch was recorded (or not): hashes, and the end of a range. Order lock.
+/// Call after a launch, recorded or not: takes hashes and ends a range. Order lock.
 void afterLaunch(cl_command_queue queue, cl_kernel kernel, uint64_t sequence, bool success);
-/// At a call that ends a step (clFinish): ranges of steps.
+/// Call at a call that ends a step (clFinish), for ranges of steps.
 void noteSync();
-/// True when everything is recorded, or a range has begun and not ended: false between ranges,
-/// where events of commands that are not recorded come and go. Begins and ends none.
+/// True if everything is recorded, or inside a range. False between ranges, where events of
+/// commands that are not recorded come and go. Does not start or end a range.
 bool inRangeNow();
 bool kernelIsWanted(const char* name);
 bool readRange();
@@ -230,50 +231,50 @@ bool readRange();
 // --- reads (reads.cpp) ------------------------------------------------------------------------
 
 enum class Awaited : uint8_t {
-  kRead,    // what it showed the host is hashed
-  kMap,     // the same; what the host leaves there will be compared with it
-  kSource,  // what it took from the host's memory is recorded: a read had yet to fill that
-  kUse,     // it may write fine-grained shared memory
+  kRead,    // hash the bytes that the host got
+  kMap,     // as kRead; later compare them with the bytes that the host leaves there
+  kSource,  // record the host memory that the command read, which an earlier read had yet to fill
+  kUse,     // the command may write fine-grained shared memory
 };
 
-/// A command that is under way. Once `event` is complete there is something to be looked at.
+/// A running command. The recorder must act once `event` is complete.
 struct PendingRead {
   Awaited what = Awaited::kRead;
   uint64_t sequence = kNotRecorded;
   cl_event event = nullptr;
   Handle queue = 0;
   Place place;
-  uint64_t allocation = 0;  // of shared memory that is used
-  bool lost = false;        // something else was read to the same place
+  uint64_t allocation = 0;  // number of the shared memory in use
+  bool lost = false;        // another read has overwritten the place
 };
-/// False: it cannot be followed.
+/// False: the command cannot be followed.
 bool awaitRead(const PendingRead& read);
-/// Before the host's memory is given to another read: what lies there is hashed, or is lost.
+/// Call before another read gets the host memory: hashes its content, or marks it lost.
 void aboutToOverwrite(const Place& place);
-/// True when a command that is under way may yet fill this memory of the host's: what another gets
-/// from there is known only when that is complete.
+/// True if a running command may still fill this host memory: another command's input from there is
+/// only known when the first is complete.
 bool yetToBeFilled(const Place& place);
-/// Before a map is given back: what it showed is hashed, or is lost.
+/// Call before an unmap: hashes the mapped content, or marks it lost.
 void aboutToUnmap(const void* pointer);
 
-/// What a synchronization has made certain.
+/// The commands that a synchronization proves complete.
 struct Sync {
-  Handle queue = 0;  // everything that was in it
+  Handle queue = 0;  // everything submitted to it
   const cl_event* events = nullptr;
   uint64_t count = 0;
-  uint64_t before = UINT64_MAX;  // in the queue: readsSoFar() when the wait began
-  bool if_in_order = false;      // of a queue that is not, nothing is certain
+  uint64_t before = UINT64_MAX;  // in the queue: readsSoFar() when the wait started
+  bool if_in_order = false;      // proves nothing if the queue is out of order
 };
 uint64_t readsSoFar();
-/// What a blocking command makes certain. Made before it is called.
+/// What a blocking command proves complete. Create it before the call.
 inline Sync blockingIn(cl_command_queue queue) {
   return {handleOf(queue), nullptr, 0, readsSoFar(), true};
 }
-/// Hashes reads that are complete. Before the program can learn that they are. Once the recording
-/// has ended: only gives their events back.
+/// Hashes completed reads. Call before the program can learn that they are complete. After the
+/// recording has ended, only releases their events.
 void settle(const Sync& sync = {});
-/// A call that may wait, of a thread that records nothing (any more): another may still be at what
-/// was read before.
+/// Makes a call that may wait, on a thread that does not record (any more). Settles afterwards,
+/// since another thread may still be working on earlier reads.
 template <class Invoke>
 auto passOn(Invoke&& invoke) {
   const auto result = invoke();
@@ -281,13 +282,13 @@ auto passOn(Invoke&& invoke) {
   return result;
 }
 bool readsPending();
-/// Our references on an event.
+/// The recorder's references on an event.
 uint32_t heldReferences(cl_event event);
 
-// --- looking at what is the program's (shared_access.cpp) ---------------------------------------
+// --- access to the program's objects (shared_access.cpp) ----------------------------------------
 
-/// Shared memory that is in the tables stays there while one of these lives: it has no references
-/// that could be counted, so what the program frees meanwhile is freed at its end.
+/// Keeps shared memory in the tables alive during its lifetime. Shared memory has no reference
+/// count, so memory that the program frees meanwhile is freed at the end of the last Looking.
 class Looking {
  public:
   Looking();
@@ -295,12 +296,12 @@ class Looking {
   Looking(const Looking&) = delete;
   Looking& operator=(const Looking&) = delete;
 };
-/// True: somebody is looking, and frees it for the caller. State lock.
+/// True: a Looking exists, and frees the memory for the caller. State lock.
 bool freedLater(cl_context context, void* p);
 bool somebodyLooks();
 
-/// Objects that are used after the state lock is given up; other threads may release them. One that
-/// is in the tables is alive under that lock.
+/// Retain objects that are used after the state lock is released, because other threads may release
+/// them. While that lock is held, an object in the tables is alive.
 inline bool retainLocked(cl_command_queue o) {
   return next().clRetainCommandQueue(o) == CL_SUCCESS;
 }
@@ -309,31 +310,32 @@ inline bool retainLocked(cl_mem o) { return next().clRetainMemObject(o) == CL_SU
 
 // --- snapshots (snapshot.cpp) -----------------------------------------------------------------
 
-/// Waits for all queues. False: something waits for a user event that is not set, or does not end.
+/// Waits for all queues. False: a command waits for a user event that is not set, or does not end.
 bool finishQueues();
-/// Of every live memory object and shared allocation, contents included.
+/// Records every live memory object and shared allocation, with contents.
 void snapshotAll();
-/// Of what a kernel was given, hashes alone.
+/// Records hashes of a kernel's arguments.
 void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after);
-/// Zeros in shared memory that was just made.
+/// Fills newly allocated shared memory with zeros.
 void zeroShared(cl_context context, void* p, uint64_t bytes, cl_svm_mem_flags flags);
 
 // --- fine-grained shared memory (fine_grained.cpp) --------------------------------------------
 
-/// True when this stretch lies in one allocation of shared memory. State lock.
+/// True if this range is inside one allocation of shared memory. State lock.
 bool isShared(const void* p, uint64_t bytes);
-/// What the host has changed in memory that no command is about to write: before a command that may
-/// use it.
+/// Records the host's changes to memory that no running command may write. Call before a command
+/// that may use that memory.
 void recordHostChanges();
-/// The same before a command about memory objects, which may lie in shared memory.
+/// The same, before a command on memory objects, which may be in shared memory.
 inline void recordHostChangesUnderObjects() {
   if (g_objects.any_over_shared.load(std::memory_order_relaxed)) recordHostChanges();
 }
-/// What lies in shared memory, as a command of ours; it is known from now on.
+/// Records the content of shared memory as a command of the recorder; the content is known from now
+/// on.
 void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t after);
 
-/// The fine-grained memory that a command may write: from before the driver has it until it is
-/// complete. All else is the host's.
+/// The fine-grained memory that a command may write, from before the driver call until the command
+/// is complete. The host owns all other fine-grained memory.
 class SharedUse {
  public:
   SharedUse() = default;
@@ -341,10 +343,10 @@ class SharedUse {
   SharedUse(const SharedUse&) = delete;
   SharedUse& operator=(const SharedUse&) = delete;
   void add(Handle address);
-  void add(cl_kernel kernel);  // what it was given
-  void add(cl_mem memory);     // what it lies in, if that is shared memory
+  void add(cl_kernel kernel);  // its arguments
+  void add(cl_mem memory);     // the shared memory it is in, if any
   bool any() const { return used_.size() != 0; }
-  /// The command is under way, until `event` is complete.
+  /// The command is running until `event` is complete.
   void await(cl_command_queue queue, cl_event event);
 
  private:
@@ -356,7 +358,7 @@ class SharedUse {
   void addLocked(Handle address);
   List<Used> used_;
 };
-/// A command that may write this memory is complete.
+/// A command that could write this memory has completed.
 void endUse(Handle pointer, uint64_t allocation);
 
 // --- places and boxes (transfers.cpp) ---------------------------------------------------------
@@ -364,13 +366,13 @@ void endUse(Handle pointer, uint64_t allocation);
 recording::Box stretchBox(uint64_t offset, uint64_t bytes);
 recording::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64_t row_pitch,
                      uint64_t slice_pitch);
-/// Nowhere when the image is not known.
+/// An empty place if the image is unknown.
 Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t row_pitch,
                  size_t slice_pitch);
-/// True when nothing is known that a command of this queue with these waits would be refused for.
-/// `context`: that of what it is about.
+/// True if there is no known reason to refuse a command of this queue with these waits. `context`:
+/// that of the command's objects.
 bool seemsGood(cl_command_queue queue, cl_context context, cl_uint count, const cl_event* waits);
-/// The end of a command that waited: with the event and the pointer that the program got.
+/// Records the end of a command that waited, with the event and the pointer that the program got.
 void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
                   const Content& content, bool kept, const void* pointer);
 
@@ -381,7 +383,7 @@ struct Waits {
   const cl_event* events;
 };
 
-/// A command of a queue that does not wait: driver call and record, in order.
+/// A queue command that does not wait: calls the driver and records, in order.
 template <class Command, class Invoke>
 cl_int queueCommand(Command& c, Waits waits, cl_event* event, Invoke&& invoke) {
   Order order;
@@ -395,7 +397,7 @@ cl_int queueCommand(Command& c, Waits waits, cl_event* event, Invoke&& invoke) {
   return call.info().result;
 }
 
-/// A command that does not wait and may write fine-grained shared memory. Order lock.
+/// The same for a command that may write fine-grained shared memory. Order lock.
 template <class Command, class Invoke>
 cl_int usingShared(Command& c, SharedUse& use, cl_command_queue queue, Waits waits, cl_event* event,
                    Invoke&& invoke, uint64_t* sequence = nullptr) {
@@ -413,7 +415,7 @@ cl_int usingShared(Command& c, SharedUse& use, cl_command_queue queue, Waits wai
   return call.info().result;
 }
 
-/// For a loader that has just been added. LoaderLock.
+/// Call for a loader that has just been added. LoaderLock.
 void findTracingAgent(uint32_t loader);
 
 }  // namespace tracesmith::record

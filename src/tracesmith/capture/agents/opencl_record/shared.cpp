@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared virtual memory: allocations, commands about them, and what the host leaves in them.
+// Shared virtual memory: allocations, commands on them, and the host's changes to them.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
@@ -8,26 +8,26 @@ using rec::command_flags::kBlocking;
 
 namespace {
 
-/// Freed allocations are forgotten before the driver can give their addresses away.
+/// Removes freed allocations from the table before the driver can reuse their addresses.
 void forget(Handles pointers) {
   for (const uint64_t p : pointers) g_objects.svm.erase(p);
 }
 
-/// nullptr when the queue is not known.
+/// nullptr if the queue is unknown.
 cl_context contextOfQueue(cl_command_queue queue) {
   StateLock lock;
   const QueueState* state = g_objects.queues.find(handleOf(queue));
   return state != nullptr ? state->context : nullptr;
 }
 
-/// Retained, or nullptr.
+/// The retained context, or nullptr.
 cl_context contextOf(cl_command_queue queue) {
   cl_context context = nullptr;
   next().clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr);
   return context != nullptr && next().clRetainContext(context) == CL_SUCCESS ? context : nullptr;
 }
 
-/// Frees what clEnqueueSVMFree was given, in place of the driver.
+/// Frees the pointers of a clEnqueueSVMFree instead of the driver.
 void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* pointers[],
                            void* context_of_queue) {
   auto* const context = static_cast<cl_context>(context_of_queue);
@@ -42,7 +42,7 @@ void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* poin
   next().clReleaseContext(context);
 }
 
-/// A copy between shared memory and the host's, or within either, that is recorded.
+/// A recorded copy between shared memory and host memory, or within either.
 struct SharedCopy {
   SharedCopy(cl_command_queue q, void* destination, const void* source, size_t bytes) : queue(q) {
     command.queue = handleOf(q);
@@ -57,9 +57,9 @@ struct SharedCopy {
   rec::SvmCopy command;
   bool from_host = false;
   bool to_host = false;
-  bool later = false;  // what the source holds is read when the command is complete
+  bool later = false;  // read the source when the command is complete
   Place here;          // the source
-  Place there;         // the destination, if it is the host's
+  Place there;         // the destination, if it is host memory
   Content content;
 };
 
@@ -115,7 +115,7 @@ void* CL_API_CALL TS_WRAP(clSVMAlloc)(cl_context context, cl_svm_mem_flags flags
   Call call;
   void* p = next().clSVMAlloc(context, flags, bytes, alignment);
   if (p != nullptr) zeroShared(context, p, bytes, flags);
-  call.end(p != nullptr ? CL_SUCCESS : CL_OUT_OF_RESOURCES);  // the API gives no code of its own
+  call.end(p != nullptr ? CL_SUCCESS : CL_OUT_OF_RESOURCES);  // the API returns no error code here
   rec::SvmAlloc c;
   c.pointer = handleOf(p);
   c.context = handleOf(context);
@@ -170,7 +170,7 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
   c.pointers = handlesOf(pointers, count);
   if (!isReadable(c.pointers.data(), c.pointers.size_bytes())) c.pointers = {};
   c.waits = handlesOf(waits, n);
-  // The driver frees when it likes, from now on: who looks after this does not find it any more.
+  // From now on the driver may free the memory at any time, so remove it from the table first.
   List<Shared> forgotten;
   bool looked_at = false;
   {
@@ -344,7 +344,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
     Content now;
     if (!map.shown.empty()) now.take(map.place, Keep::kHashes);
     if (map.shown.empty() || !(now.summary() == map.shown)) {
-      // What the host left there, before it gives it back.
+      // Record the host's changes before it gives the memory back.
       Content content;
       content.take(map.place, Keep::kBytes, map.shown.empty() ? nullptr : &now);
       rec::Snapshot s;
@@ -361,7 +361,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
   c.pointer = handleOf(p);
   Call call;
   call.end(invoke());
-  if (mapped && call.info().result != CL_SUCCESS) {  // it is the host's still
+  if (mapped && call.info().result != CL_SUCCESS) {  // the host still has it
     StateLock lock;
     g_objects.maps.add(map);
   }

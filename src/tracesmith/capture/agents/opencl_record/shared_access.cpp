@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory that one thread looks at while another frees it. That one is not made to wait: it
-// may be the driver's, in a callback of the program's, and the one that looks may wait for the
-// driver.
+// Shared memory that one thread reads while another thread frees it. The freeing thread must not
+// wait: it may be a driver thread in a callback of the program, and the reading thread may be
+// waiting for the driver.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 namespace tracesmith::record {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory holds: at the start of a range, and after a launch.
+// Snapshots of memory: at the start of a range, and after a launch.
 #include <sys/mman.h>
 
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 8 * rec::kChunkBytes;
 
-/// Memory of the host for what is read.
+/// Host memory for the bytes read.
 class Scratch {
  public:
   explicit Scratch(uint64_t bytes) : p_(static_cast<uint8_t*>(malloc(bytes))) {}
@@ -24,7 +24,7 @@ class Scratch {
   uint8_t* p_;
 };
 
-/// A queue of ours for as long as we need it.
+/// A temporary queue of the recorder.
 class OwnQueue {
  public:
   explicit OwnQueue(cl_context context) {
@@ -64,7 +64,7 @@ void release(List<Object>& objects) {
   objects.free();
 }
 
-/// Reads a stretch of a buffer, also of one that the host may not read itself.
+/// Reads a range of a buffer, even of one that the host is not allowed to read.
 bool readStretch(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
                  uint8_t* into) {
   const auto memory = objectOf<cl_mem>(o.handle);
@@ -151,13 +151,13 @@ void snapshotShared(cl_command_queue queue, const Shared& o, Keep keep, uint64_t
 
 namespace {
 
-// A kernel that waits for the host is not waited for by us. Who has not become idle in that time is
-// asked again at each call, but for a moment only.
+// Do not wait for a kernel that waits for the host. Queues that have not become idle in this time
+// are checked again at each call, but only briefly.
 constexpr int64_t kPatienceNs = 5'000'000'000;
 constexpr int64_t kLaterPatienceNs = 1'000'000;
 constinit std::atomic<int64_t> g_patience_ns{kPatienceNs};
 
-/// Complete when all that is in the queue is; nullptr when the driver refuses.
+/// An event that completes when all commands in the queue have; nullptr if the driver refuses.
 cl_event markEnd(cl_command_queue queue) {
   cl_event event = nullptr;
   if (next().clEnqueueMarkerWithWaitList != nullptr) {
@@ -190,8 +190,8 @@ bool finishQueues() {
       return true;
     });
   }
-  // All of them are flushed before any is waited for: one may wait for a command of another that
-  // nobody has given to its device yet.
+  // Flush all queues before waiting for any: a queue may wait for a command of another queue that
+  // has not been submitted to its device yet.
   List<uint64_t> ends;
   for (const uint64_t queue : queues) {
     const cl_event end = markEnd(objectOf<cl_command_queue>(queue));
@@ -228,7 +228,7 @@ void snapshotAll() {
     StateLock lock;
     State& s = g_objects;
     s.memory.forEach([&](uint64_t handle, const MemoryState& m) {
-      // What a parent holds, its parts hold.
+      // A sub-buffer's content is recorded with its parent's.
       if (s.memory.find(handleOf(m.parent)) == nullptr) addRetained(objects, {handle, m});
       return true;
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that wait, and calls by which the program learns that something is complete: reads that are
-// complete are hashed before they return.
+// Calls that wait, and calls that tell the program that something is complete. Completed reads are
+// hashed before these calls return.
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 using namespace tracesmith::record;  // NOLINT: the wrappers below are C functions
@@ -19,9 +19,9 @@ bool isNews(Handle event) {
 
 enum class Teller : uint8_t { kAnswer, kCallback };
 
-/// The calling thread was told that the event is complete: what it does next comes after it, as if
-/// it had waited. Nothing of the driver's is called here, so this needs no place in the order of
-/// calls but that within the thread.
+/// Records that the calling thread was told that the event is complete: its later calls come after
+/// the event as if it had waited. This makes no driver call, so it only needs to be in order within
+/// the thread.
 void wasTold(cl_event event, Teller teller) {
   if (!inRangeNow()) return;
   const Handle handle = handleOf(event);
@@ -30,12 +30,12 @@ void wasTold(cl_event event, Teller teller) {
   c.was_told = 1;
   const int64_t now = nowNs();
   StateLock lock;
-  // A callback tells once, and the program may have released the event long before: its handle is
-  // then another event's, of which nothing is noted here.
+  // A callback is called once, and the program may have released the event long before. Its handle
+  // may then be another event's, about which nothing must be noted.
   if (teller == Teller::kCallback || isNews(handle)) putLocked(c, {now, now, 0, 0});
 }
 
-/// The program's callback, which learns what a call that asks would learn.
+/// A callback of the program, which tells it the same as a query.
 struct Callback {
   void(CL_CALLBACK* function)(cl_event, cl_int, void*);
   void* user;
@@ -82,7 +82,7 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
 
 cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue queue) {
   if (!active()) return next().clFlush(queue);
-  // A driver may work on the commands in here: recorded before it does.
+  // The driver may execute commands within this call, so record it first.
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -123,7 +123,7 @@ cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* event
 cl_int CL_API_CALL TS_WRAP(clSetEventCallback)(cl_event event, cl_int type,
                                                void(CL_CALLBACK* function)(cl_event, cl_int, void*),
                                                void* user) {
-  // Also when the recording has ended: what was read before then may still be looked at.
+  // Even after the end of the recording: earlier reads may still be in use.
   if ((!active() && !readsPending()) || function == nullptr) {
     return next().clSetEventCallback(event, type, function, user);
   }
@@ -156,7 +156,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling
   const cl_int result = next().clGetEventProfilingInfo(event, what, size, value, size_ret);
   if (result == CL_SUCCESS) settle();
   if (result == CL_SUCCESS && active())
-    wasTold(event, Teller::kAnswer);  // else there were no times yet
+    wasTold(event, Teller::kAnswer);  // otherwise there were no times yet
   return result;
 }
 

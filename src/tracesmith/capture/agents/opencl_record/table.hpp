@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder remembers: small tables that never throw. No memory: insert() returns nullptr.
+// The recorder's containers: small tables that never throw. If memory runs out, insert() returns
+// nullptr.
 #pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <type_traits>
 
+#include "tracesmith/base/nothrow_list.hpp"
+
 namespace tracesmith::record {
 
-/// Open addressing by a number that is not 0 (a handle, an address).
+template <class Value>
+using List = NothrowList<Value>;
+
+/// Open addressing by a nonzero number (a handle, an address).
 template <class Value>
 class Table {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -26,7 +31,7 @@ class Table {
     }
   }
 
-  /// The value of `key`, made anew. It stays where it is until the next insert or erase.
+  /// A new value for `key`. Its address is valid until the next insert or erase.
   Value* insert(uint64_t key) {
     if (key == 0 || ((size_ + 1) * 2 > capacity() && !grow())) return nullptr;
     uint64_t i = placeOf(key);
@@ -44,7 +49,7 @@ class Table {
       if (slots_[hole].key == 0) return;
       hole = (hole + 1) & mask_;
     }
-    // What was pushed beyond its place by the one that goes moves back.
+    // Move back entries that the erased one had displaced.
     for (uint64_t i = (hole + 1) & mask_; slots_[i].key != 0; i = (i + 1) & mask_) {
       const uint64_t home = placeOf(slots_[i].key);
       if (((i - home) & mask_) < ((i - hole) & mask_)) continue;
@@ -57,7 +62,7 @@ class Table {
 
   uint64_t size() const { return size_; }
 
-  /// f(key, value&); it must not change the table. Stops when f returns false.
+  /// Calls f(key, value&), which must not change the table. Stops when f returns false.
   template <class F>
   void forEach(F&& f) {
     for (uint64_t i = 0; size_ != 0 && i <= mask_; ++i) {
@@ -93,48 +98,6 @@ class Table {
   Slot* slots_ = nullptr;
   uint64_t mask_ = 0;
   uint64_t size_ = 0;
-};
-
-/// A list in the order of arrival.
-template <class Value>
-class List {
-  static_assert(std::is_trivially_copyable_v<Value>);
-
- public:
-  constexpr List() = default;
-  uint64_t size() const { return size_; }
-  const Value* begin() const { return items_; }
-  const Value* end() const { return items_ + size_; }
-  Value& operator[](uint64_t i) { return items_[i]; }
-  const Value& operator[](uint64_t i) const { return items_[i]; }
-  Value* begin() { return items_; }
-  Value* end() { return items_ + size_; }
-  bool add(const Value& value) {
-    if (size_ == capacity_) {
-      const uint64_t wanted = capacity_ == 0 ? 32 : capacity_ * 2;
-      auto* more = static_cast<Value*>(realloc(items_, wanted * sizeof(Value)));
-      if (more == nullptr) return false;
-      items_ = more;
-      capacity_ = wanted;
-    }
-    items_[size_++] = value;
-    return true;
-  }
-  void erase(uint64_t i) {
-    memmove(items_ + i, items_ + i + 1, (size_ - i - 1) * sizeof(Value));
-    --size_;
-  }
-  void clear() { size_ = 0; }
-  void shrink(uint64_t size) { size_ = size; }
-  void free() {
-    ::free(items_);
-    *this = {};
-  }
-
- private:
-  Value* items_ = nullptr;
-  uint64_t size_ = 0;
-  uint64_t capacity_ = 0;
 };
 
 }  // namespace tracesmith::record

@@ -105,7 +105,7 @@ bool seemsGood(cl_command_queue queue, cl_context context, cl_uint count, const 
 
 namespace {
 
-/// True when the driver will read what a write takes from the host's memory.
+/// True if the driver will read the host memory of a write.
 bool willBeRead(cl_command_queue queue, cl_mem memory, const Place& place, Waits waits) {
   constexpr cl_mem_flags kNotWritten = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
   cl_context context = nullptr;
@@ -138,7 +138,7 @@ void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
 
 namespace {
 
-/// invoke(event) calls the driver. `place` is where the bytes come from.
+/// invoke(event) calls the driver. `place` is the source of the bytes.
 template <class Invoke>
 cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::Box& box,
              const void* host, const Place& place, Waits waits, cl_event* event, Invoke&& invoke) {
@@ -163,7 +163,8 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   c.host = handleOf(host);
   c.waits = handlesOf(waits.events, waits.count);
   if (blocking) {
-    // What the driver will refuse must not be touched: there may be less than the program claims.
+    // Do not read the source of a call that the driver will refuse: it may be shorter than the
+    // program claims.
     if (isWithin(memory, box)) {
       later = later || !willBeRead(queue, memory, place, waits);
       if (!later) content.take(place, Keep::kBytes);
@@ -201,7 +202,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   return call.info().result;
 }
 
-/// invoke(event) calls the driver. `place` is where the bytes go.
+/// invoke(event) calls the driver. `place` is the destination of the bytes.
 template <class Invoke>
 cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::Box& box,
             const void* host, const Place& place, Waits waits, cl_event* event, Invoke&& invoke) {
@@ -246,7 +247,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   return call.info().result;
 }
 
-/// A command that does not wait and writes `memory`, nothing of the host's. invoke(event) calls the
+/// A command that does not wait and writes `memory`, but no host memory. invoke(event) calls the
 /// driver.
 template <class Command, class Invoke>
 cl_int writing(Command& c, cl_mem memory, cl_command_queue queue, Waits waits, cl_event* event,
@@ -405,7 +406,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue queue, cl_mem so
               boxOf(true, to, region, 0, 0), {n, waits}, event, invoke);
 }
 
-/// The stretch of a buffer that a copy from or to a region of an image touches.
+/// The range of a buffer that a copy from or to a region of an image accesses.
 static rec::Box stretchOfImage(cl_mem image, const size_t* region, size_t offset) {
   const Place place = imagePlace(image, region, region, 0, 0);
   return stretchBox(offset, place.bytes());

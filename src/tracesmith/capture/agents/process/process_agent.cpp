@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preload library that tells the collector of every program that starts, also of those that
-// never touch a GPU. It adds one record (process_log_layout.hpp) to the file that
-// TRACESMITH_PROCESS_LOG names, and does nothing at all without that variable.
+// The preload library that reports every started program to the collector, including programs that
+// never use a GPU. It adds one record (process_log_layout.hpp) to the file named by
+// TRACESMITH_PROCESS_LOG, and does nothing without that variable.
 //
-// It runs inside other people's programs: only system calls that are safe in a signal handler and
-// in the child of a fork; no allocation, no output, no lock; errno is kept; whatever fails is left
-// out. System calls are made directly, for programs and other preload libraries put their own
-// functions in the place of open(), stat() and clock_gettime().
+// It runs inside other people's programs. It uses only system calls that are safe in a signal
+// handler and in a forked child. It does not allocate, print or lock, and it keeps errno. If
+// something fails, it leaves that out. It makes system calls directly, because programs and other
+// preload libraries replace open(), stat() and clock_gettime().
 //
-// It cannot be in static programs, in those that are started with a scrubbed environment or
-// with set-user-id, nor see a raw clone(2) or vfork(2) that never calls exec; the collector counts
-// those that it learns of in another way.
+// It cannot be in static programs or in programs started with a scrubbed environment or with
+// set-user-id. It does not see a raw clone(2) or vfork(2) that never calls exec. The collector
+// counts such processes if it learns of them in another way.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "tracesmith/base/guarded_mappings.hpp"
 #include "tracesmith/capture/protocol/process_log_layout.hpp"
 
-// What only some C libraries have. (glibc's pthread_atfork is no symbol of a shared library.)
+// Functions that only some C libraries have. (glibc's pthread_atfork is not in a shared library.)
 extern "C" {
 __attribute__((weak)) int on_exit(void (*handler)(int, void*), void* argument);
 __attribute__((weak)) int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
@@ -41,7 +41,7 @@ char log_path[4096];
 alignas(8) char record_bytes[kMaxRecordBytes + 8];
 char stat_text[1024];
 
-// This process's record in the file, for exit(3) to fill in.
+// This process's record in the file, in which exit(3) stores the exit status.
 RecordHeader* own_record = nullptr;
 void* own_mapping = nullptr;
 size_t own_mapping_bytes = 0;
@@ -70,7 +70,7 @@ size_t readFile(const char* path, char* out, size_t capacity) {
   return n;
 }
 
-/// Field 22 of /proc/self/stat; field 2 is a name in parentheses that may hold anything.
+/// Field 22 of /proc/self/stat; field 2 is a name in parentheses that may contain any characters.
 uint64_t startTicks() {
   const size_t n = readFile("/proc/self/stat", stat_text, sizeof stat_text - 1);
   stat_text[n] = 0;
@@ -85,7 +85,7 @@ uint64_t startTicks() {
   return ticks;
 }
 
-/// Composes this process's record in record_bytes; returns its length.
+/// Builds this process's record in record_bytes; returns its length.
 size_t composeRecord(Kind kind) {
   RecordHeader h;
   memset(&h, 0, sizeof h);
@@ -102,7 +102,7 @@ size_t composeRecord(Kind kind) {
     h.pid_namespace = ns.st_ino;
 
   char* text = record_bytes + sizeof h;
-  // One byte more than may be kept tells whether there was more; the path overwrites it.
+  // Reads one byte more than is kept, to detect that there is more; the path overwrites it.
   size_t command = readFile("/proc/self/cmdline", text, kMaxCommandBytes + 1);
   if (command > kMaxCommandBytes) {
     command = kMaxCommandBytes;
@@ -121,7 +121,7 @@ size_t composeRecord(Kind kind) {
   return bytes;
 }
 
-/// Writing beyond RLIMIT_FSIZE would end the program with SIGXFSZ.
+/// False if writing would exceed RLIMIT_FSIZE, which would end the program with SIGXFSZ.
 bool mayGrow(int fd, size_t bytes) {
   struct stat file;
   rlimit limit;
@@ -144,12 +144,13 @@ void mapRecord(int fd, off_t end, size_t bytes) {
   if (mapped == -1) return;
   void* mapping = reinterpret_cast<void*>(mapped);
   auto* record = reinterpret_cast<RecordHeader*>(static_cast<char*>(mapping) + (begin - from));
-  // File systems that others write to as well (NFS) may have put it elsewhere.
+  // On a file system that others write to as well (NFS), the record may be at another place.
   if (memcmp(record, record_bytes, sizeof(RecordHeader)) != 0) {
     unmap(mapping, length);
     return;
   }
-  // The page may be gone at exit: the log was cut short, or its disk has no room for a new copy.
+  // The page may be missing at exit: the log was truncated, or its disk has no space for a new
+  // copy.
   mappings::guard(mapping, length);
   own_mapping = mapping;
   own_mapping_bytes = length;
@@ -184,7 +185,8 @@ void atExit(int status, void*) {
   const int saved_errno = errno;
   RecordHeader* record = own_record;
   if (record != nullptr && ownPid() == own_pid) {
-    // The vDSO's clock: no system call, but another library may have put its own in its place.
+    // The vDSO's clock makes no system call. Another library may have replaced the function,
+    // though.
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     record->exit_status = status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in front of dlclose(). The loader tells nobody when it unloads, and to ask it costs ten
-// times what a known call stack does.
+// Replaces dlclose(). The dynamic loader has no notification for unloading, and checking for it
+// takes ten times as long as capturing a known call stack.
 #include "tracesmith/capture/agents/process/unload_notice.hpp"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@ using tracesmith::agent::kMostUnloadNotices;
 using Close = int (*)(void*);
 using Notice = void (*)();
 
-// Function pointers, not objects: nothing may need a constructor that has not run yet.
+// Function pointers, not objects: nothing here may need a constructor that has not run yet.
 using Notices = std::atomic<Notice>[kMostUnloadNotices];
 constinit Notices g_before;
 constinit Notices g_after;
@@ -47,7 +47,7 @@ extern "C" __attribute__((visibility("default"))) void tracesmith_before_unload(
 extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
   Close close = g_close.load(std::memory_order_relaxed);
   if (close == nullptr) {
-    // Where libdl is a library of its own it may have come after us, but is there now.
+    // A separate libdl may have been loaded after this library, but is loaded now.
     close = reinterpret_cast<Close>(dlsym(RTLD_NEXT, "dlclose"));
     if (close == nullptr) return -1;
     g_close.store(close, std::memory_order_relaxed);

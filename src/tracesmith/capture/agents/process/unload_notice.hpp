@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the preload library tells the other agents of a process: that a library is about to be
-// unloaded, and that it was, so that what they know of its code is no longer so.
+// How the preload library notifies the other agents of a process before and after a library is
+// unloaded. They must then forget what they know about its code.
 #pragma once
 
 namespace tracesmith::agent {
 
-/// What libtracesmith-process.so exports: from now on `notice` is called after each dlclose(), by
-/// the thread that called it. For good; of the first kMostUnloadNotices callers.
+/// Exported by libtracesmith-process.so: from now on `notice` is called after each dlclose(), on
+/// the thread that called it. It cannot be undone. Only the first kMostUnloadNotices callers are
+/// served.
 using OnUnload = void (*)(void (*notice)());
 constexpr const char* kOnUnload = "tracesmith_on_unload";
 /// The same, called before each dlclose().

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preload library behind `profile --xray`: in a program that was built with -fxray-instrument
-// it puts its own handler behind the sleds, which writes one record of 16 bytes at each entry and
-// exit. In any other program it does nothing.
+// The preload library of `profile --xray`. In a program compiled with -fxray-instrument it installs
+// a handler for the sleds, which writes a record of 16 bytes at each function entry and exit. In
+// other programs it does nothing.
 //
-// XRay's runtime is a part of the program, mostly without being exported: its three functions are
-// looked up in the program's own symbol table.
+// XRay's runtime is part of the program and mostly not exported: its three functions are looked up
+// in the program's own symbol table.
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr int kEntry = 0;
 constexpr int kExit = 1;
 constexpr int kTailExit = 2;
-constexpr int kLoggedEntry = 3;  // of a function whose first argument is logged
+constexpr int kLoggedEntry = 3;  // for functions whose first argument is logged
 constexpr int kPatched = 1;
 using Handler = void (*)(int32_t function, int type);
 struct Runtime {
@@ -35,9 +35,9 @@ struct Runtime {
 
 constexpr const char* kMapSection = "xray_instr_map";
 
-std::atomic<pid_t> g_told{0};  // the process of which the program has been told
+std::atomic<pid_t> g_told{0};  // the process in which the program was recorded
 
-/// The program's file, mapped; all that is read of it lies in it.
+/// The program's file, mapped; all reads are checked to be inside it.
 class ProgramFile {
  public:
   ProgramFile() {
@@ -60,10 +60,10 @@ class ProgramFile {
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;
 
-  /// Has functions that can be traced.
+  /// The program has functions that can be traced.
   bool instrumented() const { return section(kMapSection) != nullptr; }
 
-  /// Where a function of the program lies in memory; nullptr: its symbol table does not say.
+  /// Address of a function of the program; nullptr: it is not in the symbol table.
   void* find(const char* name, uint64_t bias) const {
     for (const char* const table : {".symtab", ".dynsym"}) {
       const ElfW(Shdr)* const symbols = section(table);
@@ -113,7 +113,7 @@ class ProgramFile {
   uint64_t size_ = 0;
 };
 
-/// Says what became of it, and which program it is.
+/// Records the outcome and the program's path.
 void tellProgram(arena::XRayState state) {
   char path[4096];
   const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
@@ -121,7 +121,7 @@ void tellProgram(arena::XRayState state) {
   const uint64_t bytes = (sizeof(arena::XRayProgramRecord) + path_bytes + 7) & ~uint64_t{7};
   if (!ready()) return;
   ThreadState& t = t_state;
-  t.busy = stackPointer();  // for a signal handler that comes between
+  t.busy = stackPointer();  // tells a signal handler that interrupts this
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (uint8_t* const p = reserve(t, bytes)) {
     const arena::XRayProgramRecord r{{arena::RecordKind::kXRayProgram, static_cast<uint8_t>(state),
@@ -130,13 +130,13 @@ void tellProgram(arena::XRayState state) {
     memcpy(p + sizeof r, path, path_bytes);
     commit(t, bytes);
   } else {
-    bump(t.ring->emitted);  // it is counted as dropped, and not where it is written
+    bump(t.ring->emitted);  // reserve() has counted it as dropped: emitted = written + dropped
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.busy = 0;
 }
 
-/// Once in each process; a forked child is one of its own.
+/// Once per process; a forked child is a process of its own.
 void tellOnce() {
   const int before = errno;
   const pid_t pid = getpid();
@@ -149,7 +149,7 @@ void tellOnce() {
 /// The handler; called with all argument registers saved, by every thread. [hot]
 void onFunction(int32_t function, int type) {
   if (type == kLoggedEntry) type = kEntry;
-  if (__builtin_expect(type > kTailExit, 0)) return;  // an event of the program's own
+  if (__builtin_expect(type > kTailExit, 0)) return;  // a custom event of the program
   ThreadState& t = t_state;
   uint8_t flags = static_cast<uint8_t>(type);
   if (__builtin_expect(t.ring == nullptr || t.epoch != g_ready_epoch->load(), 0)) {
@@ -166,7 +166,7 @@ void onFunction(int32_t function, int type) {
   }
   if (isBusy(t)) return countReentrant();
   if (!capturing()) return;
-  t.busy = stackPointer();  // for a signal handler that comes between
+  t.busy = stackPointer();  // tells a signal handler that interrupts this
   std::atomic_signal_fence(std::memory_order_seq_cst);
   bump(t.ring->emitted);
   if (uint8_t* const p = reserve(t, sizeof(arena::FunctionRecord))) {
@@ -188,7 +188,7 @@ arena::XRayState patch(const ProgramFile& file) {
   uint64_t bias = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* out) {
-        *static_cast<uint64_t*>(out) = info->dlpi_addr;  // the first is the program
+        *static_cast<uint64_t*>(out) = info->dlpi_addr;  // the first one is the program
         return 1;
       },
       &bias);
@@ -209,7 +209,7 @@ __attribute__((constructor)) void begin() {
   if (session == nullptr || *session == 0) return;
   const int before = errno;
   const ProgramFile file;
-  // The record comes before the first of a function.
+  // This record comes before the first function record.
   if (file.instrumented() && arm("xray") && ready()) {
     tellOnce();
     const arena::XRayState state = patch(file);
