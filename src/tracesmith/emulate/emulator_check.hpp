@@ -56,7 +56,7 @@ struct HeldOut {
   int64_t end_p95_ns = 0;
   uint64_t ops = 0;
   uint64_t values = 0;  ///< durations and host times to predict
-  /// Of these, values without any counterpart in the calibration iterations
+  /// Those of `values` without any counterpart in the calibration iterations.
   uint64_t unseen = 0;
   double meanError() const;   ///< mean of absolute errors of iterations
   double totalError() const;  ///< error of all iterations together

@@ -408,7 +408,7 @@ class Costs {
   EmulatorGraph& g_;
   std::vector<int64_t> event_end_;  // end of the last event that an operation waited for
   TypicalCosts from_begin_, from_end_, latencies_, gaps_, event_gaps_;
-  // By function: latencies count from the call's end
+  // By function: latencies count from the call's end.
   std::unordered_map<uint64_t, bool> functions_;
   int64_t least_ = INT64_MAX;
 };

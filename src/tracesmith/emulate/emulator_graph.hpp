@@ -46,7 +46,7 @@ constexpr bool isInferred(EmulatedEdgeKind kind) {
 /// Start or end of a host call.
 struct HostStep {
   int64_t recorded_ns = 0;
-  /// The thread's own time since its previous step; for the first step, since the start
+  /// The thread's own time since its previous step; for the first step, since the start.
   int64_t own_ns = 0;
   uint32_t call = 0;  ///< row of host_call
   bool end = false;
@@ -59,7 +59,7 @@ struct EmulatedOp {
   int64_t end_ns = 0;
   double work_ns = 0;  ///< duration if nothing else runs on the device
   double demand = 0;   ///< share of the device that it occupies: kernels, 0 to 1
-  /// Last part of its work, in which its last wave does not fill the device
+  /// Last part of its work, in which its last wave does not fill the device.
   double tail_share = 0;
   double tail_demand = 0;      ///< share of the device that it needs then
   int64_t earliest_ns = 0;     ///< earliest start; INT64_MIN: limited by its edges only
@@ -101,7 +101,7 @@ struct EmulatorGraph {
 
   /// Indicators of the graph's accuracy.
   struct Facts {
-    /// Launched before the trace started, in a queue that was never idle since
+    /// Launched before the trace started, in a queue that was never idle since.
     uint64_t orphans_queued = 0;
     uint64_t orphans_unknown = 0;  ///< no launch, and unknown dependencies
     int64_t orphans_unknown_ns = 0;

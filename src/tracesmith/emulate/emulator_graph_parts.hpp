@@ -30,7 +30,7 @@ struct GraphMaker {
 
   // By operation:
   std::vector<uint32_t> before;  ///< the previous one in its stream
-  /// The previous one in its stream that ended last; often the same
+  /// The earlier one in its stream that ended last; often the same.
   std::vector<uint32_t> ended_last;
   std::vector<bool> has_event;       ///< an event of another stream allowed it to start
   std::vector<int64_t> launched_ns;  ///< start of its launch; INT64_MIN: unknown

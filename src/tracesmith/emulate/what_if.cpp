@@ -68,9 +68,9 @@ class Changes {
       if (graph_.isOp(edge.to)) waits[graph_.opOf(edge.to)] = true;
       if (graph_.isOp(edge.from)) waited_for[graph_.opOf(edge.from)] = true;
     }
-    // Last operation of each stream
+    // Last operation of each stream.
     std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);
-    // First operation of the current run
+    // First operation of the current run.
     std::vector<uint32_t> first(graph_.streams, EmulatedOp::kNone);
     uint64_t runs = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {

@@ -212,7 +212,7 @@ TraceOperations operationsOf(const Trace& trace) {
 
 void setPriorities(std::vector<StreamOperation>& operations) {
   std::unordered_map<uint64_t, size_t> at;
-  // The next one, because the loop runs backwards
+  // The next one, because the loop runs backwards.
   std::unordered_map<uint64_t, size_t> last_of_stream;
   at.reserve(operations.size());
   for (size_t i = 0; i < operations.size(); ++i) at.try_emplace(operations[i].operation_id, i);

@@ -75,9 +75,9 @@ class StreamScheduler {
     uint32_t stream = kNone;
     uint32_t next_in_stream = kNone;   // node
     uint32_t first_dependent = kNone;  // in edges_
-    // Number of uncompleted dependencies, including the predecessor in the stream
+    // Number of uncompleted dependencies, including the predecessor in the stream.
     uint32_t waits_for = 0;
-    // Key of its Turn, copied here because operations are scattered in memory
+    // Key of its Turn, copied here because operations are scattered in memory.
     int64_t key = 0;
     bool active = false;
     bool completed = false;

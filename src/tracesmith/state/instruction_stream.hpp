@@ -32,7 +32,7 @@ struct InstructionNode {
   Timestamp start_time = 0;
   Timestamp end_time = 0;
   std::vector<uint64_t> dependencies;  ///< correlation ids of the operations it had to wait for
-  /// Correlation ids of the operations that had to wait for it
+  /// Correlation ids of the operations that had to wait for it.
   std::vector<uint64_t> dependents;
 };
 

@@ -85,7 +85,7 @@ class ReadIntervals {
 struct Memory {
   LastUse writers;
   std::map<StreamId, LastUse> readers;  ///< since the last write
-  /// Union of all readers' ranges, so that few need to be queried
+  /// Union of all readers' ranges, so that few need to be queried.
   ReadIntervals read;
 };
 

@@ -270,7 +270,7 @@ OperationGraph OperationGraph::of(const Trace& trace) { return Builder(trace).bu
 
 std::vector<uint32_t> OperationGraph::executionOrder() const {
   std::vector<uint32_t> waits(operations.size(), 0);
-  // Index of the followers of each operation
+  // Index of the followers of each operation.
   std::vector<uint32_t> begins(operations.size() + 1, 0);
   for (const Dependency& d : dependencies) {
     ++waits[d.to];

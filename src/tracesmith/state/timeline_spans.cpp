@@ -68,7 +68,7 @@ bool TimelineSpans::before(size_t a, size_t b) const {
 
 /// Streams are sorted or nearly sorted: moves the few late spans to their place.
 bool TimelineSpans::sortByMoving(const Stream& stream) {
-  // Number of moves after which sorting is cheaper
+  // Number of moves after which sorting is cheaper.
   size_t left = (stream.end - stream.begin) / 4 + 64;
   for (size_t i = stream.begin + 1; i < stream.end; ++i) {
     for (size_t k = i; k > stream.begin && before(k, k - 1); --k) {

@@ -21,7 +21,7 @@ namespace tracesmith {
 /// Determined by the interval of the change (NameDiff::low, high).
 enum class DiffStatus : uint8_t {
   /// The interval includes "no change" and nothing above DiffOptions::same; or nothing above
-  /// ::least
+  /// ::least.
   kSame,
   kSlower,  ///< the interval excludes "no change" and is not entirely below DiffOptions::least
   kFaster,

@@ -315,7 +315,7 @@ std::optional<Constant> constantOfBytes(std::span<const Token> type,
     }
   };
   const bool is_unsigned = has("unsigned");
-  // Not valid as arguments, or of unknown size
+  // Not valid as arguments, or of unknown size.
   if (has("bool") || has("half") || has("size_t")) return {};
   if (has("double")) return load(double{});
   if (has("float")) return load(float{});

@@ -35,7 +35,7 @@ void KernelParser::countDeclarations() {
 /// Finds names with a single value: `const int n = 3;`, if n is declared only once and not used
 /// outside of the block of that declaration, where it would mean something else.
 void KernelParser::findConstants() {
-  // First and last occurrence
+  // First and last occurrence.
   std::unordered_map<std::string_view, std::pair<size_t, size_t>> said;
   std::vector<size_t> open;
   std::unordered_map<size_t, size_t> ends;  // ends of blocks

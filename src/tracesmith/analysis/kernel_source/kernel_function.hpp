@@ -53,7 +53,7 @@ struct SourceNames {
   std::unordered_set<std::string_view> globals;  ///< words in declarations outside of functions
   /// Struct members that are pointers, and those that are arrays.
   std::unordered_set<std::string_view> member_pointers, member_arrays;
-  /// Constants defined outside of functions
+  /// Constants defined outside of functions.
   std::unordered_map<std::string_view, Constant> constants;
   /// Returns the effects of a function of the program; nullptr: no function has that name.
   std::function<const FunctionEffects*(std::string_view name)> effects;

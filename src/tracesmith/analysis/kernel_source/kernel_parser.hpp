@@ -183,7 +183,7 @@ class KernelParser {
   std::unordered_set<std::string_view> escaped_;    // their address is stored in an unknown place
   std::unordered_map<std::string_view, Constant> constants_;
   std::unordered_map<std::string_view, ParameterSet> bits_;  // for parameters that keep their value
-  // Number of declarations and assignments
+  // Number of declarations and assignments.
   std::unordered_map<std::string_view, int> declared_;
   size_t looked_ahead_ = 0;
   FunctionEffects effects_;

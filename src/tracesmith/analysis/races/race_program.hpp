@@ -15,19 +15,19 @@ constexpr uint32_t kNone = UINT32_MAX;
 /// How certain the access is.
 enum class Grade : uint8_t {
   kProven,  ///< stated by the command: copies, fills, maps
-  /// Stated by a kernel's source or its arguments' qualifiers; perhaps not for each byte
+  /// Stated by a kernel's source or its arguments' qualifiers; perhaps not for each byte.
   kLikely,
   kPossible,  ///< possible because the kernel is unknown
 };
 
 enum class StepKind : uint8_t {
   kOperation,  ///< work of a stream
-  /// Ends after its wait list, or without one, after everything before it in its stream
+  /// Ends after its wait list, or without one, after everything before it in its stream.
   kMarker,
   kBarrier,       ///< a marker that everything after it in its stream waits for
   kUserEvent,     ///< ends when a kSetUserEvent sets it
   kSetUserEvent,  ///< the thread ends `target`
-  /// The thread waits for the wait list, and for everything before it in `stream`, if any
+  /// The thread waits for the wait list, and for everything before it in `stream`, if any.
   kHostWait,
   kHostAccess,  ///< memory access by the thread itself
 };

@@ -23,10 +23,10 @@ enum class Verdict : uint8_t {
 struct RaceDifference {
   /// true: data that a read or map showed to the host; false: memory content after both steps.
   bool is_read_back = false;
-  /// Of the command that showed or produced it; none: after both steps
+  /// Sequence number of the command that showed or produced it; none: after both steps.
   std::optional<uint64_t> sequence;
   uint32_t allocation = kNone;  ///< index in the recorded program
-  /// Exact position, or if not `exact`, start of the first MiB that differs
+  /// Exact position, or if not `exact`, start of the first MiB that differs.
   uint64_t first_byte = 0;
   uint64_t bytes = 0;      ///< bytes compared
   uint64_t differing = 0;  ///< differing bytes; only if `exact`

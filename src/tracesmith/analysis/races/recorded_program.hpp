@@ -32,7 +32,7 @@ struct RecordedAllocation {
 struct RecordedProgram {
   Program program;
   std::vector<RecordedStep> steps;
-  /// Labels of steps: kernel names, and descriptions of other steps
+  /// Labels of steps: kernel names, and descriptions of other steps.
   std::vector<std::string> labels;
   std::vector<RecordedAllocation> allocations;
   std::vector<uint32_t> threads;  ///< kernel thread ids (tid)

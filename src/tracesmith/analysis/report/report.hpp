@@ -74,7 +74,7 @@ struct ReportOptions {
   size_t limit = 15;                ///< rows of tables by name, stream or step; 0: all
   size_t longest = 15;              ///< rows of tables of the longest pieces; 0: all
   bool whole_paths = false;         ///< shows all ranges around a launch; else only the last
-  /// Includes frames that runtime_frames.hpp removes from stacks
+  /// Includes frames that runtime_frames.hpp removes from stacks.
   bool all_frames = false;
   std::optional<int64_t> from_ns, to_ns;  ///< limits of the critical path; none: the whole trace
 };

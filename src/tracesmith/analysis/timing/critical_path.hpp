@@ -31,7 +31,7 @@ struct PathSegment {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   BoundBy bound{};
-  /// Index in DeviceOps::ops: the work itself, otherwise the op that follows
+  /// Index in DeviceOps::ops: the work itself, otherwise the op that follows.
   uint32_t op = DeviceOp::kNone;
   uint32_t call = DeviceOp::kNone;  ///< row of host_call: the launch, or the call that waited
   ThreadId thread{};                ///< for host time

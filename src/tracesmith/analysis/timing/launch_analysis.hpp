@@ -16,7 +16,7 @@ struct LaunchLatency {
   Distribution call;   ///< duration of the host call
   Distribution work;   ///< duration of the op
   Distribution delay;  ///< from the end of the call to the start of the op; 0 if they overlap
-  /// From the start of the call to the start of the op; 0 if the op starts first
+  /// From the start of the call to the start of the op; 0 if the op starts first.
   Distribution latency;
   uint64_t without_launch = 0;  ///< ops whose launch is not in the trace
   uint64_t before_launch = 0;   ///< ops that start before their launch: the clocks disagree

@@ -145,7 +145,7 @@ class RangeSteps {
     if (!name.says_step) return;
     const size_t last = text.find_last_of(kDigits);
     if (last == std::string_view::npos) return;
-    // Npos + 1: everything before is digits
+    // npos + 1: everything before is digits.
     const size_t at = text.find_last_not_of(kDigits, last) + 1;
     name.number = numberAt(text, at);
     std::string pattern(text.substr(0, at));

@@ -42,7 +42,7 @@ struct Steps {
   std::string pattern;  ///< "step #", or the first kernel of each step
   /// By start; host times unless `device_times`.
   std::vector<Step> all;
-  /// Times are those of kernels, because launches are unknown or one launched several steps
+  /// Times are those of kernels, because launches are unknown or one launched several steps.
   bool device_times = false;
   /// Readable text: "repetition of 412 kernels from … on (inferred)".
   std::string basis() const;

@@ -49,7 +49,7 @@ struct Divergence {
   uint32_t argument = UINT32_MAX;  ///< index of the launch's argument that names `memory`
   std::string argument_type;
   std::string evidence;
-  /// For a missing synchronisation: the command that is not ordered with `step`
+  /// For a missing synchronisation: the command that is not ordered with `step`.
   StepIndex other = kNoStep;
   std::optional<TypedDifference> difference;
 };

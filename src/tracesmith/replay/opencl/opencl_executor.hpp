@@ -215,7 +215,7 @@ class OpenClExecutor final : public Executor {
   std::unordered_map<ObjectIndex, std::map<uint64_t, ExecInfo>> exec_infos_;  // by kernel and name
   std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;           // by context
   std::unordered_map<StepIndex, Shown> shown_;
-  // Shared memory currently mapped to the host
+  // Shared memory currently mapped to the host.
   std::unordered_map<ObjectIndex, StepIndex> svm_maps_;
   /// Data read by commands that may still be running. The last upload is kept, for programs that
   /// upload the same data repeatedly. When the others exceed kMostUploadBytes, the oldest are
@@ -232,7 +232,7 @@ class OpenClExecutor final : public Executor {
   BufferPool buffers_;           // for data read back
   ObjectIndex context_ = 0;      // the most recent context
   uint32_t contexts_ = 0;
-  // Events of commands that may still be running, the oldest first
+  // Events of commands that may still be running, the oldest first.
   std::deque<cl_event> in_flight_;
   cl_event host_wait_ = nullptr;             // covers everything the host has waited for
   cl_int failed_in_flight_ = CL_SUCCESS;     // status of the first command that failed

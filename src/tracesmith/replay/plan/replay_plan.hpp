@@ -48,7 +48,7 @@ struct ReplayStep {
   ObjectIndex event = 0;    ///< the event it creates
   uint32_t first_wait = 0;  ///< start of the events it waits for, in the plan's lists
   uint32_t waits = 0;
-  /// Start in the plan's lists: a launch's arguments (steps); devices, inputs, memory (objects)
+  /// Start in the plan's lists: a launch's arguments (steps); devices, inputs, memory (objects).
   uint32_t first_list = 0;
   uint32_t list = 0;
   StepIndex of = kNoStep;    ///< for Done: its command; for Unmap and SvmUnmap: the map

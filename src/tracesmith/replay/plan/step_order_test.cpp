@@ -354,7 +354,7 @@ TEST(StepOrder, MarkersForAllThatIsInAQueueLeanOnEachOther) {
 TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
   Gates g;
   const Handle gate = g.gate();
-  // First never ends, later has ended
+  // First never ends, later has ended.
   const auto wait = g.r.add(WaitForEvents{.events = {&gate, 1}});
   const auto set = g.set(gate);
   const ReplayPlan plan = planOf(g.r);

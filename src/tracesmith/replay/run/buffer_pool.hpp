@@ -47,7 +47,7 @@ class BufferPool {
     return buffer;
   }
 
-  // Smaller ones come from the heap and are not pooled
+  // Smaller ones come from the heap and are not pooled.
   static constexpr size_t kLeastBytes = 64u << 10;
   static constexpr size_t kMostBuffers = 4;
   std::vector<Buffer<uint8_t>> spare_;

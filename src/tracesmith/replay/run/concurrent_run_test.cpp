@@ -28,7 +28,7 @@ ChildOutcome replayedConcurrently(RecordingBuilder& recording,
   EXPECT_TRUE(plan);
   ChildSettings settings;
   settings.run.order = order;
-  // So that commands can overlap (two would suffice)
+  // So that commands can overlap (two would suffice).
   settings.environment = {{"POCL_MAX_PTHREAD_COUNT", "4"}};
   return runInChild(*plan, reader, settings);
 }
