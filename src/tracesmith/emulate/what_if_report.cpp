@@ -62,7 +62,7 @@ class Report {
     prediction.rows.push_back({"unchanged, by the model", unchanged.makespan(), std::monostate{}});
     prediction.rows.push_back(
         {"changed", after.makespan(), tracesmith::change(unchanged.makespan(), after.makespan())});
-    prediction.note = "the change is that of the model's two times";
+    prediction.note = "change: between the two times of the model";
     path(graph, unchanged, other, after);
     return {};
   }
@@ -138,7 +138,7 @@ class Report {
                                  {"recorded_ns", "recorded", Q::kNs},
                                  {"predicted_ns", "by the model", Q::kNs},
                                  {"error", "error", Q::kShare},
-                                 {"end_p50_ns", "ends off by (p50)", Q::kNs},
+                                 {"end_p50_ns", "end error (p50)", Q::kNs},
                                  {"end_p95_ns", "p95", Q::kNs},
                                  {"end_max_ns", "at most", Q::kNs}});
     const auto row = [&](const char* what, const EmulationErrors& e) {
@@ -172,11 +172,11 @@ class Report {
     ReportTable& sum = table("held_out_errors", "All of these iterations",
                              {{"iterations", "iterations", Q::kCount},
                               {"mean_error", "mean error", Q::kShare},
-                              {"spread", "they vary by", Q::kShare},
-                              {"total_error", "error of their sum", Q::kShare},
-                              {"end_p50_ns", "ends off by (p50)", Q::kNs},
+                              {"spread", "own variation", Q::kShare},
+                              {"total_error", "error of the sum", Q::kShare},
+                              {"end_p50_ns", "end error (p50)", Q::kNs},
                               {"end_p95_ns", "p95", Q::kNs},
-                              {"unseen", "never seen before", Q::kShare}});
+                              {"unseen", "unseen values", Q::kShare}});
     sum.rows.push_back({count(held.iterations.size()), held.meanError(), held.spread,
                         held.totalError(), held.end_p50_ns, held.end_p95_ns,
                         held.values == 0
