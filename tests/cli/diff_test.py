@@ -51,7 +51,7 @@ class Diff(CommandTest):
             self.assertLess(0, row["p"])
             self.assertLessEqual(row["p_adjusted"], 0.05)
         self.assertEqual(rows["steady"]["status"], "same")
-        self.assertIn("these two runs alone", report["notes"]["diff_names"])
+        self.assertIn("these two runs only", report["notes"]["diff_names"])
         shown = self.run_command("diff", "a.json", "b.json").stdout.decode()
         self.assertIn("By name in these two runs", shown)
         self.assertIn("<1e-15", shown)

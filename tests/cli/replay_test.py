@@ -492,7 +492,7 @@ class WrongInput(Replay):
             if result.returncode == 4:
                 # A launch that was not made says what it is without, and which content that is.
                 notes = json.loads(result.stdout).get("remarks", [])
-                named += any(note["where"].startswith("launch ") and "is not there" in note["what"]
+                named += any(note["where"].startswith("launch ") and "does not exist" in note["what"]
                              and re.search("content [0-9a-f]{32}", note["what"]) for note in notes)
             elif result.returncode == 1:
                 self.assertTrue(result.stderr.startswith(b"tracesmith: "), (at, result.stderr))

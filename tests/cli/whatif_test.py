@@ -126,7 +126,7 @@ class WhatIf(CommandTest):
         quick = self.report("run.json", "--no-check")
         self.assertNotIn("model_errors", quick)
         shown = self.run_command("whatif", "run.json", "--scale", "gemm:0.5").stdout.decode()
-        for words in ("Makespan", "Critical path", "How true the model is", "is inferred"):
+        for words in ("Makespan", "Critical path", "Error of the model", "Inferred dependencies"):
             self.assertIn(words, shown)
 
     def test_unknown_launches_are_refused_with_the_reason(self):
@@ -143,11 +143,11 @@ class WhatIf(CommandTest):
         trace = self.program()
         for arguments, words in (
                 (("--scale", "gemm"), "lacks the factor"),
-                (("--scale", "gemm:-1"), "no factor"),
-                (("--scale", "gemm:nan"), "no factor"),
-                (("--scale", "(:2"), "no regular expression"),
+                (("--scale", "gemm:-1"), "not a factor"),
+                (("--scale", "gemm:nan"), "not a factor"),
+                (("--scale", "(:2"), "not a POSIX extended regular expression"),
                 (("--scale", "nothing:2"), "nothing in the trace matches"),
-                (("--bandwidth", "up=2"), "no direction"),
+                (("--bandwidth", "up=2"), "not a direction"),
                 (("--bandwidth", "0"), "never ends"),
                 (("--bandwidth", "2x"), "nothing in the trace matches"),
                 (("--remove", ""), "expected a regular expression"),

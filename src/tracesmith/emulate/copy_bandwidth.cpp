@@ -38,9 +38,9 @@ std::map<std::pair<uint32_t, CopyKind>, CopyFit> copyFits(const Trace& trace,
       fit.ns_per_byte = (s.w * s.xy - s.x * s.y) / det;
       fit.latency_ns = (s.xx * s.y - s.x * s.xy) / det;
     } else {
-      fit.ns_per_byte = s.xy / s.xx;  // of one size: all of it is taken for bandwidth
+      fit.ns_per_byte = s.xy / s.xx;  // all copies have one size: attribute everything to bandwidth
     }
-    // No copy takes less than nothing, nor less time for more bytes.
+    // No copy takes negative time, or less time for more bytes.
     if (fit.latency_ns < 0) {
       fit.latency_ns = 0;
       fit.ns_per_byte = s.xy / s.xx;

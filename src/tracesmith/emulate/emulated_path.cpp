@@ -30,7 +30,7 @@ class Walk {
       if (node == Emulation::kNone || times_.end_ns[n] > times_.end_ns[node]) node = n;
     }
     at_ = times_.last_ns;
-    // Each edge is walked once at most: what is waited for was known before.
+    // Each edge is walked at most once: a dependency is always known before its dependent.
     for (uint64_t steps = 0; node != Emulation::kNone && steps <= graph_.nodes(); ++steps) {
       node = graph_.isOp(node) ? overOp(node) : overStep(node);
     }
@@ -42,7 +42,7 @@ class Walk {
   }
 
  private:
-  /// What lies between `begin` and where the walk is.
+  /// Adds the time between `begin` and the current position.
   int64_t add(PathPart part, int64_t begin) {
     const int64_t length = std::max<int64_t>(at_ - std::max(begin, times_.first_ns), 0);
     path_.total_ns[static_cast<size_t>(part)] += length;
@@ -57,7 +57,7 @@ class Walk {
       for (const uint32_t member : graph_.groups[op.group]) {
         const uint32_t other = graph_.nodeOf(member);
         if (!graph_.ops[member].gone && times_.begin_ns[other] > times_.begin_ns[from]) {
-          from = other;  // all waited for it
+          from = other;  // all members waited for the last one
         }
       }
     }
@@ -88,7 +88,7 @@ class Walk {
     return node - 1;
   }
 
-  /// Along the edge that held a node.
+  /// Walks back along the edge that held a node.
   uint32_t over(uint32_t node) {
     const uint32_t e = times_.held_by[node];
     if (e == Emulation::kNone) return Emulation::kNone;
@@ -113,7 +113,7 @@ class Walk {
         break;
     }
     add(part, edge.from_start ? times_.begin_ns[edge.from] : times_.end_ns[edge.from]);
-    // Of what began it, only the begin was waited for.
+    // Only the start of the other operation was waited for.
     if (edge.from_start) {
       const int64_t ready = times_.ready_ns[edge.from];
       add(PathPart::kContention, ready);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain that decides how long an emulated program takes: from its end back to its begin, at
-// each point to what was waited for last.
+// The critical path of an emulated program: from its end back to its start, at each point to what
+// was waited for last.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace tracesmith {
 
 enum class PathPart : uint8_t {
   kHostCode,    ///< between calls, and from one thread to another
-  kHostCalls,   ///< in calls, what they wait for left out
-  kHostReturn,  ///< from the end of what was waited for to the call's return
-  kLaunch,      ///< from a launch to its work, the stream being idle
+  kHostCalls,   ///< in calls, without what they wait for
+  kHostReturn,  ///< from the end of the awaited work to the call's return
+  kLaunch,      ///< from a launch to its work, on an idle stream
   kCompute,
   kCommunication,
   kMemory,      ///< copies and fills
-  kGap,         ///< between two operations of which one waited for the other
-  kContention,  ///< ready, but the device or its copy engine had no room
+  kGap,         ///< between two dependent operations
+  kContention,  ///< ready, but the device or its copy engine was occupied
   kUnexplained,
 };
 constexpr size_t kPathParts = 10;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of the host are timed as soon as all that they wait for is known; operations go through the
-// queue of events, in time order, as they compete for engines and devices.
+// Host steps are timed as soon as everything they wait for is known. Operations pass through the
+// event queue in time order, because they compete for engines and devices.
 //
-// A kernel begins when the device has room for any of it, the first that was ready first. While
-// those that run want more than there is (the sum D of their demands is above 1), each gets 1/D of
-// its speed. As that is the same for all, a device has a clock of its own that goes at 1/D, and a
-// kernel ends when that clock has gone by its work.
+// A kernel starts when the device has any room for it, in order of readiness. While running kernels
+// demand more than there is (the sum D of their demands exceeds 1), each runs at 1/D of its speed.
+// Because this is the same for all, a device has its own clock that runs at 1/D, and a kernel ends
+// when that clock has advanced by its work.
 //
 // emulate/emulator_bench.cpp measures it.
 #include "tracesmith/emulate/emulator.hpp"
@@ -24,18 +24,18 @@
 namespace tracesmith {
 namespace {
 
-/// A device with less room than this takes no kernel more.
+/// A device with less free share than this starts no further kernel.
 constexpr double kLeastRoom = 1e-6;
-/// Above it sums could overflow: 36 years.
+/// Larger values could make sums overflow (36 years).
 constexpr double kLongestNs = static_cast<double>(int64_t{1} << 60);
 
 struct Device {
-  double clock = 0;   // its own, in ns of work
+  double clock = 0;   // the device's clock, in ns of work
   int64_t at_ns = 0;  // time for which `clock` holds
   double demand = 0;
   uint64_t version = 0;
-  uint32_t running = 0;          // whatever has a demand
-  std::deque<uint32_t> waiting;  // for room
+  uint32_t running = 0;          // running operations with a demand
+  std::deque<uint32_t> waiting;  // kernels waiting for room
   bool full() const { return demand > 1 - kLeastRoom; }
   using Ending = std::pair<double, uint32_t>;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
@@ -59,7 +59,7 @@ struct Group {
 
 struct Event {
   int64_t time_ns = 0;
-  uint64_t number = 0;  // keeps equal times in the order in which they became known
+  uint64_t number = 0;  // keeps events of equal time in insertion order
   enum class What : uint8_t { kReady, kDone, kDevice } what{};
   uint32_t which = 0;
   uint64_t version = 0;
@@ -99,11 +99,12 @@ class Machine {
       }
     }
     if (left_ > 0) {
-      return fail(ErrorCode::kDamaged,
-                  fmt::format("{} of {} calls and operations wait for each other in a circle: the "
-                              "times of the trace contradict each other, or the change asked for "
-                              "does not keep its order",
-                              left_, graph_.nodes()));
+      return fail(
+          ErrorCode::kDamaged,
+          fmt::format(
+              "{} of {} calls and operations wait for each other in a cycle: the times of the "
+              "trace contradict each other, or the requested change does not keep its order",
+              left_, graph_.nodes()));
     }
     out_.first_ns = INT64_MAX;
     out_.last_ns = INT64_MIN;
@@ -117,7 +118,7 @@ class Machine {
   }
 
  private:
-  /// No time can be later than the begin and the sum of all lengths; begins are below 2^61.
+  /// No time can exceed the start plus the sum of all durations; starts are below 2^61.
   Status checkLengths() const {
     double sum = 0;
     for (const HostStep& step : graph_.steps) sum += std::abs(static_cast<double>(step.own_ns));
@@ -128,8 +129,7 @@ class Machine {
       sum += std::abs(static_cast<double>(edge.offset_ns));
     }
     if (sum < kLongestNs) return {};
-    return fail(ErrorCode::kDamaged,
-                "lengths add up to more than 36 years, which no clock can have measured");
+    return fail(ErrorCode::kDamaged, "durations add up to more than 36 years, which is impossible");
   }
 
   void prepare() {
@@ -221,7 +221,7 @@ class Machine {
     events_.push({time, count_++, what, which, version});
   }
 
-  /// All that an operation waited for is over.
+  /// Called when everything an operation waited for has ended.
   void become(uint32_t i) {
     const EmulatedOp& op = graph_.ops[i];
     if (op.engine != EmulatedOp::kNone && !op.gone) {
@@ -275,7 +275,7 @@ class Machine {
     }
   }
 
-  /// Adds to what a device has to do, or takes from it.
+  /// Adds demand to a device, or removes it.
   void load(uint32_t d, double demand) {
     Device& device = devices_[d];
     device.advance(now_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million operations on 8 streams, launched by two threads that wait now and then: how long it
-// takes to make them a program, to time it, and to change it; and twice as many.
+// A million operations on 8 streams, launched by two threads that wait occasionally: time to build
+// the graph, to emulate it, and to change it; also for twice as many.
 #include <cstdio>
 #include <cstdlib>
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the emulator's times are from the recorded ones, and from those of iterations that it has
-// not seen.
+// Errors of the emulator: against the recorded times, and against iterations not used for
+// calibration.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tracesmith {
 struct EmulationErrors {
   int64_t recorded_ns = 0;
   int64_t predicted_ns = 0;
-  /// Of the ends of operations, each from the begin of all: absolute.
+  /// Absolute errors of the ends of operations, each measured from the start of the whole.
   int64_t end_p50_ns = 0;
   int64_t end_p95_ns = 0;
   int64_t end_max_ns = 0;
@@ -28,14 +28,15 @@ struct EmulationErrors {
 };
 EmulationErrors errorsOf(const EmulatorGraph& graph, const Emulation& emulation);
 
-/// The graph with each stretch of host time, and each return of a wait, replaced by the mean of the
-/// others between the same two calls; a stretch that has no others stays. `kept` counts these.
+/// Returns the graph with each host time, and each return of a wait, replaced by the mean of the
+/// other ones between the same two calls. Host times without others are kept and counted in `kept`.
 EmulatorGraph withTypicalHost(const Trace& trace, const EmulatorGraph& graph, uint64_t* kept);
 
-/// The second half of the iterations, predicted by what was measured in the first half.
+/// Validation split: the second half of the iterations, predicted from measurements of the first
+/// half.
 struct HeldOut {
-  std::string why_not;  ///< "" where there is an answer
-  std::string basis;    ///< what the iterations are
+  std::string why_not;  ///< "" if there is a result
+  std::string basis;    ///< how iterations were identified
   struct Iteration {
     std::string name;
     int64_t recorded_ns = 0;
@@ -47,17 +48,18 @@ struct HeldOut {
     }
   };
   std::vector<Iteration> iterations;
-  uint32_t known = 0;  ///< iterations that were measured
-  /// Mean error of who takes each iteration to be as long as these were on average: how much the
-  /// program itself varies.
+  uint32_t known = 0;  ///< iterations used for calibration
+  /// Mean error of the trivial prediction that each iteration takes the mean time of the
+  /// calibration iterations: the variation of the program itself.
   double spread = 0;
-  int64_t end_p50_ns = 0;  ///< of ends of operations, each from the begin of its iteration
+  int64_t end_p50_ns = 0;  ///< of ends of operations, each from the start of its iteration
   int64_t end_p95_ns = 0;
   uint64_t ops = 0;
-  uint64_t values = 0;        ///< lengths and host times that were to be predicted
-  uint64_t unseen = 0;        ///< of these, which no measured iteration has anything like
-  double meanError() const;   ///< of absolute errors of iterations
-  double totalError() const;  ///< of all iterations together
+  uint64_t values = 0;  ///< durations and host times to predict
+  /// Those of `values` without any counterpart in the calibration iterations.
+  uint64_t unseen = 0;
+  double meanError() const;   ///< mean of absolute errors of iterations
+  double totalError() const;  ///< error of all iterations together
 };
 Result<HeldOut> heldOut(const Trace& trace, const EmulatorGraph& graph);
 

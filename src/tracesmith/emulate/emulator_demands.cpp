@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a device each kernel of an emulator's graph needs, how much the device did for it,
-// and when there was room.
+// Computes how much of a device each kernel of an emulator's graph needs, how much work the device
+// did for it, and when there was room.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -35,21 +35,21 @@ class Demands {
       measureWork(edges);
     }
     for (EmulatedOp& op : g_.ops) {
-      // One without a length still occupies nothing.
+      // A kernel without a duration occupies nothing.
       if (op.table == TableId::kKernel && op.end_ns == op.begin_ns) op.demand = 0;
-      // All of them begin when they began.
+      // All kernels start at their recorded time.
       if (m_.options.recorded_costs) op.squeezes_in = true;
     }
   }
 
  private:
-  /// What happens to a device's demand at one time.
+  /// A change of a device's demand at one time.
   struct Edge {
     int64_t time;
     enum class What : uint8_t { kEnd, kTail, kBegin } what;
     uint32_t op;
   };
-  /// What a device was at when an operation began.
+  /// State of a device at the start of an operation.
   struct Begun {
     double clock = 0;
     int64_t crowded_ns = 0;
@@ -90,7 +90,7 @@ class Demands {
 
   void findRoomOfEngines() {
     using Ends = std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>>;
-    std::vector<Ends> engines(g_.engines.size());  // of those that are busy
+    std::vector<Ends> engines(g_.engines.size());  // ends of the operations on busy engines
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const EmulatedOp& op = g_.ops[i];
       if (op.engine == kNone) continue;
@@ -118,8 +118,8 @@ class Demands {
     return devices;
   }
 
-  /// Of kernels whose shape is unknown it is not known how much they need: as many as ran at once
-  /// had room.
+  /// For kernels of unknown shape the demand is unknown: assume that as many fit as ever ran at
+  /// once.
   void shareEqually(const std::vector<Edge>& edges) {
     int64_t open = 0;
     int64_t most = 1;
@@ -133,13 +133,13 @@ class Demands {
     }
   }
 
-  /// Work is what the device did for it: less than its length, where more wanted to run than fits.
+  /// The work of a kernel: less than its duration when more kernels ran than fit.
   void measureWork(const std::vector<Edge>& edges) {
     double clock = 0;
     double demand = 0;
     int64_t at = 0;
-    int64_t room = INT64_MIN;  // when there was some again
-    int64_t crowded = 0;       // time with more demand than there is
+    int64_t room = INT64_MIN;  // time at which there was room again
+    int64_t crowded = 0;       // time in which the demand exceeded the device
     for (const Edge& edge : edges) {
       EmulatedOp& op = g_.ops[edge.op];
       clock += static_cast<double>(edge.time - at) * (demand > 1 + 1e-9 ? 1 / demand : 1);
@@ -170,8 +170,8 @@ class Demands {
 
   GraphMaker& m_;
   EmulatorGraph& g_;
-  std::vector<bool> unknown_;  // kernels whose demand nothing tells
-  std::vector<Begun> begun_;   // of operations
+  std::vector<bool> unknown_;  // kernels of unknown demand
+  std::vector<Begun> begun_;   // by operation
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations of an emulator's graph wait for on the device, and what launches and gaps cost.
+// Finds what operations of an emulator's graph wait for on the device, and the costs of launches
+// and gaps.
 #include <algorithm>
 #include <map>
 
@@ -11,15 +12,15 @@
 namespace tracesmith::emulator_parts {
 namespace {
 
-/// An operation that begins this much later than all that is known would let it waited for
-/// something that the trace does not tell.
+/// An operation that starts this much later than all known causes waited for something that the
+/// trace does not show.
 constexpr int64_t kUnexplainedNs = 50'000;
 
-/// Where every launch of a trace found its stream busy, none shows how long one takes: about what
-/// CUDA and ROCm need in the traces of docs/whatif.md. Never more than the trace shows.
+/// Assumed when every launch of a trace met a busy stream, so that none shows the latency: about
+/// what CUDA and ROCm need in the traces of docs/whatif.md. Never more than the trace shows.
 constexpr int64_t kAssumedLatencyNs = 8'000;
 
-/// Adds events that the trace tells of, and finds others from the order of calls.
+/// Adds events recorded in the trace, and infers others from the order of calls.
 class Events {
  public:
   explicit Events(GraphMaker& maker) : m_(maker) {}
@@ -52,7 +53,7 @@ class Events {
     for (uint32_t i = 0; i < m_.graph.ops.size(); ++i) {
       op_of[{m_.graph.ops[i].table, m_.graph.ops[i].row}] = i;
     }
-    // Markers and barriers are no operations here: an event of one is that of its neighbour.
+    // Markers and barriers are not operations here: an event on one is moved to its neighbour.
     const auto& all = graph.operations;
     std::vector<uint32_t> ours(all.size(), kNone);
     std::unordered_map<StreamId, uint32_t> last;
@@ -77,7 +78,7 @@ class Events {
       if (from == kNone || to == kNone || from == to) continue;
       const EmulatedOp& a = m_.graph.ops[from];
       const EmulatedOp& b = m_.graph.ops[to];
-      // What the times contradict was not waited for.
+      // A dependency that contradicts the times was not waited for.
       if (a.end_ns > b.begin_ns || (a.stream == b.stream && m_.ordered[a.stream])) continue;
       event(from, to,
             d.why == Dependency::Why::kEventWait ? EmulatedEdgeKind::kEvent
@@ -85,7 +86,8 @@ class Events {
     }
   }
 
-  /// A stream waits for what its thread gave another stream last before it asked for the wait.
+  /// Infers that a stream waits for the last work that its thread gave to another stream before the
+  /// wait call.
   void likely() {
     const HostCallTable& calls = m_.trace.host_call;
     std::unordered_map<uint32_t, StreamId> stream_of;  // call to the stream that waits
@@ -96,7 +98,7 @@ class Events {
       const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
       if (call != LaunchIndex::kNone) stream_of.try_emplace(call, syncs.stream_id[i]);
     }
-    // Launches of each thread by time; those of a process are in m_.launches.
+    // Launches of each thread by time; launches of each process are in m_.launches.
     std::map<std::pair<ProcessId, ThreadId>, std::vector<GraphMaker::Launch>> by_thread;
     for (const auto& [process, launches] : m_.launches) {
       for (const GraphMaker::Launch& launch : launches) {
@@ -115,10 +117,11 @@ class Events {
       const auto sync = stream_of.find(i);
       if (sync != stream_of.end()) named = sync->second;
       const auto known = m_.stream_of.find(named);
-      // It waits, but never works: what it lets begin is not known.
+      // The stream waits but never works, so its dependents are unknown.
       if (named != StreamId::kNone && known == m_.stream_of.end()) continue;
       const uint32_t waiting = named == StreamId::kNone ? kNone : known->second;
-      // The next one that it gives the waiting stream; a few calls on, another wait is meant.
+      // The next launch of the thread on the waiting stream; after a few calls, it belongs to
+      // another wait.
       for (int tries = 0; waiting != kNone && tries < 256 && next != thread->second.end();
            ++tries, ++next) {
         if (m_.graph.ops[next->op].stream == waiting) break;
@@ -141,7 +144,7 @@ class Events {
   GraphMaker& m_;
 };
 
-/// Finds latencies and gaps, and writes them into edges.
+/// Determines latencies and gaps, and stores them in edges.
 class Costs {
  public:
   explicit Costs(GraphMaker& maker) : m_(maker), g_(maker.graph) {}
@@ -203,8 +206,8 @@ class Costs {
     return end;
   }
 
-  /// From calls to work that found its stream idle: counted from the begin of calls, or from their
-  /// end, whichever varies less for that function.
+  /// Latencies from calls to work on an idle stream: measured from the start or from the end of
+  /// calls, whichever varies less for that function.
   void learnLatencies() {
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const EmulatedOp& op = g_.ops[i];
@@ -212,7 +215,7 @@ class Costs {
       const int64_t begin = m_.callBegin(op.launch);
       const int64_t end = m_.callEnd(op.launch);
       if (earlierEnd(i) > begin || m_.room_ns[i] > begin || op.begin_ns < begin) continue;
-      // Blocked for another reason, or an unknown event: no latency.
+      // Blocked for another reason, or by an unknown event: not a latency.
       if (op.begin_ns - end > 20 * kUnexplainedNs) continue;
       const uint64_t function = functionOf(i);
       from_begin_.add(function, op.begin_ns - begin);
@@ -241,7 +244,7 @@ class Costs {
     return TypicalCosts::key(2, static_cast<uint64_t>(m_.trace.host_call.name[op.launch]),
                              static_cast<uint64_t>(op.table) << 8 | (inItsCall(i) ? 1 : 0));
   }
-  /// Copies that their call waited for, or for a part of them (of pageable memory).
+  /// True for copies for which their call waited, completely or in part (of pageable memory).
   bool inItsCall(uint32_t i) const {
     const EmulatedOp& op = g_.ops[i];
     return op.table == TableId::kCopy &&
@@ -264,7 +267,7 @@ class Costs {
         {functionOf(i), TypicalCosts::key(1, static_cast<uint64_t>(op.table)), kAll}, otherwise);
   }
 
-  /// Of work that was ready before its predecessor in the stream had ended.
+  /// Gaps before work that was ready before its predecessor in the stream had ended.
   void learnGaps() {
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const EmulatedOp& op = g_.ops[i];
@@ -332,8 +335,9 @@ class Costs {
     }
   }
 
-  /// Those at the begin of a stream that never idled were launched before the trace began, and
-  /// waited for the stream alone. Of others it is not known what they waited for.
+  /// Handles operations without a known launch. Those at the start of a stream that never idled
+  /// were launched before the trace started, and waited only for the stream. The dependencies of
+  /// others are unknown.
   void orphans() {
     std::vector<bool> queued(g_.streams, true);
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
@@ -346,7 +350,8 @@ class Costs {
       const bool first = before == kNone;
       const bool idled = !first && op.begin_ns - g_.ops[m_.ended_last[i]].end_ns > kUnexplainedNs;
       if (!m_.ordered[op.stream] || idled) queued[op.stream] = false;
-      // The first of a stream that is first of all was on its way; one that comes later was not.
+      // A stream's first operation at the very start was already queued; one that comes later was
+      // not.
       if (first && op.begin_ns - g_.begin_ns > 20 * kUnexplainedNs) queued[op.stream] = false;
       if (queued[op.stream]) {
         ++g_.facts.orphans_queued;
@@ -359,7 +364,7 @@ class Costs {
     }
   }
 
-  /// What the edges do not explain, from recorded times.
+  /// Computes the delays that the edges do not explain, from recorded times.
   void settle() {
     std::vector<int64_t> bound(g_.ops.size(), INT64_MIN);
     std::vector<uint32_t> by(g_.ops.size(), kNone);
@@ -401,9 +406,10 @@ class Costs {
   static constexpr uint64_t kAll = 0;
   GraphMaker& m_;
   EmulatorGraph& g_;
-  std::vector<int64_t> event_end_;  // the last event that an operation waited for
+  std::vector<int64_t> event_end_;  // end of the last event that an operation waited for
   TypicalCosts from_begin_, from_end_, latencies_, gaps_, event_gaps_;
-  std::unordered_map<uint64_t, bool> functions_;  // whether latencies count from the call's end
+  // By function: latencies count from the call's end.
+  std::unordered_map<uint64_t, bool> functions_;
   int64_t least_ = INT64_MAX;
 };
 

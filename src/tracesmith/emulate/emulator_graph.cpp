@@ -11,8 +11,8 @@
 namespace tracesmith {
 namespace {
 
-/// More of the operations, or of their time, than this with unknown launches, and a prediction is
-/// worth nothing: they alone could make it wrong by more than the model itself is (docs/whatif.md).
+/// Limit for operations with unknown launches, by count or by time. Beyond it, a prediction is
+/// worthless: they alone could cause a larger error than the model itself (docs/whatif.md).
 constexpr double kMostUnknown = 0.01;
 
 Status checkOrphans(const EmulatorGraph& graph, bool allowed) {
@@ -25,9 +25,8 @@ Status checkOrphans(const EmulatorGraph& graph, bool allowed) {
   if (ops <= kMostUnknown && time <= kMostUnknown) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("{} of {} operations ({:.1f} % of the device's time) have no launch in "
-                          "the trace, so that it is not known what they waited for; record calls "
-                          "and device work together, or take their times as they were with "
-                          "--allow-orphans",
+                          "the trace, so it is unknown what they waited for; record calls and "
+                          "device work together, or keep their recorded times with --allow-orphans",
                           facts.orphans_unknown, graph.ops.size(), 100 * time));
 }
 
@@ -41,10 +40,10 @@ std::string_view toString(EmulatedEdgeKind kind) {
       "event",
       "event (inferred)",
       "same memory (inferred)",
-      "wait of the host",
-      "wait of the host (inferred)",
+      "host wait",
+      "host wait (inferred)",
       "full queue (inferred)",
-      "hand-over between threads (inferred)"};
+      "hand-off between threads (inferred)"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -55,8 +54,8 @@ std::array<uint64_t, kEmulatedEdgeKinds> EmulatorGraph::edgeCounts() const {
 }
 
 Result<EmulatorGraph> emulatorGraph(const Trace& trace, const EmulatorOptions& options) {
-  using namespace emulator_parts;  // NOLINT: its parts in their order
-  // Node numbers are 32 bits: two for a call, one for an operation.
+  using namespace emulator_parts;  // NOLINT: calls these parts in order
+  // Node indices have 32 bits: two for a call, one for an operation.
   constexpr uint64_t kMostRows = uint64_t{1} << 30;
   if (trace.host_call.size() + trace.kernel.size() + trace.copy.size() + trace.fill.size() >
       kMostRows) {

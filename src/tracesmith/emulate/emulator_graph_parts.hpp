@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of making an EmulatorGraph, in the order in which they run. Each adds to the graph.
+// The stages of building an EmulatorGraph, in the order in which they run. Each adds to the graph.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace tracesmith::emulator_parts {
 
 constexpr uint32_t kNone = EmulatedOp::kNone;
 
-/// What a host call does that its name tells.
+/// Properties of a host call derived from its name.
 struct CallRole {
   bool waits = false;         ///< the host waits in it
-  bool stream_wait = false;   ///< it makes a stream wait for an event
-  bool whole_device = false;  ///< what it waits for is all
-  bool one_event = false;     ///< what it waits for is an event
+  bool stream_wait = false;   ///< makes a stream wait for an event
+  bool whole_device = false;  ///< it waits for the whole device
+  bool one_event = false;     ///< it waits for an event
 };
 CallRole roleOf(CallKind kind, std::string_view name);
 
@@ -28,27 +28,28 @@ struct GraphMaker {
   DeviceOps device_ops;
   EmulatorGraph graph;
 
-  // Of operations:
-  std::vector<uint32_t> before;      ///< the one before in its stream
-  std::vector<uint32_t> ended_last;  ///< of those before in its stream; often the same
-  std::vector<bool> has_event;       ///< an event of another stream let it begin
-  std::vector<int64_t> launched_ns;  ///< begin of its launch; INT64_MIN: unknown
-  std::vector<StreamId> stream_ids;  ///< of streams
-  /// Streams by id; also by ids under which a source that does not tell the device of waits has
-  /// them.
+  // By operation:
+  std::vector<uint32_t> before;  ///< the previous one in its stream
+  /// The earlier one in its stream that ended last; often the same.
+  std::vector<uint32_t> ended_last;
+  std::vector<bool> has_event;       ///< an event of another stream allowed it to start
+  std::vector<int64_t> launched_ns;  ///< start of its launch; INT64_MIN: unknown
+  std::vector<StreamId> stream_ids;  ///< by stream
+  /// Streams by id; also by the ids used by sources that do not state the device of waits.
   std::unordered_map<StreamId, uint32_t> stream_of;
-  std::vector<bool> ordered;  ///< of streams: false where the trace knows no stream
-  /// When its device or copy engine had room again, before it began; INT64_MIN: it always had.
+  std::vector<bool> ordered;  ///< by stream: false if the trace knows no stream
+  /// Time at which its device or copy engine had room again, before it started; INT64_MIN: it
+  /// always had.
   std::vector<int64_t> room_ns;
-  std::vector<ProcessId> processes;  ///< of operations
+  std::vector<ProcessId> processes;  ///< by operation
 
-  // Of host calls:
+  // By host call:
   std::vector<uint32_t> begin_step, end_step;  ///< kNone: not in the graph
   std::vector<CallRole> roles;
-  std::vector<bool> waits_for_own;  ///< it returned only when its own copy had ended
+  std::vector<bool> waits_for_own;  ///< returned only when its own copy had ended
   std::vector<uint32_t> thread_of_step;
 
-  /// Operations that have a launch by its time, of each process.
+  /// Operations with a launch, sorted by launch time, for each process.
   struct Launch {
     int64_t time_ns = 0;
     uint32_t op = 0;
@@ -71,7 +72,8 @@ void addFullQueues(GraphMaker& maker);
 void addHandOffs(GraphMaker& maker);
 void addCollectives(GraphMaker& maker);
 void addDemands(GraphMaker& maker);
-/// Launch latencies and gaps, and what they do not explain; last, as it looks at all edges.
+/// Adds launch latencies and gaps, and delays that they do not explain. Runs last because it uses
+/// all edges.
 void addDeviceCosts(GraphMaker& maker);
 
 }  // namespace tracesmith::emulator_parts

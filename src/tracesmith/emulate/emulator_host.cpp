@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host threads of an emulator's graph: their calls in order, and what they waited for. What a
-// thread spent waiting is taken out of its own time.
+// Builds the host threads of an emulator's graph: their calls in order, and what they waited for.
+// Time spent waiting is removed from a thread's own time.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -12,22 +12,22 @@
 namespace tracesmith::emulator_parts {
 namespace {
 
-/// A thread that rests this long between two calls may have waited for another thread.
+/// A thread idle for this long between two calls may have waited for another thread.
 constexpr int64_t kRestNs = 50'000;
-/// How many calls of other threads may lie between a hand-over's two ends.
+/// Most calls of other threads between the two ends of a hand-off.
 constexpr size_t kMostBack = 64;
-/// What a wait itself takes at most where there is nothing to wait for; where all calls of a
-/// function did wait, how long they took says nothing.
+/// Most time that a wait call takes when there is nothing to wait for. If all calls of a function
+/// did wait, their durations show nothing.
 constexpr int64_t kMostEntryNs = 5'000;
-/// The device's times and the host's fit each other to about this: what seems to end so much after
-/// the host has seen its end had ended. (Nsight Systems' are up to 12 us apart.)
+/// Tolerance between device and host clocks: work that seems to end this much after the host saw
+/// its end had ended. (In Nsight Systems the difference is up to 12 us.)
 constexpr int64_t kClocksNs = 20'000;
 
 bool holds(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;
 }
 
-/// Looks for waits of the host and adds them.
+/// Finds host waits and adds them to the graph.
 class HostWaits {
  public:
   explicit HostWaits(GraphMaker& maker) : m_(maker), calls_(maker.trace.host_call) {}
@@ -40,11 +40,11 @@ class HostWaits {
 
  private:
   struct Last {
-    uint32_t op = kNone;  // launched last
-    bool fresh = false;   // since all were waited for
+    uint32_t op = kNone;  // operation launched last
+    bool fresh = false;   // launched since all were waited for
   };
 
-  /// What calls that wait take where there is nothing to wait for: the shortest of each name.
+  /// Duration of wait calls with nothing to wait for: the shortest of each name.
   void learn() {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
       const int64_t length = m_.callEnd(i) - m_.callBegin(i);
@@ -61,7 +61,7 @@ class HostWaits {
     eventTargets();
   }
 
-  /// Of waits for events, those of which the trace says what they waited for.
+  /// Targets of event waits, where the trace has them.
   void eventTargets() {
     const auto& kinds = m_.trace.flow.kind;
     if (std::find(kinds.begin(), kinds.end(), FlowKind::kWait) == kinds.end()) return;
@@ -89,7 +89,8 @@ class HostWaits {
       if (op.launch == kNone || m_.begin_step[op.launch] == kNone) continue;
       if (op.table != TableId::kCopy) continue;
       const int64_t after = op.end_ns - m_.callEnd(op.launch);
-      // Where the clocks leave it open, a long call that copied to the host waited for it.
+      // If the clock tolerance permits both, assume that a long call that copied to the host waited
+      // for the copy.
       const bool likely = m_.trace.copy.kind[op.row] == CopyKind::kDeviceToHost &&
                           after <= kClocksNs &&
                           m_.callEnd(op.launch) - m_.callBegin(op.launch) > 3 * kClocksNs;
@@ -161,13 +162,15 @@ class HostWaits {
     guess(call, by_end);
   }
 
-  /// The call does not say what it waits for: what ended last before it returned.
+  /// For a call that does not state what it waits for: assumes the work that ended last before it
+  /// returned.
   void guess(uint32_t call, const std::vector<uint32_t>& by_end) {
     const std::vector<EmulatedOp>& ops = m_.graph.ops;
     const int64_t begin = m_.callBegin(call);
     auto at = std::upper_bound(by_end.begin(), by_end.end(), m_.callEnd(call) + kClocksNs,
                                [&](int64_t time, uint32_t op) { return time < ops[op].end_ns; });
-    // A few back: what was launched by other threads meanwhile cannot be it.
+    // Looks back a few operations, because some were launched by other threads meanwhile and do not
+    // qualify.
     for (int tries = 0; tries < 64 && at != by_end.begin(); ++tries) {
       const uint32_t op = *--at;
       if (m_.launched_ns[op] > begin) continue;
@@ -181,7 +184,7 @@ class HostWaits {
     }
   }
 
-  /// `call` went on when the last of `ops` had ended.
+  /// Adds edges: `call` continued when the last of `ops` had ended.
   void wait(uint32_t call, const std::vector<uint32_t>& ops, EmulatedEdgeKind kind) {
     EmulatorGraph& graph = m_.graph;
     const int64_t end = m_.callEnd(call);
@@ -190,7 +193,7 @@ class HostWaits {
       if (graph.ops[op].end_ns <= end + kClocksNs) over = std::max(over, graph.ops[op].end_ns);
     }
     if (over == INT64_MIN) return;
-    // The first step after the wait was over: calls may lie in each other.
+    // The first step after the end of the wait; calls may be nested.
     uint32_t step = m_.begin_step[call] + 1;
     while (step < m_.end_step[call] && graph.steps[step].recorded_ns < over) ++step;
     const HostStep& before = graph.steps[step - 1];
@@ -202,7 +205,7 @@ class HostWaits {
     }
     for (const uint32_t op : ops) {
       if (graph.ops[op].end_ns > end + kClocksNs) continue;
-      // One that ended before must not hold the call up longer than it did.
+      // An operation that ended earlier must not delay the call more than it did.
       const int64_t offset = std::min(back, graph.steps[step].recorded_ns - graph.ops[op].end_ns);
       m_.edge(graph.nodeOf(op), step, offset, kind);
     }
@@ -223,7 +226,7 @@ CallRole roleOf(CallKind kind, std::string_view name) {
   CallRole role;
   role.stream_wait = holds(name, "StreamWait");
   if (kind == CallKind::kMemory) {
-    // Freeing waits for all that may use the memory; most calls find nothing to wait for.
+    // Freeing memory waits for all work that may use it; most calls find nothing to wait for.
     role.waits = role.whole_device =
         holds(name, "Free") && !holds(name, "Async") && !holds(name, "FreeHost");
     return role;
@@ -247,7 +250,7 @@ void addHostSteps(GraphMaker& maker) {
   maker.end_step.assign(calls.size(), kNone);
   maker.waits_for_own.assign(calls.size(), false);
   maker.roles.resize(calls.size());
-  // No clock can have given times beyond it (as in DeviceOps).
+  // Larger times are impossible (as in DeviceOps).
   constexpr int64_t kLastNs = int64_t{1} << 61;
   std::map<std::pair<ProcessId, ThreadId>, std::vector<uint32_t>> threads;
   std::unordered_map<uint64_t, CallRole> known;
@@ -267,14 +270,14 @@ void addHostSteps(GraphMaker& maker) {
   for (const EmulatedOp& op : graph.ops) {
     if (op.launch != kNone) has_work[op.launch] = true;
   }
-  // Threads that launch nothing and wait for nothing look on: a watchdog that polls may end last.
+  // Ignore threads that launch nothing and wait for nothing: a polling watchdog may end last.
   const auto works = [&](uint32_t call) {
     return has_work[call] || maker.roles[call].waits || calls.kind[call] == CallKind::kLaunch ||
            calls.kind[call] == CallKind::kCopy || calls.kind[call] == CallKind::kFill;
   };
   struct Act {
     int64_t time;
-    uint32_t order;  // of the call in its thread
+    uint32_t order;  // position of the call in its thread
     bool end;
     uint32_t call;
   };
@@ -321,7 +324,7 @@ void addHandOffs(GraphMaker& maker) {
   for (uint32_t i = 0; i < graph.steps.size(); ++i) {
     processes[calls.process_id[graph.steps[i].call]].push_back(i);
   }
-  // Threads that launch nothing only look on: watchdogs that poll.
+  // Ignore threads that launch nothing, such as polling watchdogs.
   std::vector<bool> works(maker.thread_of_step.empty() ? 0 : maker.thread_of_step.back() + 1,
                           false);
   for (const EmulatedOp& op : graph.ops) {
@@ -329,9 +332,9 @@ void addHandOffs(GraphMaker& maker) {
       works[maker.thread_of_step[maker.begin_step[op.launch]]] = true;
     }
   }
-  // Whether the thread of a step makes no call from it on until `time` and some more.
+  // True if the thread of a step makes no call from that step until `time` plus a margin.
   const auto restsUntil = [&](uint32_t step, int64_t time) {
-    if (!graph.steps[step].end) return false;  // it is in a call
+    if (!graph.steps[step].end) return false;  // inside a call
     const uint32_t next = step + 1;
     return next == graph.steps.size() || graph.steps[next].first ||
            graph.steps[next].recorded_ns > time + kRestNs;
@@ -347,7 +350,7 @@ void addHandOffs(GraphMaker& maker) {
       for (size_t back = 1; back <= std::min<size_t>(k, kMostBack); ++back) {
         const uint32_t from = steps[k - back];
         const int64_t since = step.recorded_ns - graph.steps[from].recorded_ns;
-        // What it did last itself may as well be what it comes from, if it is hardly longer ago.
+        // The thread's own previous step is as likely a cause if it is not much older.
         if (!step.first && step.own_ns < 2 * since) break;
         const uint32_t thread = maker.thread_of_step[from];
         if (thread == maker.thread_of_step[steps[k]] || !works[thread] ||

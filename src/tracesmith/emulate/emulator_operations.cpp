@@ -12,10 +12,10 @@
 namespace tracesmith::emulator_parts {
 namespace {
 
-/// Finding the partners of a collective looks at each rank.
+/// Finding the partners of a collective visits each rank.
 constexpr size_t kMostRanks = 1024;
 
-/// How many of these [begin, end) are open at once, at most.
+/// The largest number of these intervals [begin, end) open at once.
 uint32_t mostAtOnce(std::vector<std::pair<int64_t, int64_t>> spans) {
   std::sort(spans.begin(), spans.end());
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> open;
@@ -46,7 +46,8 @@ void addEngines(GraphMaker& maker) {
   }
 }
 
-/// Streams without work that have process and handle of one with work, and of one only, are it.
+/// A stream without work is identified with the stream with work that has the same process and
+/// handle, if there is exactly one.
 void nameStreams(GraphMaker& maker) {
   const StreamTable& streams = maker.trace.stream;
   std::map<std::pair<ProcessId, uint64_t>, uint32_t> by_handle;
@@ -155,7 +156,7 @@ void addOperations(GraphMaker& maker) {
 
 void addCollectives(GraphMaker& maker) {
   EmulatorGraph& graph = maker.graph;
-  // By what it is, then by rank: a process and device.
+  // By name, then by rank: a process and device.
   using Rank = std::pair<ProcessId, uint32_t>;
   std::map<StringId, std::map<Rank, std::vector<uint32_t>>> all;
   for (uint32_t i = 0; i < graph.ops.size(); ++i) {
@@ -168,7 +169,8 @@ void addCollectives(GraphMaker& maker) {
       for (const auto& [rank, ops] : ranks) graph.facts.lone_collectives += ops.size();
       continue;
     }
-    // Those of all ranks that ran at the same time are one; what has no partner is skipped.
+    // Kernels of all ranks that ran at the same time form one collective; those without a partner
+    // are skipped.
     std::vector<const std::vector<uint32_t>*> lists;
     for (const auto& [rank, ops] : ranks) lists.push_back(&ops);
     std::vector<size_t> at(lists.size(), 0);

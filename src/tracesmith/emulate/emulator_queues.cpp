@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of an emulator's graph that waited for room, as a queue of their device was full.
+// Finds launches of an emulator's graph that waited because a device queue was full.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -12,9 +12,9 @@
 namespace tracesmith::emulator_parts {
 namespace {
 
-/// A queue that was full held at least this many launches.
+/// Least number of launches in a full queue.
 constexpr int64_t kLeastQueue = 256;
-/// How soon after the device has taken one from a full queue the launch goes on.
+/// Most time from the device taking an operation out of a full queue to the launch continuing.
 constexpr int64_t kQueueReturnNs = 50'000;
 
 template <class Value>
@@ -24,10 +24,10 @@ Value middleOf(std::vector<Value>& all) {
   return *at;
 }
 
-/// Queues are those of a process on a device. A launch is in one from its call until its work
-/// begins: calls without device work (a fill of no bytes, a copy between two places of the host,
-/// one that failed) take no place. Work without a known launch takes one only where it was
-/// launched before the trace began: ahead of all that its stream was given later.
+/// A queue is per process and device. A launch occupies it from its call until its work starts.
+/// Calls without device work (an empty fill, a copy between host addresses, a failed call) take no
+/// place. Work without a known launch takes one only if it was launched before the trace started:
+/// ahead of all later work of its stream.
 class FullQueues {
  public:
   explicit FullQueues(GraphMaker& maker)
@@ -45,13 +45,13 @@ class FullQueues {
     uint32_t call;  // kNone: before the trace
   };
   struct Queue {
-    std::vector<uint32_t> by_begin;  // operations
+    std::vector<uint32_t> by_begin;  // operations by start
     std::vector<Entry> entries;      // by launch
   };
-  /// A launch that found its queue full.
+  /// A launch that met a full queue.
   struct Full {
     uint32_t call;
-    uint32_t taken;  // the operation whose begin made room
+    uint32_t taken;  // the operation whose start made room
     int64_t held;    // launches in the queue
   };
 
@@ -77,12 +77,13 @@ class FullQueues {
   int64_t typicalLength(uint32_t call) {
     return lengths_.low(static_cast<uint64_t>(calls_.name[call]), 0);
   }
-  /// Whether a call is in the graph, and waits for no more than room.
+  /// True if a call is in the graph and waits for nothing but room.
   bool mayWait(uint32_t call) const {
     return call != kNone && m_.begin_step[call] != kNone && !m_.waits_for_own[call];
   }
-  /// The launch waited for nothing that was launched after it, whatever the times say: clocks of
-  /// host and device may disagree, and several calls may have one correlation id.
+  /// False if the operation was launched after the call: the launch did not wait for it, whatever
+  /// the times suggest. Clocks of host and device may disagree, and several calls may share a
+  /// correlation id.
   bool couldHold(uint32_t taken, uint32_t call) const {
     return m_.launched_ns[taken] < m_.callBegin(call) && g_.ops[taken].launch != call;
   }
@@ -95,7 +96,7 @@ class FullQueues {
     for (size_t n = 0; n < queue.entries.size(); ++n) {
       if (const std::optional<Full> found = fullAt(queue, n)) full.push_back(*found);
     }
-    // Now and then a launch is long for another reason.
+    // Occasional launches are long for another reason.
     if (full.size() < 3) return;
     const int64_t back = addReturns(full);
     std::vector<int64_t> held;
@@ -105,8 +106,8 @@ class FullQueues {
     addLikelyWaits(queue, full, room, back);
   }
 
-  /// Whether launch `n` of a queue took so long, and returned so soon after the device had taken
-  /// another one, that the queue was full.
+  /// Detects a full queue at launch `n`: it took so long, and returned so soon after the device had
+  /// taken another operation, that the queue was full.
   std::optional<Full> fullAt(const Queue& queue, size_t n) {
     const uint32_t call = queue.entries[n].call;
     if (!mayWait(call) || (n > 0 && queue.entries[n - 1].call == call)) return std::nullopt;
@@ -128,7 +129,7 @@ class FullQueues {
     return Full{call, taken, held};
   }
 
-  /// Returns how soon after the begin of other work launches typically went on.
+  /// Returns how soon after the start of other work launches typically continued.
   int64_t addReturns(const std::vector<Full>& full) {
     std::vector<int64_t> returns;
     for (const Full& f : full) {
@@ -141,7 +142,7 @@ class FullQueues {
     return middleOf(returns);
   }
 
-  /// The others found room; slower work could leave none.
+  /// The other launches had room, but slower work could leave none.
   void addLikelyWaits(const Queue& queue, const std::vector<Full>& full, size_t room,
                       int64_t back) {
     std::vector<bool> known(calls_.size(), false);
@@ -160,7 +161,7 @@ class FullQueues {
   GraphMaker& m_;
   EmulatorGraph& g_;
   const HostCallTable& calls_;
-  TypicalCosts lengths_;  // of calls, by name
+  TypicalCosts lengths_;  // durations of calls, by name
   std::map<std::pair<ProcessId, uint32_t>, Queue> queues_;
 };
 

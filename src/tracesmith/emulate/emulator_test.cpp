@@ -20,7 +20,7 @@ using test::OracleRun;
 using test::SampleTrace;
 using ::testing::HasSubstr;
 
-/// What is on the device at once now and then, by chance.
+/// A random program in which work sometimes shares the device.
 OracleRun randomRun(uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
@@ -76,7 +76,8 @@ TEST(Emulator, WithRecordedCostsEverythingEndsWhenItEnded) {
     const Result<Emulation> times = emulate(graph);
     ASSERT_TRUE(times);
     for (uint32_t i = 0; i < graph.ops.size(); ++i) {
-      // Lengths of kernels that shared the device are rounded once for each that came or went.
+      // Durations of kernels that shared the device are rounded once for each kernel that started
+      // or ended.
       EXPECT_NEAR(static_cast<double>(times->end_ns[graph.nodeOf(i)]),
                   static_cast<double>(graph.ops[i].end_ns), 50)
           << seed << ", operation " << i;
@@ -103,7 +104,7 @@ TEST(Emulator, LongerWorkNeverEndsSooner) {
       WhatIf change;
       change.bandwidth.push_back(*WhatIf::parseBandwidth(bandwidth));
       const int64_t now = makespanWith(run.trace.trace, graph, change);
-      // Who comes first to a device without room may change: a little is possible.
+      // The order at a full device may change, so a small increase is possible.
       EXPECT_LE(static_cast<double>(now), 1.01 * static_cast<double>(before))
           << seed << ", " << bandwidth;
       before = now;
@@ -147,7 +148,7 @@ TEST(Emulator, NothingBeginsBeforeWhatItWaitsFor) {
   }
 }
 
-/// Two ranks on two devices; the second comes late to the collective.
+/// Two ranks on two devices; the second is late to the collective.
 SampleTrace twoRanks() {
   SampleTrace s;
   for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -225,8 +226,8 @@ TEST(Emulator, WorkThatWasQueuedBeforeTheTraceBeganIsNoReasonToRefuse) {
       << "they follow their stream";
 }
 
-/// Times a program that fills its queue of 300 launches, over and over; before each time it makes
-/// `empty` calls that give the device nothing to do. Kernels begin 1 us before their call returns.
+/// A program that fills its queue of 300 launches, `times` times; before each it makes `empty`
+/// calls without device work. Kernels start 1 us before their call returns.
 SampleTrace fullQueue(int times, int empty) {
   SampleTrace s;
   const ProcessId process = s.process(1, "p");
@@ -272,8 +273,8 @@ TEST(Emulator, CallsWithoutDeviceWorkTakeNoPlaceInAQueue) {
   }
 }
 
-/// Two recordings of one program put one after the other, as tools do that do not renumber: each
-/// operation of the second has the launch of the first.
+/// Two recordings of one program concatenated, as by tools that do not renumber: each operation of
+/// the second has the launch of the first.
 TEST(Emulator, OneCorrelationIdForSeveralLaunchesIsNoCircle) {
   SampleTrace s = fullQueue(1, 305);
   HostCallTable& calls = s.trace.host_call;
@@ -296,7 +297,7 @@ TEST(Emulator, OneCorrelationIdForSeveralLaunchesIsNoCircle) {
   EXPECT_GT(makespanOf(graph), 300'000'000);
 }
 
-/// Work that nothing is known to have launched, in the midst of a stream, fills no queue.
+/// Work without a known launch, in the middle of a stream, fills no queue.
 TEST(Emulator, WorkWithoutALaunchFillsNoQueue) {
   SampleTrace s = fullQueue(2, 0);
   auto& ids = s.trace.kernel.correlation_id;
@@ -366,7 +367,7 @@ TEST(Emulator, ACircleIsSaidToBeOne) {
   graph.edges.push_back({graph.nodeOf(2), graph.nodeOf(9), 0, EmulatedEdgeKind::kEvent});
   const Result<Emulation> times = emulate(graph);
   ASSERT_FALSE(times);
-  EXPECT_THAT(times.error().message, HasSubstr("wait for each other in a circle"));
+  EXPECT_THAT(times.error().message, HasSubstr("wait for each other in a cycle"));
 }
 
 TEST(Emulator, TraceWithoutDeviceWorkIsRefused) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second half of the iterations is given the host times, waits and lengths of the first half,
-// by what they are of and the how-many-th of them they are; which calls and operations there are is
-// as the graph has it. Then all is emulated, and the length of each iteration compared.
+// Validation split: the second half of the iterations gets the host times, waits and durations of
+// the first half, matched by kind and by position within the iteration. Calls and operations stay
+// as in the graph. Then everything is emulated, and the durations of the iterations are compared.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,7 +16,7 @@
 namespace tracesmith {
 namespace {
 
-/// What iterations measured of each thing: lengths of a kernel, gaps between two calls.
+/// Measurements per iteration and key: durations of a kernel, gaps between two calls.
 class Measured {
  public:
   void add(uint32_t iteration, uint64_t key, double value) {
@@ -26,7 +26,7 @@ class Measured {
     }
     iterations.back().values.push_back(value);
   }
-  /// The steps of several threads come one thread after the other.
+  /// Needed because the steps of several threads are added one thread after the other.
   void sort() {
     for (auto& [key, iterations] : of_) {
       std::stable_sort(iterations.begin(), iterations.end(),
@@ -43,8 +43,8 @@ class Measured {
       iterations.resize(kept + 1);
     }
   }
-  /// The mean of the `n`th in those of the last iterations that have so many; else of all that
-  /// these have.
+  /// The mean of the `n`th value in the last iterations that have that many; otherwise the mean of
+  /// all their values.
   bool guess(uint64_t key, size_t n, double& out) const {
     const auto it = of_.find(key);
     if (it == of_.end()) return false;
@@ -70,7 +70,7 @@ class Measured {
 
  private:
   static constexpr size_t kMost = 16;
-  static constexpr size_t kMostValues = 4096;  // keeps it linear
+  static constexpr size_t kMostValues = 4096;  // keeps the search linear
   struct Of {
     uint32_t number;
     std::vector<double> values;
@@ -86,7 +86,7 @@ class Predictor {
   Result<HeldOut> run() {
     findWindows();
     if (windows_.size() < 2) {
-      out_.why_not = "fewer than two iterations that begin with a host call: " + out_.basis;
+      out_.why_not = "fewer than two iterations that start with a host call: " + out_.basis;
       return std::move(out_);
     }
     known_ = static_cast<uint32_t>(windows_.size() / 2);
@@ -111,7 +111,7 @@ class Predictor {
     const Steps steps = stepsOf(trace_, ops);
     out_.basis = steps.basis();
     if (!steps.all.empty()) process_ = steps.all.front().process;
-    std::unordered_map<int64_t, int64_t> launched;  // begin of device work to that of its launch
+    std::unordered_map<int64_t, int64_t> launched;  // start of device work to start of its launch
     if (steps.device_times) {
       for (const DeviceOp& op : ops.ops) {
         if (op.launch != DeviceOp::kNone) {
@@ -119,7 +119,7 @@ class Predictor {
         }
       }
     }
-    // Those of one process: others run the same ones at the same time, or none.
+    // Uses the steps of one process: others run the same steps at the same time, or none.
     for (const Step& step : steps.all) {
       if (step.process != process_) continue;
       int64_t begin = step.begin_ns;
@@ -130,7 +130,7 @@ class Predictor {
       }
       if (!windows_.empty() && begin <= windows_.back().begin_ns) continue;
       const int64_t end = steps.device_times ? INT64_MAX : step.end_ns;
-      // From one begin to the next, where they follow each other.
+      // From one start to the next, if they follow each other.
       if (!windows_.empty()) {
         Window& before = windows_.back();
         const int64_t length = before.end_ns - before.begin_ns;
@@ -138,7 +138,7 @@ class Predictor {
       }
       windows_.push_back({begin, end, std::string(step.nameIn(trace_))});
     }
-    if (steps.device_times && !windows_.empty()) windows_.pop_back();  // its end is not known
+    if (steps.device_times && !windows_.empty()) windows_.pop_back();  // its end is unknown
   }
 
   uint32_t windowOf(int64_t time) const {
@@ -155,7 +155,7 @@ class Predictor {
                                      : windowOf(trace_.host_call.start_ns[call]);
   }
 
-  /// Threads are alike from iteration to iteration, not among each other.
+  /// A thread resembles itself across iterations, but not other threads.
   uint64_t threadOf(uint32_t step) const {
     return static_cast<uint64_t>(trace_.host_call.thread_id[graph_.steps[step].call]);
   }
@@ -175,8 +175,8 @@ class Predictor {
     return TypicalCosts::key(77, static_cast<uint64_t>(op.name), static_cast<uint64_t>(op.table));
   }
 
-  /// Calls f(iteration, key, coarser key, value) for all that is measured; in the order of a
-  /// thread, or of time.
+  /// Calls f(iteration, key, coarser key, value) for all measured values, in thread order or time
+  /// order.
   template <class F>
   void forEachValue(EmulatorGraph& graph, F&& f) {
     for (uint32_t i = 1; i < graph.steps.size(); ++i) {
@@ -217,7 +217,7 @@ class Predictor {
       measured.add(window, coarse, value);
     });
     measured.sort();
-    std::unordered_map<uint64_t, size_t> counts;  // of this key in this iteration
+    std::unordered_map<uint64_t, size_t> counts;  // values of this key in this iteration
     forEachValue(guess, [&](uint32_t window, uint64_t key, uint64_t coarse, double& value) {
       if (window < known_) return;
       ++out_.values;
@@ -231,7 +231,7 @@ class Predictor {
     });
   }
 
-  /// Threads that launch a tenth or more of what the iterations do; others may only look on.
+  /// Finds threads that launch at least a tenth of the iterations' work; others may be onlookers.
   void findWorkers() {
     std::map<uint64_t, uint64_t> launches;
     uint64_t all = 0;
@@ -247,10 +247,10 @@ class Predictor {
   }
 
   void compare(const Emulation& emulation) {
-    // An iteration is as long as it is from its first call to the first of the next, or to
-    // the last end of its work; calls of threads that work on it.
+    // An iteration lasts from its first call to the first call of the next one, or to the last end
+    // of its work. Counts calls of threads that work on it.
     struct Ends {
-      uint32_t first = EmulatedOp::kNone;  // step
+      uint32_t first = EmulatedOp::kNone;  // first step
       int64_t last_recorded = INT64_MIN;
       int64_t last_predicted = INT64_MIN;
     };
@@ -314,10 +314,10 @@ class Predictor {
   const Trace& trace_;
   const EmulatorGraph& graph_;
   const HostContext context_;
-  double known_ns_ = 0;  // their mean length
-  uint32_t known_ = 0;   // iterations [0, known_) are measured
+  double known_ns_ = 0;  // mean duration of the known iterations
+  uint32_t known_ = 0;   // iterations [0, known_) are used for calibration
   std::set<uint64_t> workers_;
-  ProcessId process_{};  // that has the iterations
+  ProcessId process_{};  // process with the iterations
   std::vector<Window> windows_;
   HeldOut out_;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a small GPU of its own making, which runs a program and leaves a trace. What it costs
-// to launch, how many blocks the device holds and how fast it copies are known to the oracle alone.
+// For tests: a small simulated GPU that runs a program and produces a trace. Only the oracle knows
+// its launch costs, the number of blocks on the device, and its copy speed.
 //
-// It goes from moment to moment and looks at everything each time: slow, and unlike the emulator in
-// every way. Kernels are blocks that take slots, first come first served, which the emulator only
-// approximates.
+// It advances from moment to moment and examines everything each time: slow, and different from the
+// emulator in every way. Kernels consist of blocks that take slots, first come, first served; the
+// emulator only approximates this.
 #pragma once
 
 #include <algorithm>
@@ -21,24 +21,24 @@ namespace tracesmith::test {
 
 struct OracleParameters {
   int64_t launch_call_ns = 4'000;
-  int64_t launch_latency_ns = 6'500;  ///< from the begin of the call
-  int64_t stream_gap_ns = 900;        ///< between two in a stream
+  int64_t launch_latency_ns = 6'500;  ///< from the start of the call
+  int64_t stream_gap_ns = 900;        ///< between two operations in a stream
   int64_t sync_call_ns = 1'500;
   int64_t sync_return_ns = 3'000;
   int64_t copy_latency_ns = 1'200;
-  std::array<double, 2> bytes_per_ns = {12, 10};  ///< to the device, from it
-  uint32_t slots = 16;                            ///< blocks at once
-  size_t queue_room = 1'000'000;                  ///< launches that have not begun
+  std::array<double, 2> bytes_per_ns = {12, 10};  ///< to the device, from the device
+  uint32_t slots = 16;                            ///< concurrent blocks
+  size_t queue_room = 1'000'000;                  ///< launches not yet started
   int64_t queue_return_ns = 2'000;
 };
 
 struct OracleAction {
   enum class What : uint8_t { kHostWork, kKernel, kCopy, kSyncStream, kSyncDevice, kEvent };
   What what = What::kHostWork;
-  int64_t ns = 0;  ///< host work; kernels: of a block
+  int64_t ns = 0;  ///< host work; kernels: duration of a block
   std::string name;
-  uint32_t stream = 0;  ///< kEvent: that waits
-  uint32_t other = 0;   ///< kEvent: that is waited for
+  uint32_t stream = 0;  ///< kEvent: the stream that waits
+  uint32_t other = 0;   ///< kEvent: the stream waited for
   uint32_t blocks = 1;
   uint64_t bytes = 0;
   bool to_device = true;
@@ -48,7 +48,7 @@ struct OracleAction {
 struct OracleRun {
   SampleTrace trace;
   int64_t makespan_ns = 0;
-  std::vector<int64_t> ends_ns;  ///< of operations by launch
+  std::vector<int64_t> ends_ns;  ///< ends of operations, in launch order
 };
 
 class GpuOracle {
@@ -75,12 +75,12 @@ class GpuOracle {
     const OracleAction* action;
     int64_t ready;
     int64_t call;
-    size_t before;              // in its stream
+    size_t before;              // previous operation in its stream
     std::vector<size_t> waits;  // events
     int64_t queued = -1;        // entered the device's own queues
     int64_t begin = -1;
     int64_t end = -1;
-    uint32_t left = 0;  // blocks to be given out
+    uint32_t left = 0;  // blocks not yet assigned
     uint32_t running = 0;
   };
   struct Call {
@@ -172,7 +172,7 @@ class GpuOracle {
     return true;
   }
 
-  /// When an operation may begin as far as streams and events go; -1: not known yet.
+  /// Earliest start of an operation with respect to streams and events; -1: not known yet.
   int64_t allowed(const Op& op) const {
     int64_t at = op.ready;
     if (op.before != kNone) {
@@ -195,7 +195,7 @@ class GpuOracle {
       if (--op.running == 0 && op.left == 0) op.end = now_;
       acted = true;
     }
-    // In the order in which they were allowed to.
+    // Sorted by the time at which they became allowed.
     std::vector<std::pair<int64_t, size_t>> fresh;
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (ops_[i].queued >= 0) continue;
@@ -259,7 +259,7 @@ class GpuOracle {
     auto& units = t.trace.device;
     units.compute_units[0] = p_.slots;
     units.warp_size[0] = 32;
-    units.max_threads_per_unit[0] = 1024;  // a block a unit
+    units.max_threads_per_unit[0] = 1024;  // one block per unit
     std::vector<StreamId> ids;
     for (uint32_t s = 0; s < streams_; ++s) ids.push_back(t.stream(device, process));
     int64_t last = begun_;
@@ -324,7 +324,7 @@ class GpuOracle {
   std::array<int64_t, 2> engine_free_ = {0, 0};
 };
 
-/// A program, a line per action.
+/// Builds a program, one line per action.
 struct OracleProgram {
   std::vector<OracleAction> actions;
   OracleProgram& work(int64_t ns) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stretches of host time are alike: those between the same two calls, which launch the same
-// work, and of which the same is known to have been waited for.
+// Keys for comparable host times: those between the same two calls that launch the same work and
+// waited for the same kinds of things.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ class HostContext {
     }
   }
 
-  /// Of the thread's own time before a step that is not its first.
+  /// Key of the thread's own time before a step that is not its first.
   uint64_t own(uint32_t step) const {
     return TypicalCosts::key(TypicalCosts::key(call(step - 1), call(step), held_by_[step]),
                              work(step - 1), work(step));
   }
-  /// The same by the names of the calls alone.
+  /// As own(), by the names of the calls only.
   uint64_t ownByCalls(uint32_t step) const {
     return TypicalCosts::key(call(step - 1), call(step), held_by_[step]);
   }
-  /// Of the time from what a step waited for to the step.
+  /// Key of the time from what a step waited for to the step.
   uint64_t wait(const EmulatedEdge& edge) const {
     return TypicalCosts::key(1000 + static_cast<uint64_t>(edge.kind), call(edge.to), work(edge.to));
   }
@@ -50,8 +50,8 @@ class HostContext {
 
   const std::vector<HostStep>& steps_;
   const HostCallTable& calls_;
-  std::vector<uint32_t> held_by_;  // kinds of edges that end in each step, as bits
-  std::vector<uint64_t> work_;     // that calls launch
+  std::vector<uint32_t> held_by_;  // kinds of edges into each step, as bits
+  std::vector<uint64_t> work_;     // work that calls launch
 };
 
 }  // namespace tracesmith

@@ -18,7 +18,7 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
   for (const auto& [word, of] : kKinds) {
     if (!text.starts_with(word)) continue;
     const std::string_view rest = text.substr(word.size());
-    // "host" has no names; "kernel" alone is a part of a name.
+    // "host" takes no name; "kernel" without "=" is part of a name.
     if (rest.starts_with('=')) {
       out.of_ = of;
       expression = rest.substr(1);
@@ -29,7 +29,7 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
   }
   if (out.of_ == Of::kWork && expression.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                "expected a regular expression for names, as 'gemm', 'kernel=^void.*gemm', "
+                "expected a regular expression for names, such as 'gemm', 'kernel=^void.*gemm', "
                 "'copy=HtoD' or 'call=cudaMalloc'");
   }
   TS_TRY(out.names_, NamePattern::parse(expression));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operations or calls a change is for: "kernel=gemm.*", "copy=", "call=cudaMalloc", or a
-// regular expression (POSIX, extended) alone, which looks at all device work.
+// Selects the operations or calls that a change applies to: "kernel=gemm.*", "copy=",
+// "call=cudaMalloc", or a plain regular expression (POSIX extended), which applies to all device
+// work.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ class NameSelector {
  public:
   enum class Of : uint8_t { kWork, kKernel, kCopy, kFill, kCall, kHost };
 
-  /// Fails with kInvalidArgument where the expression is none, and says why.
+  /// Fails with kInvalidArgument if the expression is invalid, and says why.
   static Result<NameSelector> parse(std::string_view text);
 
   Of of() const { return of_; }
   bool device() const { return of_ != Of::kCall && of_ != Of::kHost; }
   const std::string& text() const { return text_; }
-  /// Whether an expression finds something in the name; each name is looked at once.
+  /// Whether the expression matches somewhere in the name. Each name is matched once.
   bool matches(const Trace& trace, StringId name) const;
   bool matches(const Trace& trace, TableId table, StringId name) const;
 

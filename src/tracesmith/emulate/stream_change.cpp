@@ -10,7 +10,7 @@
 namespace tracesmith {
 namespace {
 
-/// 1.5 GiB of them.
+/// 1.5 GiB of edges.
 constexpr size_t kMostEdges = size_t{1} << 26;
 
 class StreamChange {
@@ -37,7 +37,7 @@ class StreamChange {
     return op.launch == EmulatedOp::kNone ? INT64_MIN : trace_.host_call.start_ns[op.launch];
   }
 
-  /// In launch order, with what was launched before the trace began first.
+  /// Launch order, starting with work launched before the trace started.
   void orderByLaunch() {
     order_.resize(graph_.ops.size());
     for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
@@ -47,7 +47,7 @@ class StreamChange {
     for (uint32_t r = 0; r < order_.size(); ++r) rank_[order_[r]] = r;
   }
 
-  /// Whether any device has another number of them.
+  /// Assigns operations to lanes. Returns true if any device changes its number of streams.
   bool deal(uint32_t count) {
     using Place = std::pair<ProcessId, uint32_t>;
     std::map<Place, std::vector<uint32_t>> streams_of;
@@ -94,7 +94,8 @@ class StreamChange {
     return true;
   }
 
-  /// Who waited for an operation waited for all before it in its stream: now for several.
+  /// A wait for an operation covered everything before it in its stream, which is now in several
+  /// streams.
   Status rewire() {
     std::vector<EmulatedEdge> kept;
     kept.reserve(graph_.edges.size());
@@ -118,7 +119,7 @@ class StreamChange {
         kept.push_back(copy);
         if (kept.size() > kMostEdges) {
           return fail(ErrorCode::kUnsupported,
-                      "that many streams make too many waits for a trace of this size; fewer do",
+                      "this many streams need too many waits for a trace of this size; use fewer",
                       "--streams");
         }
         at = before_[at];
@@ -144,12 +145,12 @@ class StreamChange {
   const Trace& trace_;
   EmulatorGraph& graph_;
   std::vector<uint32_t> order_;  // operations by launch
-  std::vector<uint32_t> rank_;   // their places in it
-  std::vector<uint32_t> lanes_;  // of old streams: how many they become
+  std::vector<uint32_t> rank_;   // position of operations in `order_`
+  std::vector<uint32_t> lanes_;  // by old stream: number of new streams
   std::map<uint32_t, bool> joined_;
   std::vector<uint32_t> fresh_;  // new streams
   std::vector<uint32_t> lane_;
-  std::vector<uint32_t> before_;  // in the old stream, what is not gone
+  std::vector<uint32_t> before_;  // previous operation in the old stream that is not removed
   uint32_t streams_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same work in another number of streams.
+// Distributes the same work to another number of streams.
 #pragma once
 
 #include "tracesmith/base/result.hpp"
@@ -7,11 +7,11 @@
 
 namespace tracesmith {
 
-/// Each device of each process gets `count` streams. Fewer than it has: whole streams are put
-/// together, by launch. More: the work of each is dealt out in turn, as if nothing in a stream
-/// depended on what lies before it but what events, memory and the host wait for.
-/// How many operations are not in the first stream that theirs became. Fails with kUnsupported
-/// where all that waits for streams would wait for too many.
+/// Gives each device of each process `count` streams. Fewer than before: whole streams are merged,
+/// in launch order. More: the work of each stream is distributed in turn, assuming that nothing in
+/// a stream depends on earlier work except through events, memory and host waits. Returns the
+/// number of operations that are not in the first stream made from theirs. Fails with kUnsupported
+/// if stream waits would become too many.
 Result<uint64_t> changeStreams(const Trace& trace, EmulatorGraph& graph, uint32_t count);
 
 }  // namespace tracesmith

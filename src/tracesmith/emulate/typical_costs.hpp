@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medians of what was measured, by key: what a launch or a gap typically costs.
+// Medians of measurements by key: the typical cost of a launch or a gap.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tracesmith {
 
 class TypicalCosts {
  public:
-  /// Fewer measurements than this are no base for a median.
+  /// Fewer measurements than this are not enough for a median.
   static constexpr size_t kFewest = 3;
 
   static uint64_t key(uint64_t a, uint64_t b, uint64_t c = 0) {
@@ -21,7 +21,7 @@ class TypicalCosts {
 
   void add(uint64_t key, int64_t cost) { costs_[key].push_back(cost); }
 
-  /// The median of the first key that has enough of them; of the last one, of whatever there is.
+  /// The median of the first key with enough measurements; for the last key any number is enough.
   int64_t of(std::initializer_list<uint64_t> keys, int64_t otherwise) {
     size_t left = keys.size();
     for (const uint64_t key : keys) {
@@ -32,7 +32,7 @@ class TypicalCosts {
     }
     return otherwise;
   }
-  /// What a tenth of them are below.
+  /// The 10th percentile.
   int64_t low(uint64_t key, int64_t otherwise) {
     const auto it = costs_.find(key);
     if (it == costs_.end()) return otherwise;
@@ -44,7 +44,7 @@ class TypicalCosts {
     const auto it = costs_.find(key);
     return it == costs_.end() ? 0 : it->second.size();
   }
-  /// Between the quartiles; 0 where there are none.
+  /// Interquartile range; 0 if there are no measurements.
   int64_t spread(uint64_t key) {
     const auto it = costs_.find(key);
     if (it == costs_.end()) return 0;
@@ -65,7 +65,7 @@ class TypicalCosts {
   }
 
   std::unordered_map<uint64_t, std::vector<int64_t>> costs_;
-  std::unordered_map<uint64_t, int64_t> medians_, lows_;  // once asked for
+  std::unordered_map<uint64_t, int64_t> medians_, lows_;  // computed on demand
 };
 
 }  // namespace tracesmith

@@ -24,9 +24,9 @@ Result<double> parseFactor(std::string_view text, std::string_view whole) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), factor);
   if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(factor) ||
       factor < 0 || factor > kMostFactor) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("'{}' in '{}' is no factor from 0 to 1000000, as 0.5 or 2x", text, whole));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}' in '{}' is not a factor from 0 to 1000000, such as 0.5 or 2x",
+                            text, whole));
   }
   return factor;
 }
@@ -57,8 +57,7 @@ class Changes {
     if (!what.device()) {
       return fail(ErrorCode::kInvalidArgument, "only device work can be fused", what.text());
     }
-    // What anything but its neighbour in the stream waits for, or what waits for anything else,
-    // has to stay apart.
+    // An operation that has edges to others than its neighbours in the stream must not be fused.
     std::vector<bool> waits(graph_.ops.size(), false);
     std::vector<bool> waited_for(graph_.ops.size(), false);
     for (const EmulatedEdge& edge : graph_.edges) {
@@ -69,8 +68,10 @@ class Changes {
       if (graph_.isOp(edge.to)) waits[graph_.opOf(edge.to)] = true;
       if (graph_.isOp(edge.from)) waited_for[graph_.opOf(edge.from)] = true;
     }
-    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);   // of each stream
-    std::vector<uint32_t> first(graph_.streams, EmulatedOp::kNone);  // of its run
+    // Last operation of each stream.
+    std::vector<uint32_t> last(graph_.streams, EmulatedOp::kNone);
+    // First operation of the current run.
+    std::vector<uint32_t> first(graph_.streams, EmulatedOp::kNone);
     uint64_t runs = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
       EmulatedOp& op = graph_.ops[i];
@@ -104,8 +105,7 @@ class Changes {
     if (runs == 0) {
       effect.matched = 0;
       effect.note =
-          "no two kernels that match follow each other in a stream with nothing between "
-          "them that is waited for";
+          "no two matching kernels follow each other in a stream without a wait between them";
     }
     return finish(std::move(effect));
   }
@@ -162,8 +162,7 @@ class Changes {
       op.work_ns *= 1 - share * (1 - 1 / bandwidth.factor);
     }
     if (unknown > 0) {
-      effect.note =
-          fmt::format("{} copies whose size the trace does not know stay as they are", unknown);
+      effect.note = fmt::format("{} copies of unknown size are unchanged", unknown);
     }
     return finish(std::move(effect));
   }
@@ -171,7 +170,7 @@ class Changes {
   Status streams(uint32_t count) {
     WhatIfEffect effect{.change = fmt::format("streams {}", count)};
     TS_TRY(effect.matched, changeStreams(trace_, graph_, count));
-    effect.note = "docs/whatif.md says what more streams assume";
+    effect.note = "docs/whatif.md describes the assumptions";
     effects_.push_back(std::move(effect));
     return {};
   }
@@ -193,7 +192,7 @@ class Changes {
     op.earliest_ns = INT64_MIN;
   }
 
-  /// Calls all of whose work is gone are not made; returns how many of them are new.
+  /// Drops calls whose work is all removed; returns how many were newly dropped.
   uint64_t dropCalls() {
     std::vector<uint32_t> left(trace_.host_call.size(), 0);
     std::vector<bool> any(trace_.host_call.size(), false);
@@ -208,7 +207,7 @@ class Changes {
       dropped += step.own_ns != 0;
       step.own_ns = 0;
     }
-    // What is gone is not launched, and its place in the stream costs nothing.
+    // A removed operation is not launched, and its gap in the stream costs nothing.
     std::erase_if(graph_.edges, [&](const EmulatedEdge& edge) {
       return edge.kind == EmulatedEdgeKind::kLaunch && graph_.ops[graph_.opOf(edge.to)].gone;
     });
@@ -232,7 +231,7 @@ class Changes {
       step.own_ns = 0;
     }
     if (host) effect.calls = 0;
-    // A call that is not made waits for nothing; what it launched is launched all the same.
+    // A removed call waits for nothing, but its work is still launched.
     std::erase_if(graph_.edges, [&](const EmulatedEdge& edge) {
       const bool wait =
           edge.kind == EmulatedEdgeKind::kHostWait || edge.kind == EmulatedEdgeKind::kLikelyWait;
@@ -295,9 +294,9 @@ Result<WhatIf::Bandwidth> WhatIf::parseBandwidth(std::string_view text) {
       if (text.substr(0, equals) == word) out.direction = kind;
     }
     if (!out.direction) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("'{}' is no direction; there are h2d, d2h, d2d and p2p",
-                              text.substr(0, equals)));
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("'{}' is not a direction; use h2d, d2h, d2d or p2p", text.substr(0, equals)));
     }
     factor = text.substr(equals + 1);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to a program: kernels that are faster, gone or fused, more or fewer streams, faster
-// copies. docs/whatif.md says what each assumes.
+// Hypothetical changes to a program: kernels that are faster, removed or fused, more or fewer
+// streams, faster copies. docs/whatif.md states the assumptions of each.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace tracesmith {
 struct WhatIf {
   struct Scale {
     NameSelector what;
-    double factor = 1;  ///< of lengths: 0.5 is twice as fast
+    double factor = 1;  ///< of durations: 0.5 is twice as fast
   };
   struct Bandwidth {
     std::optional<CopyKind> direction;  ///< none: all
@@ -28,28 +28,28 @@ struct WhatIf {
   std::vector<Bandwidth> bandwidth;
   std::vector<NameSelector> remove;
   std::vector<NameSelector> fuse;
-  std::optional<uint32_t> streams;  ///< of each device of each process
+  std::optional<uint32_t> streams;  ///< per device of each process
 
   bool nothing() const {
     return scale.empty() && bandwidth.empty() && remove.empty() && fuse.empty() && !streams;
   }
 
-  // As people write them; fail with kInvalidArgument.
+  // Parse the command-line form; fail with kInvalidArgument.
   static Result<Scale> parseScale(std::string_view text);          ///< "kernel=RE:0.5"
   static Result<Bandwidth> parseBandwidth(std::string_view text);  ///< "2x", "h2d=1.5"
 };
 
-/// What a change did to the program.
+/// Effect of a change on the program.
 struct WhatIfEffect {
   std::string change;    ///< "scale kernel=gemm:0.5"
   uint64_t matched = 0;  ///< operations or calls
   int64_t recorded_ns = 0;
-  uint64_t calls = 0;  ///< that are no longer made
+  uint64_t calls = 0;  ///< calls that are no longer made
   std::string note;
 };
 
-/// The graph with all changes, in the order remove, fuse, scale, bandwidth, streams. Fails with
-/// kInvalidArgument where a change is for nothing in the trace.
+/// Returns the graph with all changes, applied in the order remove, fuse, scale, bandwidth,
+/// streams. Fails with kInvalidArgument if a change matches nothing in the trace.
 Result<EmulatorGraph> changed(const Trace& trace, const EmulatorGraph& graph, const WhatIf& change,
                               std::vector<WhatIfEffect>& effects);
 

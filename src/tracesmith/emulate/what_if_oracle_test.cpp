@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions against what really happens, on a GPU whose parameters the emulator does not know.
+// Compares predictions with the real effect, on a GPU whose parameters the emulator does not know.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ OracleRun runOn(const OracleParameters& parameters, uint32_t streams,
   return GpuOracle(parameters, streams).run(program.actions);
 }
 
-/// The error of the makespan that the emulator predicts from one run for another.
+/// Error of the makespan predicted from one run for another.
 double predictionError(const OracleRun& recorded, const WhatIf& change, int64_t truth_ns) {
   const Result<EmulatorGraph> graph = emulatorGraph(recorded.trace.trace);
   EXPECT_TRUE(graph) << graph.error().toString();
@@ -42,7 +42,7 @@ WhatIf scaled(const char* what) {
   return change;
 }
 
-/// Layers of two kernels and a copy, with a wait of the host after some of them.
+/// Layers of two kernels and a copy, with a host wait after some of them.
 OracleProgram layers(double gemm) {
   OracleProgram program;
   for (int i = 0; i < 60; ++i) {
@@ -100,7 +100,7 @@ TEST(WhatIfOracle, BandwidthChangesWhatGoesBySizeAlone) {
   EXPECT_NEAR(predictionError(run, change, truth.makespan_ns), 0, 5e-3);
 }
 
-/// Independent kernels, dealt out to the streams in turn.
+/// Independent kernels, distributed to the streams in turn.
 OracleProgram independent(uint32_t streams, uint32_t blocks) {
   OracleProgram program;
   for (uint32_t i = 0; i < 120; ++i) {
@@ -207,7 +207,7 @@ TEST(WhatIfOracle, LaunchesWaitForRoomInAFullQueue) {
   }
 }
 
-/// Whatever may happen, by chance; `gemm` and `bandwidth` are what a change is about.
+/// A random program; `gemm` and `bandwidth` are the targets of a change.
 OracleProgram anything(uint32_t seed, uint32_t streams, double gemm) {
   std::mt19937 random(seed);
   const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };

@@ -48,7 +48,7 @@ class Report {
                                  {{"change", "change", Q::kText},
                                   {"matched", "matched", Q::kCount},
                                   {"recorded_ns", "recorded", Q::kNs},
-                                  {"calls_removed", "calls less", Q::kCount},
+                                  {"calls_removed", "calls removed", Q::kCount},
                                   {"note", "what it assumes", Q::kText}});
     for (const WhatIfEffect& e : effects) {
       changes.rows.push_back({e.change, count(e.matched), e.recorded_ns, count(e.calls), e.note});
@@ -62,7 +62,7 @@ class Report {
     prediction.rows.push_back({"unchanged, by the model", unchanged.makespan(), std::monostate{}});
     prediction.rows.push_back(
         {"changed", after.makespan(), tracesmith::change(unchanged.makespan(), after.makespan())});
-    prediction.note = "the change is that of the model's two times";
+    prediction.note = "change: between the two times of the model";
     path(graph, unchanged, other, after);
     return {};
   }
@@ -133,12 +133,12 @@ class Report {
   }
 
   Status check(const EmulatorGraph& graph, const Emulation& unchanged) {
-    ReportTable& errors = table("model_errors", "How true the model is, of the unchanged trace",
+    ReportTable& errors = table("model_errors", "Error of the model on the unchanged trace",
                                 {{"what", "host times", Q::kText},
                                  {"recorded_ns", "recorded", Q::kNs},
                                  {"predicted_ns", "by the model", Q::kNs},
                                  {"error", "error", Q::kShare},
-                                 {"end_p50_ns", "ends off by (p50)", Q::kNs},
+                                 {"end_p50_ns", "end error (p50)", Q::kNs},
                                  {"end_p95_ns", "p95", Q::kNs},
                                  {"end_max_ns", "at most", Q::kNs}});
     const auto row = [&](const char* what, const EmulationErrors& e) {
@@ -151,8 +151,8 @@ class Report {
     TS_TRY(const Emulation emulation, emulate(typical));
     row("re-derived: mean of the others", errorsOf(typical, emulation));
     errors.note = fmt::format(
-        "ends of operations, from the trace's begin; {} of {} host times have no others of their "
-        "kind and stay",
+        "ends of operations, from the start of the trace; {} of {} host times are the only ones of "
+        "their kind and are kept",
         kept, graph.steps.size());
     TS_TRY(const HeldOut held, heldOut(trace_, graph));
     ReportTable& iterations =
@@ -169,20 +169,20 @@ class Report {
       if (options_.limit != 0 && iterations.rows.size() == options_.limit) break;
       iterations.rows.push_back({it.name, it.recorded_ns, it.predicted_ns, it.error()});
     }
-    ReportTable& sum = table("held_out_errors", "Of all of these iterations",
+    ReportTable& sum = table("held_out_errors", "All of these iterations",
                              {{"iterations", "iterations", Q::kCount},
                               {"mean_error", "mean error", Q::kShare},
-                              {"spread", "they vary by", Q::kShare},
-                              {"total_error", "error of their sum", Q::kShare},
-                              {"end_p50_ns", "ends off by (p50)", Q::kNs},
+                              {"spread", "own variation", Q::kShare},
+                              {"total_error", "error of the sum", Q::kShare},
+                              {"end_p50_ns", "end error (p50)", Q::kNs},
                               {"end_p95_ns", "p95", Q::kNs},
-                              {"unseen", "never seen before", Q::kShare}});
+                              {"unseen", "unseen values", Q::kShare}});
     sum.rows.push_back({count(held.iterations.size()), held.meanError(), held.spread,
                         held.totalError(), held.end_p50_ns, held.end_p95_ns,
                         held.values == 0
                             ? ReportValue(std::monostate{})
                             : static_cast<double>(held.unseen) / static_cast<double>(held.values)});
-    sum.note = "ends of operations, from the begin of their iteration; " + held.basis;
+    sum.note = "ends of operations, from the start of their iteration; " + held.basis;
     ReportTable& list = tables_[tables_.size() - 2];
     rest(list, held.iterations.size());
     return {};
@@ -190,7 +190,7 @@ class Report {
 
   void facts(const EmulatorGraph& graph) {
     const EmulatorGraph::Facts& f = graph.facts;
-    ReportTable& edges = table("edges", "What had to wait for what",
+    ReportTable& edges = table("edges", "Dependencies",
                                {{"kind", "kind", Q::kText},
                                 {"count", "count", Q::kCount},
                                 {"inferred", "inferred", Q::kText}});
@@ -209,7 +209,7 @@ class Report {
       if (whole == 0) return std::monostate{};
       return static_cast<double>(part) / static_cast<double>(whole);
     };
-    table("inferred_edges", "How much of that is inferred, not told by the trace",
+    table("inferred_edges", "Inferred dependencies, which are not in the trace",
           {{"edges", "edges", Q::kCount},
            {"inferred", "inferred", Q::kCount},
            {"share", "share", Q::kShare}})
@@ -221,13 +221,13 @@ class Report {
            {"unknown_share", "of the device's time", Q::kShare}})
         .rows.push_back({count(graph.ops.size()), count(f.orphans_queued), count(f.orphans_unknown),
                          share(f.orphans_unknown_ns, f.device_ns)});
-    ReportTable& table_of = table("model", "What the model rests on",
+    ReportTable& table_of = table("model", "Basis of the model",
                                   {{"what", "what", Q::kText}, {"value", "value", Q::kText}});
     const auto row = [&](const char* what, std::string value) {
       table_of.rows.push_back({what, std::move(value)});
     };
     row("operations, host calls", fmt::format("{}, {}", graph.ops.size(), graph.steps.size() / 2));
-    row("threads that only look on, left out", fmt::format("{}", f.onlookers));
+    row("onlooker threads, left out", fmt::format("{}", f.onlookers));
     row("launch latency of kernels",
         fmt::format("{} ns ({})", f.launch_latency_ns,
                     f.latency_assumed ? "assumed: no launch found its stream idle" : "median"));
@@ -236,14 +236,14 @@ class Report {
     row("room in a full queue",
         f.queue_room == 0 ? "never full, not limited" : fmt::format("{} launches", f.queue_room));
     row("kernels of known occupancy", fmt::format("{} of {}", f.kernels_with_demand, f.kernels));
-    row("collectives of several ranks", fmt::format("{}; {} without their other ranks keep the "
-                                                    "wait for these in their length",
-                                                    graph.groups.size(), f.lone_collectives));
+    row("collectives of several ranks",
+        fmt::format("{}; {} lack their other ranks, so their duration includes the wait for them",
+                    graph.groups.size(), f.lone_collectives));
     row("host calls over 100 us that wait for nothing known",
-        fmt::format("{}, {:.3f} ms in all, as recorded", f.long_calls,
+        fmt::format("{}, {:.3f} ms in total, as recorded", f.long_calls,
                     static_cast<double>(f.long_calls_ns) / 1e6));
-    row("begun later than anything explains",
-        fmt::format("{} operations, {:.3f} ms in all, kept", f.unexplained,
+    row("started later than known causes explain",
+        fmt::format("{} operations, {:.3f} ms in total, kept", f.unexplained,
                     static_cast<double>(f.unexplained_ns) / 1e6));
     if (f.left_out > 0) row("left out: impossible times", fmt::format("{}", f.left_out));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tracesmith whatif` shows: the prediction, the critical path before and after, and how far
-// the model is from what was recorded.
+// Report of `tracesmith whatif`: the prediction, the critical path before and after, and the
+// model's errors against the recording.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace tracesmith {
 struct WhatIfOptions {
   EmulatorOptions emulator;
   size_t limit = 15;  ///< rows of tables by name or iteration; 0: all
-  bool check = true;  ///< how true the model is, too: three more emulations
+  bool check = true;  ///< also checks the model's accuracy, which takes three more emulations
 };
 
 Result<std::vector<ReportTable>> whatIfReport(const Trace& trace, const WhatIf& change,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program told its device, call by call: the vocabulary of recordings. Each command lists
-// its fields once, in visit(); from that come writing (in the agent), reading and showing, so that
-// they cannot drift apart. Agents include this: no allocation, no exception, no library.
+// The commands that a program issued to its device, call by call: the vocabulary of recordings.
+// Each command lists its fields once, in visit(). Writing (in the agent), reading and display all
+// use that list, so they cannot diverge. Agents include this file: it must not allocate, throw or
+// need a library.
 //
-// Handles and pointers are those of the recorded program. Drivers reuse them: a handle means what
-// the latest command that made it says. The order of commands is that of the calls: a call that
-// does not wait is recorded while it is made, one that waits (kBegun says so) when it began.
+// Handles and pointers are those of the recorded program. Drivers reuse them: a handle means the
+// object of the latest command that created it. Commands are in call order: a non-blocking call is
+// recorded during the call, a blocking one (kBegun) when it starts.
 //
-// A kind's number is on disk: append, never renumber; a field that is added comes last and reads as
-// zero where it is absent.
+// The number of a kind is on disk: append, never renumber. A new field goes last and reads as zero
+// where it is absent.
 #pragma once
 
 #include "tracesmith/recording/object_commands.hpp"
@@ -16,42 +17,44 @@
 
 namespace tracesmith::recording {
 
-/// A call that was recorded when it began has ended (the header has its result), or what a read or
-/// a map showed to the host is there, or what a write took from memory that a read had yet to fill.
-/// A Release and a SetUserEventStatus are recorded before they
-/// are made, without kBegun: only when the driver refused does a Done follow, with its result.
+/// Completes an earlier command in one of these cases:
+/// - A call that was recorded when it started has ended; the header has its result.
+/// - The data that a read or map showed to the host is available.
+/// - The data of a write is available, whose source a read had yet to fill.
+/// - The driver rejected a Release or a SetUserEventStatus; the header has its result. These are
+///   recorded before the call, without kBegun, and get no Done on success.
 struct Done {
   static constexpr CommandKind kKind = CommandKind::kDone;
-  uint64_t of = 0;     ///< sequence of the command
-  Payload content;     ///< of a read or map; of a write or SvmCopy whose own is not known
-  uint64_t kept = 0;   ///< the bytes themselves are in the recording, not their hashes alone
-  Handle event = 0;    ///< that a command with kBegun gave the program
-  Handle pointer = 0;  ///< that a Map with kBegun gave the program
+  uint64_t of = 0;     ///< sequence number of the command
+  Payload content;     ///< data of a read or map; or of a write or SvmCopy recorded without content
+  uint64_t kept = 0;   ///< 1: the recording has the bytes, not only their hashes
+  Handle event = 0;    ///< event that a command with kBegun returned
+  Handle pointer = 0;  ///< pointer that a Map with kBegun returned
   template <class V>
   void visit(V& v) {
     v(of), v(content), v(kept), v(event), v(pointer);
   }
 };
 
-/// What a memory object (or shared memory) held at this place in the stream.
+/// Content of a memory object (or shared memory) at this point in the stream.
 struct Snapshot {
   static constexpr CommandKind kKind = CommandKind::kSnapshot;
   Handle memory = 0;
   uint64_t is_svm = 0;
   uint64_t after = 0;  ///< the launch after which it was taken, plus one (--launch-hashes); 0: none
   Payload content;
-  uint64_t kept = 0;  ///< the bytes are in the recording
+  uint64_t kept = 0;  ///< 1: the recording has the bytes
   template <class V>
   void visit(V& v) {
     v(memory), v(is_svm), v(after), v(content), v(kept);
   }
 };
 
-/// From here on (or no longer) commands of queues are in the recording.
+/// From here on, commands of queues are recorded (is_begin) or no longer recorded.
 struct RangeEdge {
   static constexpr CommandKind kKind = CommandKind::kRangeEdge;
   uint64_t is_begin = 0;
-  uint64_t launches = 0;  ///< of the process before it
+  uint64_t launches = 0;  ///< number of launches of the process before it
   template <class V>
   void visit(V& v) {
     v(is_begin), v(launches);

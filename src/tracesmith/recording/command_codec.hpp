@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands as bytes. Every number takes 8 bytes, every list its count and then its elements, padded
-// to 8: what is read points into the bytes. Agents include this.
+// Encodes commands as bytes. Every number takes 8 bytes. Every list is its count followed by its
+// elements, padded to 8 bytes. Decoded lists point into the encoded bytes. Agents include this.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@ template <class T>
 constexpr bool kIsNumber = std::is_enum_v<T> || std::is_integral_v<T>;
 }  // namespace codec
 
-/// Adds up the bytes of fields.
+/// Sums the encoded sizes of fields.
 class FieldSize {
  public:
   template <class T>
@@ -35,7 +35,7 @@ class FieldSize {
   uint64_t bytes_ = 0;
 };
 
-/// Writes fields where there is room for them.
+/// Writes fields to a buffer that must be large enough.
 class FieldWriter {
  public:
   explicit FieldWriter(uint8_t* to) : to_(to) {}
@@ -68,10 +68,10 @@ class FieldWriter {
   uint8_t* to_;
 };
 
-/// Reads fields; what is beyond the end reads as zero or empty. Never out of bounds.
+/// Reads fields. Fields beyond the end read as zero or empty; never reads out of bounds.
 class FieldReader {
  public:
-  /// `fields` begins at a multiple of 8.
+  /// `fields` must be 8-byte aligned.
   explicit FieldReader(std::span<const uint8_t> fields)
       : at_(fields.data()), end_(fields.data() + fields.size()) {}
   template <class T>
@@ -86,7 +86,7 @@ class FieldReader {
       list(field);
     }
   }
-  /// False when a list claimed more than there is.
+  /// False when a list claimed more elements than there are.
   bool ok() const { return ok_; }
 
  private:
@@ -118,7 +118,7 @@ class FieldReader {
   bool ok_ = true;
 };
 
-/// Bytes of a command with its header.
+/// Encoded size of a command, including its header.
 template <class Command>
 uint64_t encodedBytes(Command& command) {
   FieldSize size;
@@ -126,7 +126,7 @@ uint64_t encodedBytes(Command& command) {
   return sizeof(CommandHeader) + size.bytes();
 }
 
-/// Writes header and fields at `to`, which has room for encodedBytes().
+/// Writes header and fields to `to`, which must have room for encodedBytes().
 template <class Command>
 void encode(CommandHeader header, Command& command, uint8_t* to) {
   header.kind = Command::kKind;
@@ -136,7 +136,7 @@ void encode(CommandHeader header, Command& command, uint8_t* to) {
   command.visit(writer);
 }
 
-/// The fields of a command of this kind; they point into `fields`. False: a list goes beyond them.
+/// Decodes the fields of a command; its lists point into `fields`. False: a list exceeds `fields`.
 template <class Command>
 bool decode(std::span<const uint8_t> fields, Command& command) {
   FieldReader reader(fields);
@@ -144,8 +144,8 @@ bool decode(std::span<const uint8_t> fields, Command& command) {
   return reader.ok();
 }
 
-/// Calls f(command) with the command that `fields` are of. False for damaged fields and unknown
-/// kinds, without a call.
+/// Decodes `fields` as a command of `kind` and calls f(command). Returns false without a call for
+/// damaged fields and unknown kinds.
 template <class F>
 bool withCommand(CommandKind kind, std::span<const uint8_t> fields, F&& f) {
   switch (kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of commands, and what stands before the fields of each. A kind's number is on disk:
+// The kinds of commands, and the header before their fields. The number of a kind is on disk:
 // append, never renumber.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tracesmith::recording {
 
-using Handle = uint64_t;  ///< of an object, or an address; 0: none
+using Handle = uint64_t;  ///< an object's handle or an address; 0: none
 using Handles = std::span<const uint64_t>;
 using Sizes = std::span<const uint64_t>;
 using Text = std::span<const char>;
@@ -69,20 +69,21 @@ enum class CommandKind : uint16_t {
 
 namespace command_flags {
 constexpr uint16_t kBlocking = 1;  ///< the call waited for its command
-constexpr uint16_t kBegun = 2;     ///< recorded when it began: its result follows in a Done
-constexpr uint16_t kMadeUp = 4;    ///< no call of the program: the agent's own (Device, Snapshot)
+constexpr uint16_t kBegun = 2;     ///< recorded when the call started: its result follows in a Done
+/// Not a call of the program but added by the agent (Device, Snapshot)
+constexpr uint16_t kMadeUp = 4;
 }  // namespace command_flags
 
-/// Before every command's fields.
+/// Precedes the fields of every command.
 struct CommandHeader {
   uint32_t bytes = 0;  ///< of header and fields; a multiple of 8
   CommandKind kind = CommandKind::kNone;
   uint16_t flags = 0;
-  uint32_t thread = 0;   ///< the kernel's number of the calling thread
+  uint32_t thread = 0;   ///< kernel thread id (tid) of the caller
   int32_t result = 0;    ///< the call's return code; 0: success
   int64_t start_ns = 0;  ///< CLOCK_MONOTONIC
   int64_t end_ns = 0;
-  uint64_t sequence = 0;  ///< commands of this process before it
+  uint64_t sequence = 0;  ///< number of commands of this process before it
 };
 static_assert(sizeof(CommandHeader) == 40);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that a program gave to its device or got back, known by what they are: split into chunks,
-// each named by its hash, so that what is uploaded again is kept once. Agents include this.
+// Bytes transferred between a program and its device, addressed by content: split into chunks, each
+// identified by its hash, so that repeated uploads are stored once. Agents include this.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 
 namespace tracesmith::recording {
 
-/// A payload is cut into chunks of this size; the last one is what remains.
+/// A payload is split into chunks of this size; the last one may be shorter.
 constexpr uint64_t kChunkBytes = 1u << 20;
 
-/// XXH3, 128 bits, seed 0. All zero: no content (what is really that unlikely is not kept).
+/// XXH3, 128 bits, seed 0. All zero: no content (real content with this improbable hash is not
+/// stored).
 struct ContentHash {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -26,8 +27,8 @@ struct HashOfContentHash {
   size_t operator()(const ContentHash& h) const { return static_cast<size_t>(h.low); }
 };
 
-/// Some bytes by their chunks: chunks.size() is bytes / kChunkBytes, rounded up. Without chunks but
-/// with bytes: their content is not known.
+/// Bytes described by their chunks: chunks.size() is bytes / kChunkBytes, rounded up. Bytes without
+/// chunks: the content is unknown.
 struct Payload {
   uint64_t bytes = 0;
   std::span<const ContentHash> chunks;

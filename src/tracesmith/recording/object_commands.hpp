@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that make objects, build programs, set arguments, and give objects up.
+// Calls that create or release objects, build programs, and set arguments.
 #pragma once
 
 #include "tracesmith/recording/command_kind.hpp"
 
 namespace tracesmith::recording {
 
-/// A device, when it is met for the first time.
+/// A device; recorded when it first appears.
 struct Device {
   static constexpr CommandKind kKind = CommandKind::kDevice;
   Handle handle = 0;
@@ -31,7 +31,7 @@ struct CreateContext {
 struct CreateQueue {
   static constexpr CommandKind kKind = CommandKind::kCreateQueue;
   Handle queue = 0, context = 0, device = 0;
-  uint64_t properties = 0;  ///< cl_command_queue_properties that the program asked for
+  uint64_t properties = 0;  ///< cl_command_queue_properties requested by the program
   Sizes others;             ///< further pairs of its property list
   template <class V>
   void visit(V& v) {
@@ -39,14 +39,15 @@ struct CreateQueue {
   }
 };
 
-/// Without content the agent has filled the memory with zeros, so that it is defined; but memory
-/// that is made of shared memory (CL_MEM_USE_HOST_PTR of an address in it) holds what that holds.
+/// Without content, the agent has filled the memory with zeros, so that it is defined. Exception: a
+/// buffer over shared memory (CL_MEM_USE_HOST_PTR with an address in it) has the content of that
+/// memory.
 struct CreateBuffer {
   static constexpr CommandKind kKind = CommandKind::kCreateBuffer;
   Handle buffer = 0, context = 0;
-  uint64_t flags = 0;  ///< cl_mem_flags that the program gave
+  uint64_t flags = 0;  ///< cl_mem_flags as given by the program
   uint64_t bytes = 0;
-  Handle host = 0;  ///< its host pointer
+  Handle host = 0;  ///< the host pointer
   Payload content;
   template <class V>
   void visit(V& v) {
@@ -58,8 +59,9 @@ struct CreateSubBuffer {
   static constexpr CommandKind kKind = CommandKind::kCreateSubBuffer;
   Handle buffer = 0, parent = 0;
   uint64_t flags = 0, offset = 0, bytes = 0;
-  uint64_t other_type = 0;      ///< cl_buffer_create_type, where it is no region, so that it failed
-  uint64_t without_region = 0;  ///< the program gave none, so that it failed
+  /// cl_buffer_create_type if it is not a region, so that the call failed
+  uint64_t other_type = 0;
+  uint64_t without_region = 0;  ///< 1: the program passed no region, so that the call failed
   template <class V>
   void visit(V& v) {
     v(buffer), v(parent), v(flags), v(offset), v(bytes), v(other_type), v(without_region);
@@ -74,13 +76,13 @@ struct CreateImage {
   uint64_t type = 0;                             ///< cl_mem_object_type
   uint64_t width = 0, height = 0, depth = 0, array_size = 0;
   uint64_t mip_levels = 0, samples = 0;
-  Handle buffer = 0;  ///< that it shows, if any
+  Handle buffer = 0;  ///< buffer that the image is created from, if any
   Handle host = 0;
-  Payload content;           ///< rows and slices close to each other, whatever pitches there were
-  uint64_t row_pitch = 0;    ///< that the program gave; 0: rows close to each other
-  uint64_t slice_pitch = 0;  ///< the same of slices
+  Payload content;           ///< packed rows and slices, whatever the pitches were
+  uint64_t row_pitch = 0;    ///< as given by the program; 0: packed
+  uint64_t slice_pitch = 0;  ///< as given by the program; 0: packed
   static constexpr uint64_t kFormat = 1, kDescription = 2;
-  uint64_t without = 0;  ///< what the program did not give, so that the call failed
+  uint64_t without = 0;  ///< what the program did not pass, so that the call failed
   template <class V>
   void visit(V& v) {
     v(image), v(context), v(flags), v(channel_order), v(channel_type), v(type), v(width), v(height),
@@ -105,11 +107,11 @@ struct CreateProgram {
   static constexpr CommandKind kKind = CommandKind::kCreateProgram;
   Handle program = 0, context = 0;
   ProgramForm form = ProgramForm::kSource;
-  Handles devices;  ///< of binaries
+  Handles devices;  ///< for binaries
   Payload code;     ///< source, IL, the names of built-in kernels; binaries one after the other
-  Sizes sizes;      ///< of the binaries
-  Text options;     ///< of linking
-  Handles inputs;   ///< of linking
+  Sizes sizes;      ///< sizes of the binaries
+  Text options;     ///< for linking
+  Handles inputs;   ///< for linking
   template <class V>
   void visit(V& v) {
     v(program), v(context), v(form), v(devices), v(code), v(sizes), v(options), v(inputs);
@@ -120,23 +122,23 @@ struct BuildProgram {
   static constexpr CommandKind kKind = CommandKind::kBuildProgram;
   Handle program = 0;
   uint64_t compile_only = 0;
-  Handles devices;  ///< none: all of the program's
+  Handles devices;  ///< empty: all devices of the program
   Text options;
   Handles headers;    ///< programs
-  Text header_names;  ///< of them; each ends with NUL
+  Text header_names;  ///< names of `headers`; each ends with NUL
   template <class V>
   void visit(V& v) {
     v(program), v(compile_only), v(devices), v(options), v(headers), v(header_names);
   }
 };
 
-/// A file that the build of a program, which comes next, may include: one of those that its source
-/// and they themselves name. It may be more than are needed, as conditions are not looked at.
+/// A file that the following build of a program may include: one that its source, or another such
+/// file, names in an #include. May be more files than needed, because conditions are not evaluated.
 struct IncludedFile {
   static constexpr CommandKind kKind = CommandKind::kIncludedFile;
   Handle program = 0;
   Text path;    ///< where it was found
-  Text folder;  ///< the process's own, which relative -I options are about
+  Text folder;  ///< working directory of the process, the base of relative -I options
   Payload content;
   template <class V>
   void visit(V& v) {
@@ -164,7 +166,7 @@ struct CloneKernel {
 };
 
 enum class ArgumentForm : uint64_t {
-  kValue = 1,  ///< bytes; of a memory object or sampler: its handle
+  kValue = 1,  ///< the bytes; for a memory object or sampler: its handle
   kLocal = 2,  ///< local memory of `bytes` bytes
   kSvm = 3,    ///< an address
   kNull = 4,   ///< a null memory object
@@ -246,7 +248,7 @@ struct SvmAlloc {
 struct SvmFree {
   static constexpr CommandKind kKind = CommandKind::kSvmFree;
   Handle context = 0;
-  Handle queue = 0;  ///< 0: at once
+  Handle queue = 0;  ///< 0: freed immediately
   Handles pointers;
   Handles waits;
   Handle event = 0;

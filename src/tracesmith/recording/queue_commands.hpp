@@ -19,13 +19,15 @@ struct Launch {
   }
 };
 
-/// A part of a memory object. A stretch of a buffer: `image` 0, origin[0] and region[0] in bytes,
-/// region[1] and [2] 1. A box of a buffer: with its pitches. A part of an image: in pixels.
+/// A part of a memory object:
+/// - A range of a buffer: `is_image` 0, origin[0] and region[0] in bytes, region[1] and [2] 1.
+/// - A box of a buffer: with its pitches.
+/// - A part of an image: in pixels.
 struct Box {
   uint64_t is_image = 0;
   uint64_t origin[3] = {0, 0, 0};
   uint64_t region[3] = {0, 1, 1};
-  uint64_t row_pitch = 0, slice_pitch = 0;  ///< of the buffer
+  uint64_t row_pitch = 0, slice_pitch = 0;  ///< for a buffer
   template <class V>
   void visit(V& v) {
     v(is_image);
@@ -40,7 +42,7 @@ struct Write {
   Handle queue = 0, memory = 0;
   Box box;
   Handle host = 0;
-  Payload content;  ///< row after row, close to each other
+  Payload content;  ///< packed rows
   Handles waits;
   Handle event = 0;
   template <class V>
@@ -49,7 +51,7 @@ struct Write {
   }
 };
 
-/// What was read follows in a Done.
+/// The data read follows in a Done.
 struct Read {
   static constexpr CommandKind kKind = CommandKind::kRead;
   Handle queue = 0, memory = 0;
@@ -63,7 +65,7 @@ struct Read {
   }
 };
 
-/// Between two memory objects, each a buffer or an image.
+/// Copies between two memory objects, each a buffer or an image.
 struct Copy {
   static constexpr CommandKind kKind = CommandKind::kCopy;
   Handle queue = 0, source = 0, destination = 0;
@@ -80,7 +82,7 @@ struct Fill {
   static constexpr CommandKind kKind = CommandKind::kFill;
   Handle queue = 0, memory = 0;
   Box box;
-  Raw pattern;  ///< of an image: its four channels, 16 bytes
+  Raw pattern;  ///< for an image: its four channels, 16 bytes
   Handles waits;
   Handle event = 0;
   template <class V>
@@ -89,7 +91,7 @@ struct Fill {
   }
 };
 
-/// What the host saw, where it may read, follows in a Done.
+/// If the host may read the mapping, the data shown follows in a Done.
 struct Map {
   static constexpr CommandKind kKind = CommandKind::kMap;
   Handle queue = 0, memory = 0;
@@ -107,8 +109,8 @@ struct Map {
 struct Unmap {
   static constexpr CommandKind kKind = CommandKind::kUnmap;
   Handle queue = 0, memory = 0, pointer = 0;
-  Box box;          ///< of its Map
-  Payload content;  ///< what the host left there; no bytes: it changed nothing
+  Box box;          ///< box of its Map
+  Payload content;  ///< what the host left in the mapping; empty: it changed nothing
   Handles waits;
   Handle event = 0;
   template <class V>
@@ -121,8 +123,8 @@ struct Migrate {
   static constexpr CommandKind kKind = CommandKind::kMigrate;
   Handle queue = 0;
   Handles objects;      ///< memory objects, or addresses
-  Sizes sizes;          ///< of addresses
-  uint64_t is_svm = 0;  ///< addresses
+  Sizes sizes;          ///< sizes of the address ranges
+  uint64_t is_svm = 0;  ///< 1: `objects` are addresses
   uint64_t flags = 0;   ///< cl_mem_migration_flags
   Handles waits;
   Handle event = 0;
@@ -136,7 +138,7 @@ struct SvmCopy {
   static constexpr CommandKind kKind = CommandKind::kSvmCopy;
   Handle queue = 0, destination = 0, source = 0;
   uint64_t bytes = 0;
-  Payload content;  ///< of a source that is no shared memory
+  Payload content;  ///< for a source that is not shared memory
   Handles waits;
   Handle event = 0;
   template <class V>
@@ -181,7 +183,8 @@ struct SvmUnmap {
   }
 };
 
-/// Waits in a queue for what is before it, or for events; a barrier also holds back what follows.
+/// Waits in a queue for the commands before it, or for events. A barrier also delays the commands
+/// after it.
 struct Marker {
   static constexpr CommandKind kKind = CommandKind::kMarker;
   Handle queue = 0;
@@ -215,9 +218,9 @@ struct Flush {
 struct WaitForEvents {
   static constexpr CommandKind kKind = CommandKind::kWaitForEvents;
   Handles events;
-  Handle queue = 0;  ///< that waits instead of the host, if any
-  /// The thread did not wait: it was told that they are complete, by a call that asks, or by a
-  /// callback. What it does next comes after them all the same.
+  Handle queue = 0;  ///< the queue that waits instead of the host, if any
+  /// 1: the thread did not wait but learned that the events are complete, from a query or a
+  /// callback. Its later calls come after the events all the same.
   uint64_t was_told = 0;
   template <class V>
   void visit(V& v) {

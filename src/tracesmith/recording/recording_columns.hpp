@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a recording's blocks, for those who read them.
+// Helpers for reading the columns of a recording's blocks.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ inline bool isOf(const sbt::LogBlock& block, TableId table) {
   return block.header.table == number(table);
 }
 
-/// The values of a column; zeros where it was left out.
+/// The values of a column; zeros if the column is absent.
 inline sbt::Problem wordsOf(sbt::BlockContents& contents, uint16_t column,
                             std::vector<uint64_t>& out) {
   out.assign(contents.rows(), 0);
@@ -31,10 +31,10 @@ inline sbt::Problem wordsOf(sbt::BlockContents& contents, uint16_t column,
 inline sbt::Problem bytesOf(sbt::BlockContents& contents, uint16_t column, ByteView& out) {
   out = {};
   const sbt::ColumnEntry* entry = contents.find(column);
-  return entry == nullptr ? sbt::damaged("the bytes are not there") : contents.bytes(*entry, out);
+  return entry == nullptr ? sbt::damaged("the bytes are missing") : contents.bytes(*entry, out);
 }
 
-/// The log that holds the recording of `path`: its own, or that of the file beside it.
+/// Opens the log that holds the recording of `path`: that file, or the one beside it.
 Result<sbt::BlockLog> openLog(const std::string& path);
 
 }  // namespace tracesmith::recording

@@ -66,7 +66,7 @@ class Copier {
     return to_.append(header, contents.stored());
   }
 
-  /// Rows of both tables are the same rows: neither goes without the other.
+  /// Rows of both tables correspond: neither is copied without the other.
   Status copyContent(const sbt::LogBlock& block, const sbt::LogBlock* place) {
     if (place == nullptr || place->header.rows != block.header.rows) {
       lose(block, "content whose hashes were lost");
@@ -77,11 +77,11 @@ class Copier {
     return append(*place, of_place_);
   }
 
-  /// Nothing behind a gap: whatever comes later could be about what was lost.
+  /// Copy nothing after a gap, because later commands may depend on lost ones.
   Status copyCommands(const sbt::LogBlock& block) {
     if (cut_) return {};
     if (block.header.first_row != to_.rows(block.header.table)) {
-      lose(block, "commands before it were lost; it and those behind it are left out");
+      lose(block, "commands before it were lost; it and later ones are left out");
       cut_ = true;
       return {};
     }
@@ -91,7 +91,7 @@ class Copier {
     done_.commands += block.header.rows;
     std::vector<uint64_t> process;
     ByteView commands;
-    // What verifies and still does not decode is for readers to name, as before.
+    // A block that verifies but does not decode is left for readers to report.
     if (wordsOf(contents_, number(CommandColumn::kProcess), process) || process.empty() ||
         bytesOf(contents_, number(CommandColumn::kBytes), commands)) {
       return {};
@@ -108,7 +108,7 @@ class Copier {
     if (done_.complete && !cut_) return {};
     const std::string_view reason =
         cut_ ? "the recording was damaged: later commands are lost"
-             : "the recording was not finished when it was put into this file";
+             : "the recording was not finished when it was copied into this file";
     sbt::BlockBuilder builder(1);
     for (const auto& [process, stream] : streams_) {
       if (stream.ended) continue;
@@ -135,8 +135,8 @@ class Copier {
   sbt::BlockAppender& to_;
   sbt::BlockContents contents_;
   sbt::BlockContents of_place_;
-  std::map<uint64_t, Stream> streams_;  // by the number of their process
-  bool cut_ = false;                    // commands were lost: what follows means nothing
+  std::map<uint64_t, Stream> streams_;  // by process number
+  bool cut_ = false;                    // commands were lost, so later ones are meaningless
   RecordingCopy done_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording put into another file, a trace above all: one file then has what happened and what is
-// needed to do it again.
+// Copies a recording into another file, usually a trace: one file then holds both the events and
+// the commands needed to replay them.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace tracesmith {
 
 struct RecordingCopy {
-  std::string path;              ///< of the file that held it
-  uint64_t commands = 0;         ///< that were copied
-  bool complete = false;         ///< its writer had finished it
-  std::vector<DataLoss> losses;  ///< what could not be copied, by its place in that file
+  std::string path;              ///< path of the source file
+  uint64_t commands = 0;         ///< commands copied
+  bool complete = false;         ///< the writer had finished the recording
+  std::vector<DataLoss> losses;  ///< what could not be copied, by position in the source file
 
   bool whole() const { return complete && losses.empty(); }
 };
 
-/// Appends the blocks of the recording of `path` (see RecordingReader::open()) to a file that has
-/// none yet. Columns stay as they are stored; what does not verify is left out and named. A process
-/// whose commands are not all there gets an End that says so: in a file that is whole nothing else
-/// would. Takes memory for two blocks.
+/// Appends the blocks of the recording of `path` (see RecordingReader::open()) to a file without a
+/// recording. Columns keep their stored form; blocks that fail verification are skipped and
+/// reported. If commands of a process are missing, an End states it, because nothing else would in
+/// a complete file. Takes memory for two blocks.
 Result<RecordingCopy> copyRecording(const std::string& path, sbt::BlockAppender& to);
 
 }  // namespace tracesmith

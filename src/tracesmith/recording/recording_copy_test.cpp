@@ -23,11 +23,11 @@ Bytes encoded(Command command, uint64_t sequence) {
   return out;
 }
 
-/// What a reader gets of a recording.
+/// The data that a reader gets from a recording.
 struct Told {
   std::vector<uint64_t> sequences;
-  std::vector<bool> has_content;  // of each Write
-  std::string end;                // "-": there is none
+  std::vector<bool> has_content;  // by Write
+  std::string end;                // "-": no End
   bool complete = false;
 };
 
@@ -55,7 +55,8 @@ Told told(const std::string& path) {
 
 class RecordingCopyTest : public testing::Test {
  protected:
-  /// A block of content and one of commands for each command: damage costs one of them.
+  /// Writes one block of content and one of commands per command, so that damage affects only one
+  /// of them.
   void record(bool finish = true) {
     auto writer = RecordingWriter::create(recording_);
     ASSERT_TRUE(writer);

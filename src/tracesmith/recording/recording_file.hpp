@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recordings as files: the same log of checksummed blocks as a trace (docs/sbt.md), with tables of
-// their own. Content comes before the commands that name it, so that a file that is cut anywhere
-// replays up to the cut.
+// its own. Content is written before the commands that name it, so a truncated file replays up to
+// the point of truncation.
 #pragma once
 
 #include <cstdint>
@@ -42,41 +42,43 @@ struct Process {
   uint32_t pid = 0;
   uint64_t start_ticks = 0;
   std::string command_line;
-  /// Of the session that made the recording and its trace, where it is metadata `session_id`.
-  /// Empty: an earlier version made it.
+  /// Id of the session that wrote the recording and its trace; the trace has it as metadata
+  /// `session_id`. Empty: written by an earlier version.
   std::string session_id;
 };
 
-/// "out.sbt" -> "out.sbr": where the recording that belongs to a trace lies.
+/// "out.sbt" -> "out.sbr": path of the recording that belongs to a trace.
 std::string pathBeside(const std::string& trace_path);
-/// The other way: "out.sbr" -> "out.sbt"; a path that ends otherwise is that of a trace itself.
+/// The inverse: "out.sbr" -> "out.sbt". A path with another extension is returned unchanged, as the
+/// path of a trace.
 std::string traceBeside(const std::string& path);
 
 }  // namespace recording
 
-/// One thread at a time. What was flushed survives the death of this process.
+/// Use from one thread at a time. Flushed data survives the death of this process.
 class RecordingWriter {
  public:
   static Result<RecordingWriter> create(const std::string& path);
-  /// Goes on with a recording whose writer died; what it holds is known. Needs one with commands.
+  /// Continues a recording whose writer died, including its known content. Requires a recording
+  /// that has commands.
   static Result<RecordingWriter> resume(const std::string& path);
 
   Status addProcess(const recording::Process& process);
   bool has(const recording::ContentHash& hash) const { return contents_.contains(hash); }
-  /// A chunk of at most kChunkBytes; nothing happens when it is there already.
+  /// Adds a chunk of at most kChunkBytes; does nothing if it exists already.
   Status addContent(const recording::ContentHash& hash, ByteView bytes);
-  /// Whole commands of one process, one after the other.
+  /// Adds complete commands of one process, one after the other.
   Status addCommands(uint32_t process, ByteView commands, uint32_t count);
-  /// Compresses less from now on, or as before: for those who cannot wait.
+  /// Reduces compression from now on, or restores it, for callers that cannot wait.
   void setHurried(bool hurried) { hurried_ = hurried; }
 
-  /// Brings all of it into the file.
+  /// Writes all pending data to the file.
   Status flush();
-  /// flush(), index and end marker.
+  /// Calls flush(), then writes the index and the end marker.
   Status finish();
 
   uint64_t bytesWritten() const { return file_.position().offset; }
-  uint64_t contentBytes() const { return content_bytes_; }  ///< of distinct chunks
+  uint64_t contentBytes() const { return content_bytes_; }  ///< bytes of distinct chunks
   uint64_t commands() const { return commands_; }
 
  private:
@@ -101,39 +103,39 @@ class RecordingWriter {
   uint64_t commands_ = 0;
 };
 
-/// Reads a recording. Damage costs what it is in: what is missing is said when it is asked for.
-/// One thread at a time.
+/// Reads a recording. Damage affects only the damaged part: missing data is reported when it is
+/// requested. Use from one thread at a time.
 class RecordingReader {
  public:
-  /// A recording, or a trace that has one beside it or in it.
+  /// Opens a recording, or a trace that has one beside it or in it.
   static Result<RecordingReader> open(const std::string& path);
-  /// Whether there is one to open, readable or not; a trace without one is no recording.
+  /// True if there is a recording to open, readable or not. False for a trace without one.
   static bool isThere(const std::string& path);
 
   const std::string& path() const { return log_->path(); }
   const std::vector<recording::Process>& processes() const { return processes_; }
-  /// Of the first process that has one; empty: none has.
+  /// Session id of the first process that has one; empty: none has.
   std::string sessionId() const;
-  /// The writer finished it; when not, it replays up to its end all the same.
+  /// True if the writer finished the recording. An unfinished one can be replayed up to its end.
   bool complete() const { return log_->complete(); }
-  /// Stretches of the file that could not be read.
+  /// Parts of the file that could not be read.
   const std::vector<DataLoss>& losses() const { return losses_; }
 
-  /// The commands of a process, one after the other, as they were called. Each begins with a
-  /// CommandHeader and takes header.bytes. What follows a gap in the stream is left out, and is
-  /// among losses(): whatever comes later could be about what was lost.
+  /// The commands of a process, in call order. Each starts with a CommandHeader and takes
+  /// header.bytes. Commands after a gap in the stream are omitted and listed in losses(), because
+  /// they may depend on lost ones.
   Result<Bytes> commands(uint32_t process);
 
   bool has(const recording::ContentHash& hash) const { return places_.contains(hash); }
-  /// f(hash, bytes) for each chunk.
+  /// Calls f(hash, bytes) for each chunk.
   template <class F>
   void forEachChunk(F&& f) const {
     for (const auto& [hash, place] : places_) f(hash, uint64_t{place.bytes});
   }
-  /// The bytes of a payload. kDamaged names the first chunk that is missing or is not what its hash
-  /// says; kNoSpace: they are more than this machine's memory.
+  /// The bytes of a payload. kDamaged names the first chunk that is missing or does not match its
+  /// hash. kNoSpace: the payload exceeds this machine's memory.
   Result<Bytes> content(const recording::Payload& payload);
-  /// Distinct chunks, and their bytes.
+  /// Number of distinct chunks, and their size in bytes.
   size_t chunks() const { return places_.size(); }
   uint64_t contentBytes() const { return content_bytes_; }
 
@@ -142,7 +144,7 @@ class RecordingReader {
     uint32_t block;   // in content_blocks_
     uint32_t offset;  // within its bytes
     uint32_t bytes;
-    bool verified = false;  // is what its hash says
+    bool verified = false;  // matches its hash
   };
   RecordingReader() = default;
   Status load();
@@ -159,20 +161,19 @@ class RecordingReader {
   std::unordered_map<recording::ContentHash, Place, recording::HashOfContentHash> places_;
   std::vector<DataLoss> losses_;
   uint64_t content_bytes_ = 0;
-  // Blocks that were unpacked: programs upload the same again and again.
+  // Cache of unpacked blocks, because programs upload the same data repeatedly.
   static constexpr size_t kMostUnpackedBytes = 256u << 20;
   std::unordered_map<uint32_t, Bytes> unpacked_;
   std::deque<uint32_t> unpacked_order_;  // the oldest first
   size_t unpacked_bytes_ = 0;
 };
 
-/// Whether the trace at `trace_path` may be of the same session as the recording. Fails with
-/// kInvalidArgument when both say of which session they are, and it is not the same. A trace that
-/// cannot be read says nothing.
+/// Checks that the trace at `trace_path` may be of the same session as the recording. Fails with
+/// kInvalidArgument if both have a session id and the ids differ. An unreadable trace passes.
 Status checkSameSession(const RecordingReader& recording, const std::string& trace_path);
 
-/// Calls f(header, fields) for each command of a stream until f returns false. False when the
-/// stream ends within a command or a command's size is impossible.
+/// Calls f(header, fields) for each command of a stream until f returns false. Returns false if the
+/// stream ends within a command or a command's size is invalid.
 template <class F>
 bool forEachCommand(ByteView commands, F&& f) {
   using recording::CommandHeader;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a recording: opened, its commands decoded, its contents fetched, and continued.
-// Seeds are recordings of the writer; the mutator repairs checksums, else no mutation would get
-// past them.
+// Uses any bytes as a recording: opens it, decodes its commands, fetches its contents, and
+// continues it. Seeds are recordings of the writer. The mutator repairs checksums; otherwise no
+// mutation would pass them.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -69,7 +69,7 @@ void readInEveryWay(const std::string& path) {
   }
   uint64_t bytes = 0;
   reader->forEachChunk([&](const ContentHash&, uint64_t size) { bytes += size; });
-  if (bytes > reader->contentBytes()) std::abort();  // the same chunk may be there twice
+  if (bytes > reader->contentBytes()) std::abort();  // the same chunk may exist twice
   for (const DataLoss& loss : reader->losses()) {
     if (loss.reason.empty()) std::abort();
   }

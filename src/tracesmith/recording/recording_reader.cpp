@@ -18,7 +18,7 @@ bool hasRecording(const sbt::BlockLog& log) {
   });
 }
 
-/// A few bytes of a file can say that there is very much: no more than this machine can hold.
+/// A small damaged file can claim a huge size: limit it to the memory of this machine.
 uint64_t mostBytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   return pages > 0 ? static_cast<uint64_t>(pages) * 4096 : uint64_t{1} << 36;
@@ -29,13 +29,14 @@ uint64_t mostBytes() {
 Result<sbt::BlockLog> recording::openLog(const std::string& path) {
   TS_TRY(sbt::BlockLog log, sbt::BlockLog::open(path));
   if (hasRecording(log)) return log;
-  const std::string beside = path.ends_with(".sbr") ? path : pathBeside(path);  // it is one
+  // `path` is a recording itself
+  const std::string beside = path.ends_with(".sbr") ? path : pathBeside(path);
   if (beside == path || access(beside.c_str(), F_OK) != 0) {
     return fail(ErrorCode::kNotFound,
                 beside == path
                     ? "holds no recorded command"
                     : "holds no recording, and " + beside +
-                          " is not there; record with `tracesmith profile --record -- COMMAND`",
+                          " does not exist; record with `tracesmith profile --record -- COMMAND`",
                 path);
   }
   TS_TRY(log, sbt::BlockLog::open(beside));
@@ -55,7 +56,7 @@ Result<RecordingReader> RecordingReader::open(const std::string& path) {
 bool RecordingReader::isThere(const std::string& path) {
   const auto log = sbt::BlockLog::open(path);
   if (log && hasRecording(*log)) return true;
-  // One that was cut before its first command is a recording all the same.
+  // A file truncated before its first command is still a recording.
   if (path.ends_with(".sbr")) return access(path.c_str(), F_OK) == 0;
   return log && access(pathBeside(path).c_str(), F_OK) == 0;
 }
@@ -98,8 +99,8 @@ Status RecordingReader::load() {
     contents_at.try_emplace(content_blocks_[i].header.first_row, i);
   }
   for (const sbt::LogBlock& block : places) {
-    // Rows of places and of contents are the same rows, so that a lost block moves nothing. Where
-    // the contents are lost that is known; chunks are missed when they are asked for.
+    // Rows of places and of contents correspond, so a lost block shifts nothing. Lost contents are
+    // known as such; a missing chunk is reported when requested.
     const auto of = contents_at.find(block.header.first_row);
     if (of != contents_at.end() && content_blocks_[of->second].header.rows == block.header.rows) {
       loadPlaces(block, of->second);
@@ -134,9 +135,10 @@ Status checkSameSession(const RecordingReader& recording, const std::string& tra
 }
 
 void RecordingReader::loadPlaces(const sbt::LogBlock& block, uint32_t contents) {
-  // Hashes do not compress: where there are more than bytes for them, none of them is one.
+  // Hashes do not compress: if there are more rows than the block has bytes for, the count is
+  // damaged.
   if (block.header.rows > block.header.totalBytes() / sizeof(ContentHash)) {
-    return lose(block, "more chunks than it has room to name");
+    return lose(block, "more chunks than hashes fit into it");
   }
   std::vector<uint64_t> low, high, sizes;
   sbt::Problem problem = contents_->load(log_->file(), log_->path(), block.offset, block.header);
@@ -219,11 +221,11 @@ Result<ByteView> RecordingReader::chunk(const ContentHash& hash) {
                 fmt::format("content {} cannot be read: {}", name(), block.error().message), at());
   }
   if (place.offset + uint64_t{place.bytes} > block->size()) {
-    return fail(ErrorCode::kDamaged, "content " + name() + " lies beyond its block", at());
+    return fail(ErrorCode::kDamaged, "content " + name() + " exceeds its block", at());
   }
   const ByteView bytes = block->subspan(place.offset, place.bytes);
   if (!place.verified && hashOf(bytes) != hash) {
-    return fail(ErrorCode::kDamaged, "content " + name() + " is not what its hash says", at());
+    return fail(ErrorCode::kDamaged, "content " + name() + " does not match its hash", at());
   }
   place.verified = true;
   return bytes;

@@ -8,11 +8,11 @@ using namespace recording;
 
 namespace {
 
-/// Chunks are compressed together up to this size: many programs upload little things.
+/// Chunks are compressed together up to this size, because many programs upload small pieces.
 constexpr size_t kContentBlockBytes = 4u << 20;
 constexpr size_t kCommandBlockBytes = 1u << 20;
 constexpr int kThoroughLevel = 3;
-/// About the speed of a disk.
+/// Compresses about as fast as a disk writes.
 constexpr int kQuickLevel = -3;
 
 sbt::BlockHeader headerOf(TableId table, const sbt::BlockAppender& file) {
@@ -54,8 +54,7 @@ Result<RecordingWriter> RecordingWriter::create(const std::string& path) {
 }
 
 Result<RecordingWriter> RecordingWriter::resume(const std::string& path) {
-  // Contents whose places were not written any more are written again: rows of both tables go
-  // together.
+  // Contents without written places are written again: rows of both tables belong together.
   uint64_t keep_until = 0;
   {
     TS_TRY(const auto log, sbt::BlockLog::open(path, false));

@@ -48,14 +48,15 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
   size_t& timing = out.violations.timing_violations;
   for (const uint64_t id : recorded_twice_) violated(order, nameOf(id) + " was recorded twice");
 
-  // The place of each original among those replayed, and the last one of each stream that came.
+  // The position of each original among those replayed, and the last operation of each stream so
+  // far.
   std::vector<uint32_t> place(originals_.size(), kNone);
   std::unordered_map<uint64_t, uint32_t> furthest;
   for (uint32_t i = 0; i < replayed_.size(); ++i) {
     const Replayed& replayed = replayed_[i];
     const auto it = original_of_id_.find(replayed.id);
     if (it == original_of_id_.end()) {
-      violated(order, nameOf(replayed.id) + " was replayed and never recorded");
+      violated(order, nameOf(replayed.id) + " was replayed but never recorded");
       continue;
     }
     const uint32_t number = it->second;
@@ -88,7 +89,7 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
       if (too_soon || !replayed.begin || !before.begin || *replayed.begin >= before.end) return;
       too_soon = true;
       violated(timing,
-               fmt::format("{} began at {} ns, before {} was over at {} ns", nameOf(original.id),
+               fmt::format("{} started at {} ns, before {} ended at {} ns", nameOf(original.id),
                            *replayed.begin, nameOf(before.id), before.end));
     };
     if (original.before != kNone) waitsFor(original.before);
@@ -102,7 +103,9 @@ DeterminismChecker::Findings DeterminismChecker::find() const {
           came && (replayed_[place[it->second]].skipped || place[it->second] < place[number]);
       if (in_order || out_of_order) continue;
       out_of_order = true;
-      const char* what = !known ? "nobody recorded" : !came ? "was never replayed" : "came later";
+      const char* what = !known  ? "was never recorded"
+                         : !came ? "was never replayed"
+                                 : "came later";
       violated(dependency, fmt::format("{} was replayed, but depends on {}, which {}",
                                        nameOf(original.id), nameOf(id), what));
     }

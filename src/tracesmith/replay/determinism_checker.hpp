@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the order in which operations were replayed with the order in which they were recorded,
-// and with what each depends on. What memory held is compared by ReplayEngine and, launch by
-// launch, by checkDeterminism() (determinism.hpp): an order that is right is no proof of results.
+// Compares the order of replayed operations with the recorded order and with their dependencies. It
+// does not compare memory: ReplayEngine does that, and checkDeterminism() (determinism.hpp) does it
+// launch by launch. A correct order does not prove correct results.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,33 @@
 
 namespace tracesmith {
 
-/// One thread at a time.
+/// Use from one thread at a time.
 class DeterminismChecker {
  public:
   struct Violations {
-    /// Operations that came before one that precedes them in their stream, came twice, never came,
-    /// or that nobody had recorded; and ids that were recorded twice.
+    /// Operations replayed before their predecessor in the stream, replayed twice, never replayed,
+    /// or not recorded; and ids recorded twice.
     size_t order_violations = 0;
-    /// Operations that came before one they depend on, or that depend on one that never came or
-    /// that nobody had recorded.
+    /// Operations replayed before one they depend on, or that depend on one that was never replayed
+    /// or not recorded.
     size_t dependency_violations = 0;
-    /// Operations that began before one that they had to wait for was over, as far as times are
-    /// known (StreamOperation::begin_time).
+    /// Operations that started before one they had to wait for had ended, as far as times are known
+    /// (StreamOperation::begin_time).
     size_t timing_violations = 0;
   };
 
-  /// In the order in which they were recorded: each with what it depends on.
+  /// Call in recorded order, with each operation's dependencies.
   void recordOriginal(const StreamOperation& operation);
-  /// In the order in which they were replayed. One that was skipped counts as left out, not as
-  /// missing, and what depends on it is not held against anyone.
+  /// Call in replayed order. A skipped operation counts as left out, not as missing, and causes no
+  /// dependency violations.
   void recordReplayed(const StreamOperation& operation);
 
-  /// False when something was violated, and when nothing was replayed: then nothing was shown.
+  /// False if there was a violation, or if nothing was replayed, because then nothing was verified.
   bool validateOrder() const;
   bool validateDependencies() const;
   bool validateTiming() const;
 
-  /// For people: the counts, and the first violations by name.
+  /// Readable text: the counts, and the first violations by name.
   std::string getReport() const;
   Violations getViolations() const;
   void reset();
@@ -54,7 +54,7 @@ class DeterminismChecker {
     uint64_t stream = 0;  // device and stream
     std::string name;
     std::vector<uint64_t> depends_on;
-    uint32_t before = kNone;  // its predecessor in the stream, where it waits for that
+    uint32_t before = kNone;  // the predecessor in the stream, if the operation waits for it
     bool out_of_order = false;
   };
   struct Replayed {

@@ -17,7 +17,7 @@ StreamOperation operationOf(uint64_t id, uint32_t stream, std::vector<uint64_t> 
   return op;
 }
 
-/// Streams 1: 1, 2, 5; 2: 3, 4; 4 waits for 2.
+/// Stream 1: operations 1, 2, 5; stream 2: 3, 4; operation 4 waits for 2.
 class Checker : public testing::Test {
  protected:
   Checker() {
@@ -66,8 +66,8 @@ TEST_F(Checker, WhatComesBeforeWhatItDependsOnIsNamed) {
 
 TEST_F(Checker, MissingTwiceAndUnknownOnesCount) {
   replay({1, 3, 4, 4, 77});
-  expect(4, 1);  // 2 and 5 are missing, 4 came twice, nobody knows 77; 4 depends on 2
-  EXPECT_THAT(checker.getReport(), HasSubstr("operation 77 was replayed and never recorded"));
+  expect(4, 1);  // 2 and 5 are missing, 4 came twice, 77 is unknown; 4 depends on 2
+  EXPECT_THAT(checker.getReport(), HasSubstr("operation 77 was replayed but never recorded"));
 }
 
 TEST_F(Checker, WhatWasLeftOutIsNotMissing) {
@@ -80,9 +80,9 @@ TEST_F(Checker, WhatWasLeftOutIsNotMissing) {
 
 TEST_F(Checker, TimesThatOverlapWhatHadToBeOverAreNamed) {
   replayTimed(1, 0, 100);
-  replayTimed(2, 99, 100);  // before 1 was over
+  replayTimed(2, 99, 100);  // before 1 had ended
   replayTimed(3, 0, 10);
-  replayTimed(4, 198, 10);  // before 2 was over
+  replayTimed(4, 198, 10);  // before 2 had ended
   replayTimed(5, 199, 10);
   expect(0, 0, 2);
   EXPECT_FALSE(checker.validateTiming());
@@ -115,8 +115,8 @@ TEST_F(Checker, NothingReplayedShowsNothing) {
 TEST_F(Checker, HostileIdsAreCountedAndKeepNobodyBusy) {
   checker.reset();
   checker.recordOriginal(operationOf(1, 1, {2}));
-  checker.recordOriginal(operationOf(2, 2, {1}));         // a circle
-  checker.recordOriginal(operationOf(3, 3, {3, 3, 99}));  // itself, and nobody
+  checker.recordOriginal(operationOf(2, 2, {1}));         // a cycle
+  checker.recordOriginal(operationOf(3, 3, {3, 3, 99}));  // itself, and an unknown one
   checker.recordOriginal(operationOf(1, 4));              // twice
   replay({1, 2, 3});
   expect(1, 2);

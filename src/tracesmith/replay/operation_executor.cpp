@@ -15,7 +15,7 @@ using recording::CommandKind;
 
 namespace {
 
-/// What the call returned when it was recorded; of one that waited, that is in its Done.
+/// The recorded return code; for a call that waited, its Done has it.
 int32_t recordedResult(const ReplayPlan& plan, const ReplayStep& step) {
   const bool begun = (step.header.flags & recording::command_flags::kBegun) != 0;
   return begun && step.done != kNoStep ? plan.step(step.done).header.result : step.header.result;
@@ -27,7 +27,7 @@ Timestamp length(int64_t begin_ns, int64_t end_ns) {
 
 }  // namespace
 
-/// Stays where it is: the plan and the executor refer to what is in it.
+/// Never moved, because the plan and the executor refer to its members.
 struct OperationExecutor::Opened {
   explicit Opened(ReplaySource opened) : source(std::move(opened)) {}
 
@@ -65,7 +65,7 @@ Status OperationExecutor::check(const StreamOperation& op) const {
   const std::string name = fmt::format("operation {}", op.operation_id);
   if (op.operation_id >= plan_->steps().size() ||
       !isOperation(plan_->step(static_cast<StepIndex>(op.operation_id)))) {
-    return fail(ErrorCode::kNotFound, "is none of the recording", name);
+    return fail(ErrorCode::kNotFound, "is not part of the recording", name);
   }
   const auto step = static_cast<StepIndex>(op.operation_id);
   if (plan_->step(step).kind() == CommandKind::kUnsupported) {
@@ -81,7 +81,7 @@ void OperationExecutor::prepare() {
   if (prepared_) return;
   prepared_ = true;
   done_.assign(plan_->steps().size(), false);
-  // The order is the user's: what a program gives up early may be used late.
+  // The caller chooses the order, so an object may be used after its recorded release.
   executor_->keepObjects();
   for (StepIndex i = 0; i < plan_->steps().size(); ++i) {
     const ReplayStep& step = plan_->step(i);
@@ -121,7 +121,7 @@ Status OperationExecutor::execute(StreamOperation& op) {
   op.execution_time = length(begin, end);
   const int32_t recorded = recordedResult(*plan_, step);
   if (outcome.executed && outcome.problem.empty() && outcome.result != recorded) {
-    outcome.problem = fmt::format("returned {}, when it was recorded {}", outcome.result, recorded);
+    outcome.problem = fmt::format("returned {}; recorded: {}", outcome.result, recorded);
   }
   done_[i] = outcome.executed;
   if (!outcome.executed || !outcome.problem.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes operations one by one, in whatever order its user chooses: with StreamScheduler, a
-// replay of one's own. ReplayEngine does that and more; this is for those who want to look between.
+// Executes operations one by one, in any order that the caller chooses. Together with
+// StreamScheduler this makes a custom replay. Use ReplayEngine instead unless you need to inspect
+// the state between operations.
 //
 //   Result<OperationExecutor> executor = OperationExecutor::open("run.sbr");
 //   if (!executor) ...
@@ -25,12 +26,12 @@ namespace tracesmith {
 class Executor;
 class ReplayPlan;
 
-/// One thread at a time.
+/// Use from one thread at a time.
 class OperationExecutor {
  public:
   struct Metrics {
     size_t operations_executed = 0;
-    size_t kernels_executed = 0;  ///< of those
+    size_t kernels_executed = 0;  ///< of the executed ones
     size_t memory_ops_executed = 0;
     size_t sync_ops_executed = 0;
     Timestamp total_execution_time = 0;  ///< ns, of the executed ones
@@ -40,34 +41,38 @@ class OperationExecutor {
     size_t operations_failed = 0;
   };
 
-  /// With nothing to execute on: dry runs alone succeed.
+  /// Has nothing to execute on: only dry runs succeed.
   OperationExecutor();
-  /// On an OpenCL device, in this process. `device`: its number in `tracesmith devices`' order, or
-  /// a part of its name; empty: the recorded one, else one of its type, else the first. Of a
-  /// recording of several processes it takes the one that launched most. kNotFound names what is
-  /// missing and where it was looked for.
+  /// Executes on an OpenCL device, in this process. `device`: its number in the order of
+  /// `tracesmith devices`, or a part of its name; empty: the recorded device, else one of its type,
+  /// else the first. If the recording has several processes, takes the one with the most launches.
+  /// kNotFound names what is missing and where it was looked for.
   static Result<OperationExecutor> open(const std::string& recording,
                                         const std::string& device = {});
-  /// Both outlive it. Operations are those of operationsOf(plan).
+  /// `plan` and `executor` must outlive this object. Operations are those of operationsOf(plan).
   OperationExecutor(const ReplayPlan& plan, Executor& executor);
   ~OperationExecutor();
   OperationExecutor(OperationExecutor&&) noexcept;
   OperationExecutor& operator=(OperationExecutor&&) noexcept;
 
-  /// Of open(): what there is to execute, in the recorded order.
+  /// After open(): the operations to execute, in the recorded order.
   const std::vector<StreamOperation>& operations() const { return operations_; }
 
-  /// Executes it, and waits until it is over. Before the first, all is made that operations use.
+  /// Executes `op` and waits until it has ended. The first call creates all objects that operations
+  /// use.
   ///
-  /// Success means: it was executed, with the result that it had when it was recorded
-  /// (op.executed); or, by a simulated executor, that its time was found (op.simulated); or, in a
-  /// dry run, that it could be executed as far as can be told without doing it (op.skipped).
-  /// Else nothing of op changes but its times. kUnsupported: there is nothing to execute on, or it
-  /// cannot be replayed; kNotFound: it is none of the plan; kInvalidArgument: it was executed
-  /// before; kInternal: it was executed and went otherwise than when it was recorded.
+  /// Success means one of:
+  /// - `op` was executed, with the same result code as when it was recorded (op.executed).
+  /// - A simulated executor determined its time (op.simulated).
+  /// - Dry run: `op` could be executed, as far as can be checked without executing it (op.skipped).
+  ///
+  /// On failure only the times of `op` change. kUnsupported: there is nothing to execute on, or
+  /// `op` cannot be replayed. kNotFound: `op` is not part of the plan. kInvalidArgument: `op` was
+  /// executed before. kInternal: `op` was executed with another outcome than when it was recorded.
   Status execute(StreamOperation& op);
 
-  /// What could not be made before the first operation, and why; operations that need it fail.
+  /// Objects that could not be created before the first operation, and why. Operations that need
+  /// them fail.
   const std::vector<std::string>& problems() const { return problems_; }
 
   void setDryRun(bool dry_run) { dry_run_ = dry_run; }
@@ -80,7 +85,7 @@ class OperationExecutor {
   void prepare();
 
   struct Opened;
-  std::unique_ptr<Opened> opened_;  // by open(): what the next two point into
+  std::unique_ptr<Opened> opened_;  // set by open(); owns what the next two point to
   const ReplayPlan* plan_ = nullptr;
   Executor* executor_ = nullptr;
   std::vector<StreamOperation> operations_;

@@ -18,8 +18,8 @@ namespace {
 using test::RecordingBuilder;
 using testing::HasSubstr;
 
-/// Runs `f` in a process of its own: the tests beside this one fork, and no driver survives that.
-/// f() returns what went wrong.
+/// Runs `f` in a separate process, because other tests fork, and no driver survives a fork. f()
+/// returns a description of what failed.
 constexpr const char* kNoDevice = "no device";
 template <class F>
 std::string inChild(F&& f) {
@@ -44,7 +44,7 @@ std::string inChild(F&& f) {
   return WIFEXITED(status) ? problem : "it crashed";
 }
 
-/// Two queues: the second adds 1 to what the first has doubled. Then it is read.
+/// Two queues: the second adds 1 to the result that the first has doubled. Then the result is read.
 class Executed : public testing::Test {
  protected:
   Executed() {
@@ -118,7 +118,7 @@ TEST_F(Executed, ARecordingIsOpenedPlannedAndExecutedByItsName) {
       const bool none = opened.error().code == ErrorCode::kNotFound;
       return none ? kNoDevice : opened.error().toString();
     }
-    OperationExecutor executor = std::move(*opened);  // what it executes on stays where it is
+    OperationExecutor executor = std::move(*opened);  // the objects it executes on do not move
     if (executor.operations().size() != 3) return "operations";
     for (StreamOperation op : executor.operations()) {
       if (const Status ok = executor.execute(op); !ok) return ok.error().toString();
@@ -212,7 +212,7 @@ TEST_F(Executed, WhatCanNotBeReplayedOrGoesOtherwiseIsNoSuccess) {
     auto device = openClExecutor(*made, opened, {});
     if (!device) return kNoDevice;
     OperationExecutor real(*made, **device);
-    // It had succeeded when it was recorded.
+    // The recorded call had succeeded.
     return !real.execute(operations[1]) && !operations[1].executed ? "" : "success";
   });
   if (problem == kNoDevice) GTEST_SKIP() << problem;

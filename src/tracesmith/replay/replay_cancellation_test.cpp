@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading and replaying end when they are no longer wanted, and can be asked for again.
+// Loading and replaying stop when cancelled, and can be repeated.
 #include <gtest/gtest.h>
 
 #include "tracesmith/base/cancellation_test_util.hpp"

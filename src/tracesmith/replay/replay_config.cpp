@@ -40,7 +40,7 @@ std::string ReplayResult::summary() const {
   } else {
     out = "nothing was executed\n";
   }
-  out += fmt::format("operations: {} executed, {} simulated, {} skipped, {} failed, {} in all\n",
+  out += fmt::format("operations: {} executed, {} simulated, {} skipped, {} failed, {} in total\n",
                      operations_executed, operations_simulated, operations_skipped,
                      operations_failed, operations_total);
   out += fmt::format("time: {:.3f} ms{}, recorded {:.3f} ms\n",
@@ -50,7 +50,7 @@ std::string ReplayResult::summary() const {
     out += fmt::format("read-backs: {} of {} as recorded\n", read_backs_equal, read_backs);
   }
   if (launches_hashed != 0) {
-    out += fmt::format("launches: {} of {} left what they had left\n", launches_equal,
+    out += fmt::format("launches: {} of {} produced the recorded output\n", launches_equal,
                        launches_hashed);
   }
   out += fmt::format("violations: {} of order, {} of dependencies, {} of timing\n",

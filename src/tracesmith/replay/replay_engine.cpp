@@ -28,25 +28,25 @@ namespace {
 
 constexpr std::string_view kSimulated = "simulated";
 
-/// A trace of ours or another tool's, all of it. What could not be read is in `warnings`.
+/// Reads a whole trace, of TraceSmith or another tool. Unreadable parts are reported in `warnings`.
 Result<Trace> readTrace(const std::string& path, std::vector<std::string>& warnings) {
   import::ImportCounts counts;
   TS_TRY(TraceReader reader, import::openTrace(path, counts));
   TS_TRY(Trace trace, reader.read({}));
   for (const import::SourceDamage& damage : counts.damage) warnings.push_back(damage.reason);
   for (const DataLoss& loss : reader.losses()) warnings.push_back(loss.reason);
-  if (!reader.complete()) warnings.push_back(path + " has no end; what is there was read");
+  if (!reader.complete()) warnings.push_back(path + " is incomplete; the existing part was read");
   return trace;
 }
 
-/// Ids in an order of the policy. What is not among `operations` is taken to be over.
+/// Returns ids in an order of the policy. Dependencies not among `operations` count as completed.
 Result<std::vector<uint64_t>> scheduled(const std::vector<const StreamOperation*>& operations,
                                         SchedulingPolicy policy) {
   StreamScheduler scheduler(policy);
   std::unordered_set<uint64_t> ids;
   for (const StreamOperation* op : operations) ids.insert(op->operation_id);
   for (const StreamOperation* op : operations) {
-    StreamOperation light;  // the scheduler needs nothing of an event but its time
+    StreamOperation light;  // the scheduler needs only the time of an event
     light.operation_id = op->operation_id;
     light.device_id = op->device_id;
     light.stream_id = op->stream_id;
@@ -75,8 +75,8 @@ Timestamp timestampOf(int64_t ns) { return static_cast<Timestamp>(std::max<int64
 struct ReplayEngine::Impl {
   std::optional<ReplaySource> source;
   std::string path;
-  std::optional<Trace> trace;  // where there is no recording
-  TraceOperations of_trace;    // its operations are in `operations`
+  std::optional<Trace> trace;  // set if there is no recording
+  TraceOperations of_trace;    // except its operations, which are in `operations`
   std::vector<StreamOperation> operations;
   std::vector<std::string> load_warnings;
   DeterminismChecker checker;
@@ -124,17 +124,17 @@ Status ReplayEngine::Impl::check(const ReplayConfig& config) const {
   const bool bounded =
       config.start_time || config.end_time || config.start_operation_id || config.end_operation_id;
   if (config.mode == ReplayMode::Partial && !bounded) {
-    return fail(ErrorCode::kInvalidArgument, "Partial needs start_… or end_…, which say of what");
+    return fail(ErrorCode::kInvalidArgument, "Partial needs start_… or end_… to select operations");
   }
   if (config.mode == ReplayMode::StreamSpecific && !config.stream_id) {
-    return fail(ErrorCode::kInvalidArgument, "StreamSpecific needs stream_id, which says which");
+    return fail(ErrorCode::kInvalidArgument, "StreamSpecific needs stream_id to select the stream");
   }
   if (!std::isfinite(config.time_scale) || config.time_scale < 0) {
-    return fail(ErrorCode::kInvalidArgument, "time_scale is no number from 0 on");
+    return fail(ErrorCode::kInvalidArgument, "time_scale must be a number of at least 0");
   }
   const bool part = config.mode == ReplayMode::Partial || config.mode == ReplayMode::StreamSpecific;
   if (part && chosen(config).empty()) {
-    return fail(ErrorCode::kNotFound, "there is no operation in what was chosen");
+    return fail(ErrorCode::kNotFound, "the selection contains no operation");
   }
   return {};
 }
@@ -193,10 +193,10 @@ void ReplayEngine::Impl::validate(const ReplayConfig& config, ReplayResult& resu
   if (config.validate_timing && result.simulated) result.timing_violations = v.timing_violations;
   if (config.validate_timing && !result.simulated) {
     result.warnings.push_back(
-        "timing was not validated: nothing is known of when each operation began");
+        "timing was not validated: the start times of operations are unknown");
   }
   if (result.order_violations + result.dependency_violations + result.timing_violations != 0) {
-    result.errors.push_back("the order is no legal one: " + checker.getReport());
+    result.errors.push_back("the order is not legal: " + checker.getReport());
   }
 }
 
@@ -231,12 +231,12 @@ Result<RunSettings> ReplayEngine::Impl::settingsOf(const ReplayConfig& config) c
   return run;
 }
 
-/// Those of the trace beside the recording.
+/// Durations from the trace beside the recording.
 StepDurations ReplayEngine::Impl::durations(std::vector<std::string>& warnings) const {
   const std::string beside = recording::traceBeside(path);
   StepDurations out;
   if (access(beside.c_str(), F_OK) != 0) {
-    out = StepDurations::none(source->plan, beside + " is not there");
+    out = StepDurations::none(source->plan, beside + " does not exist");
   } else if (const Status same = checkSameSession(source->reader, beside); !same) {
     out = StepDurations::none(source->plan, same.error().toString());
   } else if (const Result<Trace> known = readTrace(beside, warnings)) {
@@ -266,7 +266,7 @@ void ReplayEngine::Impl::takeRun(const RunSettings& settings, const RunResult& r
     result.errors.push_back(stepName(plan, problem.step) + ": " + problem.text);
   }
   if (run.shown != run.shown_equal) {
-    result.errors.push_back(fmt::format("{} of {} read-backs are not what was recorded",
+    result.errors.push_back(fmt::format("{} of {} read-backs differ from the recording",
                                         run.shown - run.shown_equal, run.shown));
   }
   if (run.not_comparable != 0) {
@@ -288,7 +288,7 @@ void ReplayEngine::Impl::takeRun(const RunSettings& settings, const RunResult& r
   const auto came = [&](const StreamOperation& op) {
     const auto step = static_cast<StepIndex>(op.operation_id);
     if (!needed.empty() && !needed[step]) return skipped(op);
-    // One that failed is among the errors.
+    // A failed one is listed in the errors.
     if (failed.contains(step)) return skipped(op);
     if (simulation == nullptr) return replayed(op, std::nullopt, 0);
     replayed(op, simulation->begin_ns[step], simulation->end_ns[step]);
@@ -343,7 +343,7 @@ Status ReplayEngine::Impl::replayRecording(const ReplayConfig& config, ReplayRes
   for (const auto& [kind, work] : simulation.work) unknown += work.unknown;
   if (unknown != 0) {
     result.warnings.push_back(
-        fmt::format("{} commands took no time: how long they took is not known", unknown));
+        fmt::format("{} commands took no time: their duration is unknown", unknown));
   }
   return {};
 }
@@ -368,12 +368,12 @@ Status ReplayEngine::Impl::emulateTrace(ReplayResult& result) {
       order.emplace_back(it->second, &op);
     }
   }
-  // Those that begin at once stay in an order that keeps what they depend on.
+  // Operations that start at the same time keep an order that respects dependencies.
   std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
     return simulation.begin_ns[a.first] < simulation.begin_ns[b.first];
   });
   for (const auto& [i, op] : order) {
-    // What overlapped its predecessor when it was recorded may do so again.
+    // An operation that overlapped its predecessor when recorded may do so again.
     const bool free = of_trace.overlaps[op->operation_id];
     replayed(*op, free ? std::nullopt : std::optional(simulation.begin_ns[i]),
              simulation.end_ns[i]);
@@ -384,17 +384,17 @@ Status ReplayEngine::Impl::emulateTrace(ReplayResult& result) {
   result.replay_duration = timestampOf(simulation.virtual_ns);
   result.original_duration = timestampOf(simulation.recorded_ns);
   if (simulation.orphans() != 0) {
-    result.warnings.push_back(
-        fmt::format("{} of {} operations have no launch in the trace: they begin when they began",
-                    simulation.orphans(), simulation.graph.ops.size()));
+    result.warnings.push_back(fmt::format(
+        "{} of {} operations have no launch in the trace: they start at their recorded time",
+        simulation.orphans(), simulation.graph.ops.size()));
   }
   return {};
 }
 
 Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResult& result) {
   if (!config.device.empty() && config.device != kSimulated) {
-    return fail(ErrorCode::kUnsupported, "there is no recording: nothing can be executed on it",
-                config.device);
+    return fail(ErrorCode::kUnsupported,
+                "there is no recording, so nothing can be executed on this device", config.device);
   }
   result.simulated = true;
   if (config.compute_checksums) {
@@ -407,8 +407,8 @@ Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResul
   TS_TRY(const std::vector<uint64_t> order, scheduled(wanted, config.scheduling));
   std::unordered_map<uint64_t, const StreamOperation*> by_id;
   for (const StreamOperation* op : wanted) by_id.emplace(op->operation_id, op);
-  std::unordered_map<uint64_t, int64_t> over;         // when, by id
-  std::unordered_map<uint64_t, int64_t> stream_over;  // by device and stream
+  std::unordered_map<uint64_t, int64_t> over;         // end time by id
+  std::unordered_map<uint64_t, int64_t> stream_over;  // end time by device and stream
   int64_t first = INT64_MAX, last = 0, virtual_ns = 0;
   for (const uint64_t id : order) {
     const StreamOperation& op = *by_id.at(id);
@@ -422,7 +422,7 @@ Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResul
         static_cast<int64_t>(std::min<Timestamp>(op.event.timestamp, Timestamp{INT64_MAX}));
     const auto length =
         static_cast<int64_t>(std::min<Timestamp>(op.event.duration, Timestamp{INT64_MAX}));
-    // A wait of the host is over when that is over which it waits for.
+    // A host wait ends when everything it waits for has ended.
     const int64_t end = isDeviceWork(op) ? endOf(begin, length) : begin;
     over[id] = end;
     stream = std::max(stream, end);
@@ -469,7 +469,7 @@ Status ReplayEngine::loadTrace(const std::string& path) {
   }
   if (!source.reader.complete()) {
     impl.load_warnings.push_back(source.reader.path() +
-                                 ": was not finished; what is there is replayed");
+                                 ": was not finished; the existing part is replayed");
   }
   impl.operations = operationsOf(source.plan);
   impl.source.emplace(std::move(source));
@@ -486,7 +486,7 @@ Status ReplayEngine::loadEvents(const std::vector<TraceEvent>& events) {
   impl_ = std::make_unique<Impl>();
   TS_CHECK_OK(std::move(wanted));
   return fail(ErrorCode::kInvalidArgument,
-              "no event is an operation of a device (KernelComplete, Memcpy…, MemsetDevice)");
+              "no event is a device operation (KernelComplete, Memcpy…, MemsetDevice)");
 }
 
 ReplayResult ReplayEngine::replay(const ReplayConfig& config) {

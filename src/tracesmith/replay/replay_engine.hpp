@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays for programs: what `tracesmith replay` does, behind one class.
+// API for programs: the functions of `tracesmith replay` in one class.
 //
 //   ReplayEngine engine;
 //   if (Status ok = engine.loadTrace("run.sbt"); !ok) ...
 //   const ReplayResult result = engine.replay({});
 //   std::puts(result.summary().c_str());
 //
-// A recording is executed on a device, in a process of its own, and what it reads back is compared.
-// Where there is no recording (other tools' traces, events) or no device, the same operations are
-// timed on a virtual clock, and the result says so (ReplayResult::simulated).
+// The engine executes a recording on a device, in a separate process, and compares the data read
+// back. Without a recording (other tools' traces, events) or without a device, it times the same
+// operations on a virtual clock and says so (ReplayResult::simulated).
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@
 
 namespace tracesmith {
 
-/// One thread at a time. replay() forks where it executes: call it from a process that has loaded
-/// no driver, as drivers do not survive that.
+/// Use from one thread at a time. replay() forks when it executes: call it from a process that has
+/// not loaded a driver, because drivers do not survive a fork.
 class ReplayEngine {
  public:
   ReplayEngine();
@@ -30,20 +30,20 @@ class ReplayEngine {
   ReplayEngine(ReplayEngine&&) noexcept;
   ReplayEngine& operator=(ReplayEngine&&) noexcept;
 
-  /// A recording (.sbr), a trace (.sbt) with the recording beside it if there is one, or another
-  /// tool's trace. Replaces what was loaded, also when it fails.
+  /// Loads a recording (.sbr), a trace (.sbt) with the recording beside it if there is one, or
+  /// another tool's trace. Replaces what was loaded before, even on failure.
   Status loadTrace(const std::string& path);
-  /// kInvalidArgument where none of them is an operation.
+  /// kInvalidArgument if none of the events is an operation.
   Status loadEvents(const std::vector<TraceEvent>& events);
 
-  /// May be called again and again. Never fails otherwise than in the result.
+  /// May be called repeatedly. Reports failures only in the result.
   ReplayResult replay(const ReplayConfig& config = {});
 
-  /// True when what is loaded can be executed, given a device.
+  /// True if the loaded data can be executed, given a device.
   bool hasRecording() const;
-  /// What was loaded, in the recorded order (stream_operations.hpp).
+  /// The loaded operations, in recorded order (stream_operations.hpp).
   const std::vector<StreamOperation>& operations() const;
-  /// What the last replay() did with them.
+  /// The checker's findings on the last replay().
   const DeterminismChecker& getChecker() const;
 
  private:

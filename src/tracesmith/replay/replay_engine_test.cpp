@@ -22,7 +22,7 @@ constexpr const char* kEngineSource = R"(
 kernel void twice(global int* a) { a[get_global_id(0)] *= 2; }
 kernel void plus(global int* a) { a[get_global_id(0)] += 1; })";
 
-/// Two queues: the second adds 1 to what the first has doubled. Then it is read.
+/// Two queues: the second adds 1 to the result that the first has doubled. Then the result is read.
 void record(RecordingBuilder& r, const std::vector<int>& seen) {
   const auto a = r.queue(), b = r.queue(), event = r.newHandle();
   const auto buffer = r.bufferWith<int>({1, 2, 3});
@@ -164,7 +164,7 @@ TEST(ReplayEngine, APartBringsWhatItNeedsAndSkipsTheRest) {
   EXPECT_EQ(result.operations_skipped, 2u);
   result = engine.replay({.mode = ReplayMode::StreamSpecific, .stream_id = 1});
   EXPECT_TRUE(result.deterministic) << result.summary();
-  EXPECT_EQ(result.operations_skipped, 0u);  // what stream 1 does needs stream 0
+  EXPECT_EQ(result.operations_skipped, 0u);  // stream 1 needs stream 0
 }
 
 TEST(ReplayEngine, WithoutADeviceItSimulatesAndSaysSo) {
@@ -285,7 +285,7 @@ TEST(ReplayEngine, WhenNothingCanBeDoneThatIsAnError) {
   std::ofstream(folder.path("text.sbr")) << "not a recording";
   EXPECT_FALSE(engine.loadTrace(folder.path("text.sbr")));
   ASSERT_TRUE(engine.loadEvents(events()));
-  // What was loaded before is gone when loading fails.
+  // A failed load removes what was loaded before.
   EXPECT_FALSE(engine.loadTrace(folder.path("text.sbr")));
   EXPECT_THAT(engine.operations(), IsEmpty());
 }
@@ -310,7 +310,7 @@ TEST(ReplayEngine, ConfigurationsThatMakeNoSenseAreErrors) {
   }
 }
 
-/// Of real traces every policy finds a legal order, and the emulator keeps what they depend on.
+/// For real traces, every policy finds a legal order, and the emulator respects dependencies.
 TEST(ReplayEngine, RealTracesOfGpusAreTimedInLegalOrders) {
   const char* data = std::getenv("TRACESMITH_TEST_DATA");
   if (data == nullptr) GTEST_SKIP() << "TRACESMITH_TEST_DATA is not set";

@@ -77,8 +77,9 @@ uint32_t numberOf(const std::vector<uint32_t>& numbers, size_t id) {
   return id == 0 || id > numbers.size() ? 0 : numbers[id - 1];
 }
 
-/// The operations that `step` has to wait for. What moves and is none (the Done of a call that
-/// waited, an event that the program sets, what restores memory) stands for those it waits for.
+/// The operations that `step` has to wait for. Steps that move but are not operations (the Done of
+/// a call that waited, a user event, restored memory) are replaced by the operations that they wait
+/// for.
 std::vector<uint64_t> operationsBefore(const ReplayPlan& plan, const StepDependencies& dependencies,
                                        StepIndex step) {
   std::vector<uint64_t> out;
@@ -93,8 +94,8 @@ std::vector<uint64_t> operationsBefore(const ReplayPlan& plan, const StepDepende
         out.push_back(on);
         continue;
       }
-      // One wait after the other would make this quadratic: mostly an operation that is among them
-      // had to wait for the earlier ones itself.
+      // Adding all of them would be quadratic with one wait after the other: usually a listed
+      // operation already waited for the earlier ones.
       const bool implied = std::any_of(before.begin(), before.end(), [&](StepIndex other) {
         const auto its = dependencies.before(other);
         return isOperation(plan.step(other)) && std::find(its.begin(), its.end(), on) != its.end();
@@ -211,7 +212,8 @@ TraceOperations operationsOf(const Trace& trace) {
 
 void setPriorities(std::vector<StreamOperation>& operations) {
   std::unordered_map<uint64_t, size_t> at;
-  std::unordered_map<uint64_t, size_t> last_of_stream;  // the next one, for we go backwards
+  // The next one, because the loop runs backwards.
+  std::unordered_map<uint64_t, size_t> last_of_stream;
   at.reserve(operations.size());
   for (size_t i = 0; i < operations.size(); ++i) at.try_emplace(operations[i].operation_id, i);
   for (StreamOperation& op : operations) op.priority = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What StreamScheduler, OperationExecutor and DeterminismChecker work on, made from a recording or
-// a trace: operations with what each has to wait for.
+// Builds the operations that StreamScheduler, OperationExecutor and DeterminismChecker work on,
+// from a recording or a trace, with their dependencies.
 #pragma once
 
 #include <cstddef>
@@ -20,33 +20,35 @@ struct StepDurations;
 enum class OperationKind : uint8_t { kKernel, kMemory, kSync, kOther };
 OperationKind kindOf(EventType type);
 
-/// Whether a step is an operation: what a queue does, or what the host waits for. The others make
-/// objects and set arguments.
+/// True if a step is an operation: queue work, or a wait of the host. Other steps create objects
+/// and set arguments.
 bool isOperation(const ReplayStep& step);
 
-/// In the recorded order, which is a legal one. An operation's id is the index of its step, its
-/// stream the queue's number (0: the host's waits); what failed when it was recorded is among them.
-/// With `durations` events have theirs, and priorities are set.
+/// Returns the operations in recorded order, which is a legal one. The operation id is the index of
+/// the step; the stream is the queue's number (0: the host's waits). Includes operations that
+/// failed when they were recorded. With `durations`, events get their duration and priorities are
+/// set.
 std::vector<StreamOperation> operationsOf(const ReplayPlan& plan,
                                           const StepDurations* durations = nullptr);
 
 struct TraceOperations {
-  /// In an order that keeps all that they depend on; an id is its number by begin. Waits of the
-  /// host have a device of their own (kHost), on which each thread is a stream.
+  /// In an order that respects dependencies. The id is the operation's position by start time.
+  /// Waits of the host use a separate device (kHost), on which each thread is a stream.
   std::vector<StreamOperation> operations;
-  std::vector<std::pair<TableId, uint32_t>> rows;  ///< of the trace, by id
+  std::vector<std::pair<TableId, uint32_t>> rows;  ///< rows of the trace, by id
   std::vector<bool> host_wait;                     ///< by id
-  /// By id: began before its predecessor in the stream was over, as hardware lets some.
+  /// By id: started before its predecessor in the stream had ended, which some hardware permits.
   std::vector<bool> overlaps;
   size_t left_out = 0;  ///< dependencies that contradict the recorded times
   static constexpr uint32_t kHost = ~uint32_t{0};
 };
-/// `trace` in host time. Priorities are set. Not whole where it was cancelled
+/// `trace` must be in host time. Sets priorities. Incomplete after cancellation
 /// (base/cancellation.hpp).
 TraceOperations operationsOf(const Trace& trace);
 
-/// Gives each operation the time from its begin to the end of the longest chain that waits for it,
-/// by the durations of events. `operations` in an order that keeps all that they depend on.
+/// Sets the priority of each operation to the time from its start to the end of the longest chain
+/// that waits for it, using the durations of events. `operations` must be in an order that respects
+/// dependencies.
 void setPriorities(std::vector<StreamOperation>& operations);
 
 }  // namespace tracesmith

@@ -16,7 +16,7 @@ uint32_t StreamScheduler::nodeOf(uint64_t id) {
 
 Status StreamScheduler::addOperation(StreamOperation operation) {
   const uint64_t id = operation.operation_id;
-  // Numbers of nodes, edges and operations have 32 bits.
+  // Indices of nodes, edges and operations have 32 bits.
   if (nodes_.size() + operation.depends_on.size() >= kNone ||
       edges_.size() + operation.depends_on.size() >= kNone) {
     return fail(ErrorCode::kUnsupported, "more operations than a scheduler can number (2^32)");
@@ -41,7 +41,7 @@ Status StreamScheduler::addOperation(StreamOperation operation) {
   nodes_[node].stream = at->second;
   operation.dependencies_satisfied = false;
   if (policy_ == SchedulingPolicy::Priority) {
-    nodes_[node].key = ~operation.priority;  // the highest first, without a minus that overflows
+    nodes_[node].key = ~operation.priority;  // the highest first; ~ does not overflow as - would
   } else {
     nodes_[node].key =
         static_cast<int64_t>(std::min<Timestamp>(operation.event.timestamp, Timestamp{INT64_MAX}));
@@ -70,7 +70,7 @@ Status StreamScheduler::addOperations(std::vector<StreamOperation> operations) {
 
 void StreamScheduler::ready(uint32_t node) {
   if (policy_ == SchedulingPolicy::RoundRobin) {
-    // Those that wait longest come first.
+    // Those that have waited longest come first.
     turns_.push(node);
   } else {
     heap_.push({nodes_[node].key, node, nodes_[node].operation});
@@ -134,11 +134,11 @@ Status StreamScheduler::check() const {
     const auto missing =
         std::find_if(who.depends_on.begin(), who.depends_on.end(),
                      [&](uint64_t id) { return nodes_[node_of_id_.at(id)].operation == kNone; });
-    return fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("operation {} depends on {}, which there is not", who.operation_id, *missing));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("operation {} depends on {}, which does not exist", who.operation_id,
+                            *missing));
   }
-  // What can go is taken away until nothing is left, or only what waits for itself.
+  // Remove ready operations until none is left, or only those that wait for themselves.
   std::vector<uint32_t> waits_for(nodes_.size());
   std::vector<uint32_t> free;
   size_t over = 0;
@@ -161,7 +161,7 @@ Status StreamScheduler::check() const {
     for (uint32_t e = node.first_dependent; e != kNone; e = edges_[e].next) release(edges_[e].to);
   }
   if (over == nodes_.size()) return {};
-  // Back from one that is left, always to one that is left too, until one comes again.
+  // From a remaining one, walk back through remaining ones until one repeats.
   std::vector<uint32_t> before(nodes_.size(), kNone);
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (waits_for[i] == 0 || nodes_[i].completed) continue;
@@ -179,7 +179,7 @@ Status StreamScheduler::check() const {
     at = before[at];
   }
   return fail(ErrorCode::kDamaged,
-              fmt::format("operation {} waits for itself, by way of others or its stream",
+              fmt::format("operation {} waits for itself, through others or its stream",
                           operations_[nodes_[at].operation].operation_id));
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which operation can go next: one whose predecessor in its stream (StreamOperation::
-// out_of_order: none) and all that it depends on are over. Which of several, the policy says.
+// Selects the next operation to execute. An operation is ready when its predecessor in the stream
+// (none with StreamOperation::out_of_order) and all its dependencies have completed. The policy
+// chooses among ready ones.
 //
-// Operations and what they depend on may be added in any order, also while others are handed out.
-// Handing one out takes O(1) with RoundRobin and O(log ready ones) with the others; a completion
-// takes as long as there are operations that depend on it. stream_scheduler_bench.cpp measures
-// both.
+// Operations and their dependencies may be added in any order, also while others are handed out.
+// Handing one out takes O(1) with RoundRobin and O(log n) for n ready ones with the other policies.
+// A completion takes time linear in the number of operations that depend on it.
+// stream_scheduler_bench.cpp measures both.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +24,17 @@
 
 namespace tracesmith {
 
-/// One thread at a time.
+/// Use from one thread at a time.
 class StreamScheduler {
  public:
-  /// Ready, blocked, handed out and completed ones are all there are.
+  /// Ready, blocked, active and completed operations add up to the total.
   struct Statistics {
     size_t total_operations = 0;
     size_t completed_operations = 0;
-    size_t ready_operations = 0;    ///< can be handed out now
+    size_t ready_operations = 0;    ///< ready to be handed out
     size_t blocked_operations = 0;  ///< wait for others
     size_t active_operations = 0;   ///< handed out, not completed
-    /// Streams of one number on several devices count together.
+    /// By stream number; streams with the same number on several devices count together.
     std::map<uint32_t, size_t> operations_per_stream;
   };
 
@@ -41,40 +42,43 @@ class StreamScheduler {
       : policy_(policy) {}
   SchedulingPolicy policy() const { return policy_; }
 
-  /// Behind the others of its stream. kInvalidArgument: there is one with this id, or those of its
-  /// stream are in order and it is not, or the other way round; nothing changes.
+  /// Appends the operation to its stream. kInvalidArgument, without any change: the id exists
+  /// already, or the operation and its stream differ in out_of_order.
   Status addOperation(StreamOperation operation);
-  /// Up to the first that is refused.
+  /// Stops at the first operation that is rejected.
   Status addOperations(std::vector<StreamOperation> operations);
 
-  /// Each operation once; it stays where it is until reset(). nullptr: none is ready now, because
-  /// all are completed, or wait for what is handed out, or can never go (see check()).
+  /// Returns each operation once; the pointer is valid until reset(). nullptr: none is ready now,
+  /// because all are completed, wait for active ones, or can never run (see check()).
   StreamOperation* getNextOperation();
-  /// Lets go what waited for it. False: there is no such operation handed out.
+  /// Releases the operations that waited for this one. False: no such operation is active.
   bool markCompleted(uint64_t operation_id);
 
-  /// True when there were operations and all of them are over.
+  /// True if there are operations and all of them are completed.
   bool allCompleted() const { return !operations_.empty() && completed_ == operations_.size(); }
   size_t pendingCount() const { return operations_.size() - completed_; }
   size_t readyCount() const;
   Statistics getStatistics() const;
 
-  /// Whether all operations can be completed. kInvalidArgument names an operation that depends on
-  /// one that was never added, or kDamaged one that waits for itself by way of others. Linear.
+  /// Checks that all operations can be completed. kInvalidArgument names an operation that depends
+  /// on one that was never added; kDamaged names one that waits for itself through others. Takes
+  /// linear time.
   Status check() const;
-  /// Forgets all operations; the policy stays.
+  /// Removes all operations; keeps the policy.
   void reset();
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
-  /// An id that was named: of an operation, or (yet) only of what others depend on.
+  /// A known id: of an operation, or so far only named as a dependency.
   struct Node {
     uint32_t operation = kNone;
     uint32_t stream = kNone;
     uint32_t next_in_stream = kNone;   // node
     uint32_t first_dependent = kNone;  // in edges_
-    uint32_t waits_for = 0;            // not completed, the predecessor in the stream included
-    int64_t key = 0;                   // of its Turn: operations themselves are far apart in memory
+    // Number of uncompleted dependencies, including the predecessor in the stream.
+    uint32_t waits_for = 0;
+    // Key of its Turn, copied here because operations are scattered in memory.
+    int64_t key = 0;
     bool active = false;
     bool completed = false;
   };
@@ -88,7 +92,7 @@ class StreamScheduler {
     size_t operations = 0;
     bool out_of_order = false;
   };
-  /// The lowest key first; among equals the one that was added first.
+  /// Order: the lowest key first; among equals the one added first.
   struct Turn {
     int64_t key = 0;
     uint32_t node = kNone;
@@ -103,13 +107,13 @@ class StreamScheduler {
   void release(uint32_t node);
 
   SchedulingPolicy policy_;
-  std::deque<StreamOperation> operations_;  // a deque: pointers to them stay good
+  std::deque<StreamOperation> operations_;  // a deque, so that pointers remain valid
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<Stream> streams_;
   std::unordered_map<uint64_t, uint32_t> node_of_id_;
   std::unordered_map<uint64_t, uint32_t> stream_of_key_;  // device and stream
-  std::queue<uint32_t> turns_;                            // RoundRobin: of nodes
+  std::queue<uint32_t> turns_;                            // RoundRobin: nodes
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> heap_;
   size_t completed_ = 0;
   size_t active_ = 0;

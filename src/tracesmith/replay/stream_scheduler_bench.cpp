@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decision of the stream scheduler costs: handing an operation out and taking its
-// completion, of 10,000 streams and a million operations that wait for others. Bar: 1,000 ns.
+// Cost of a decision of the stream scheduler: handing out an operation and taking its completion,
+// with 10,000 streams and a million dependent operations. Limit: 1,000 ns.
 #include <time.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Of the processor: what else runs on the machine does not count.
+/// Processor time, so that other load on the machine does not count.
 int64_t cpuNs() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -25,7 +25,7 @@ StreamOperation operation(uint64_t id, uint32_t stream, std::vector<uint64_t> de
   return op;
 }
 
-/// Each completed before the next is asked for.
+/// Completes each operation before requesting the next.
 std::vector<uint64_t> orderOf(StreamScheduler& scheduler) {
   std::vector<uint64_t> order;
   while (const StreamOperation* op = scheduler.getNextOperation()) {
@@ -48,10 +48,10 @@ TEST(StreamScheduler, StreamsTakeTurns) {
 TEST(StreamScheduler, PriorityTakesTheHighestThatIsReady) {
   StreamScheduler s(SchedulingPolicy::Priority);
   ASSERT_TRUE(s.addOperation(operation(1, 1, {}, 0, INT64_MIN)));
-  ASSERT_TRUE(s.addOperation(operation(2, 1, {}, 0, INT64_MAX)));  // behind 1 in its stream
+  ASSERT_TRUE(s.addOperation(operation(2, 1, {}, 0, INT64_MAX)));  // after 1 in its stream
   ASSERT_TRUE(s.addOperation(operation(3, 2, {}, 0, 5)));
   ASSERT_TRUE(s.addOperation(operation(4, 3, {}, 0, 9)));
-  ASSERT_TRUE(s.addOperation(operation(5, 4, {}, 0, 9)));  // equal: as they were added
+  ASSERT_TRUE(s.addOperation(operation(5, 4, {}, 0, 9)));  // equal: in order of addition
   EXPECT_THAT(orderOf(s), ElementsAre(4, 5, 3, 1, 2));
 }
 
@@ -73,7 +73,7 @@ TEST(StreamScheduler, HandsOutNothingBeforeWhatItWaitsForIsCompleted) {
   StreamOperation* first = s.getNextOperation();
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->operation_id, 1u);
-  EXPECT_EQ(s.getNextOperation(), nullptr);  // 1 is handed out, not over
+  EXPECT_EQ(s.getNextOperation(), nullptr);  // 1 is active, not completed
   const auto statistics = s.getStatistics();
   EXPECT_EQ(statistics.total_operations, 3u);
   EXPECT_EQ(statistics.active_operations, 1u);
@@ -124,7 +124,7 @@ TEST(StreamScheduler, UnknownIdsHoldBackAndAreNamed) {
   ASSERT_FALSE(check);
   EXPECT_EQ(check.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(check.error().message, HasSubstr("1 depends on 42"));
-  // It may still come.
+  // It may still be added.
   ASSERT_TRUE(s.addOperation(operation(42, 3)));
   EXPECT_TRUE(s.check());
   EXPECT_THAT(orderOf(s), ElementsAre(42, 1));
@@ -141,7 +141,7 @@ TEST(StreamScheduler, CirclesAreFoundAndNeverGo) {
     StreamScheduler s;
     ASSERT_TRUE(s.addOperation(operation(100, 9)));
     ASSERT_TRUE(s.addOperations(circle));
-    ASSERT_TRUE(s.addOperation(operation(101, 9, {1})));  // behind it, not in it
+    ASSERT_TRUE(s.addOperation(operation(101, 9, {1})));  // after the cycle, not in it
     const Status check = s.check();
     ASSERT_FALSE(check);
     EXPECT_EQ(check.error().code, ErrorCode::kDamaged);
@@ -191,8 +191,8 @@ TEST(StreamScheduler, StreamsOfOneNumberOnTwoDevicesAreTwo) {
   EXPECT_EQ(s.getStatistics().operations_per_stream.at(1), 2u);
 }
 
-/// The slow reference: an operation may go when all before it in its stream and all it depends on
-/// have gone.
+/// Slow reference: an operation is ready when all before it in its stream and all its dependencies
+/// have completed.
 TEST(StreamScheduler, RandomGraphsAreDoneInLegalOrdersAndWhole) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {

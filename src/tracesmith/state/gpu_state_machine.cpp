@@ -11,17 +11,17 @@ namespace {
 
 Timestamp stamp(int64_t ns) { return ns < 0 ? 0 : static_cast<Timestamp>(ns); }
 
-/// What happens to a stream at one time.
+/// A change of a stream's load at one time.
 struct Change {
   int64_t time = 0;
   enum class What : uint8_t { kEnd, kRelease, kLaunch, kBlock, kStart } what{};
   uint32_t op = 0;
 };
 
-/// How many operations of a stream are where, as its changes are gone through.
+/// Number of operations of a stream in each state, while its changes are processed.
 struct StreamLoad {
   size_t running = 0, blocked = 0, queued = 0;
-  size_t left = 0;  ///< have not ended
+  size_t left = 0;  ///< not ended yet
 
   void apply(Change::What what, bool barrier) {
     switch (what) {
@@ -94,7 +94,7 @@ bool GPUStreamState::transitionTo(GPUState to, Timestamp when, uint64_t correlat
   const GPUState from = currentState();
   if (to == from || (!transitions_.empty() && when < transitions_.back().when)) return false;
   if (!transitions_.empty() && transitions_.back().when == when) {
-    // It was in that state for no time at all.
+    // The previous state lasted no time: remove it.
     const GPUState before = transitions_.back().from;
     transitions_.pop_back();
     if (to == before) return true;
@@ -125,7 +125,7 @@ void GPUStateMachine::processTrace(Trace trace) {
 
 void GPUStateMachine::reset() { *this = GPUStateMachine(); }
 
-/// Finds what every stream of a trace was doing, from the dependencies among its operations.
+/// Computes the states of all streams of a trace from the dependencies between its operations.
 class GPUStateMachine::Builder {
  public:
   Builder(const Trace& trace, Built& built)
@@ -136,15 +136,15 @@ class GPUStateMachine::Builder {
         times_(graph_.operations.size()),
         built_(built) {}
 
-  /// False: it was cancelled, and what has been built is a part.
+  /// False: cancelled, and the result is incomplete.
   bool build();
 
  private:
   static constexpr uint32_t kNothing = ~uint32_t{0};
   struct Times {
     int64_t launched = INT64_MIN, released = INT64_MIN;
-    uint32_t waited_for = kNothing;  // the last one to end of those that it had to wait for
-    bool other_stream = false;       // that one is in another stream
+    uint32_t waited_for = kNothing;  // of the operations it had to wait for, the last to end
+    bool other_stream = false;       // that operation is in another stream
   };
 
   int64_t launchOf(const Operation& op) const;
@@ -160,7 +160,7 @@ class GPUStateMachine::Builder {
   const OperationGraph graph_;
   const std::vector<uint32_t> stream_numbers_;
   const std::vector<uint32_t> device_numbers_;
-  std::vector<Times> times_;  // of operations
+  std::vector<Times> times_;  // by operation
   Built& built_;
 };
 
@@ -184,7 +184,7 @@ bool GPUStateMachine::Builder::build() {
   return !isCancelled();
 }
 
-/// Its begin where the trace has no launch of it.
+/// The operation's start if the trace has no launch of it.
 int64_t GPUStateMachine::Builder::launchOf(const Operation& op) const {
   int64_t launched = std::min(op.launched_ns, op.begin_ns);
   const auto queued_before = [&](const auto& table) {
@@ -230,7 +230,7 @@ void GPUStateMachine::Builder::addChanges(uint32_t number, std::vector<Change>& 
     changes.push_back({t.launched, Change::What::kBlock, number});
     changes.push_back({t.released, Change::What::kRelease, number});
   }
-  // A barrier does nothing but wait.
+  // A barrier only waits.
   if (op.table == TableId::kSync) {
     changes.push_back({op.begin_ns, Change::What::kBlock, number});
     changes.push_back({op.end_ns, Change::What::kRelease, number});
@@ -255,7 +255,7 @@ void GPUStateMachine::Builder::addStates(uint32_t number) {
   if (waited) built_.waited_for[waited_for] += static_cast<uint64_t>(t.released - t.launched);
 }
 
-/// `changes`: in the order of time.
+/// `changes` must be sorted by time.
 GPUStreamState GPUStateMachine::Builder::streamState(uint32_t device, uint32_t stream,
                                                      const std::vector<Change>& changes) const {
   GPUStreamState state(device, stream);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each stream was doing at any time, from whatever a trace has: queued, submitted, started and
-// ended; or the launch and the kernel; or the kernel alone.
+// State of each stream over time. Works with any level of detail in a trace: queued, submitted,
+// started and ended times; or launch and kernel; or the kernel only.
 //
-// An operation is Idle before it is launched, Queued from its launch on, Waiting while something it
-// had to wait for was still running (its predecessor in the stream, or what an event or a barrier
-// made it wait for), Queued again until the device began it ("dispatch pending"), Running, and
-// Complete from its end on.
+// An operation passes through these states:
+// - Idle before it is launched.
+// - Queued from its launch on.
+// - Waiting while something it had to wait for was still running: its predecessor in the stream, or
+//   the target of an event or barrier.
+// - Queued again until the device started it ("dispatch pending").
+// - Running.
+// - Complete from its end on.
 //
-// A stream is Running while any of its operations is; else Waiting while one waits for work of
-// another stream; else Queued while one has been launched and has not begun; else Idle, and
-// Complete after the last one of the trace.
+// The state of a stream is the first that applies:
+// - Running while any of its operations is running.
+// - Waiting while one waits for work of another stream.
+// - Queued while one is launched but not started.
+// - Complete after the last operation of the trace.
+// - Idle otherwise.
 #pragma once
 
 #include <array>
@@ -28,15 +35,15 @@ namespace tracesmith {
 enum class GPUState : uint8_t { Idle = 0, Queued = 1, Running = 2, Waiting = 3, Complete = 4 };
 constexpr size_t kGpuStates = 5;
 std::string_view toString(GPUState state);
-/// The same, by the name that users know.
+/// Alias of toString(); part of the public API.
 inline std::string_view gpuStateToString(GPUState state) { return toString(state); }
 
 struct StateTransition {
   GPUState from = GPUState::Idle;
   GPUState to = GPUState::Idle;
   Timestamp when = 0;
-  uint64_t correlation_id = 0;  ///< of the operation that caused it
-  std::string reason;           ///< for people; names what was waited for
+  uint64_t correlation_id = 0;  ///< correlation id of the operation that caused it
+  std::string reason;           ///< readable text; names what was waited for
 };
 
 struct StateHistory {
@@ -60,11 +67,12 @@ class GPUStreamState {
   GPUState currentState() const;  ///< after the last transition
   GPUState stateAt(Timestamp when) const;
   const std::vector<StateTransition>& transitions() const { return transitions_; }
-  /// From the first transition to the last; what comes before and after is unknown.
+  /// Covers the first to the last transition; the time before and after is unknown.
   TimeInStates timeInStates() const;
-  /// Running time over the time from the first transition to the last; 0 for none.
+  /// Running time divided by the time from the first to the last transition; 0 if there is none.
   double utilization() const;
-  /// Appends a transition; one to the state that it is in, or into the past, is none (false).
+  /// Appends a transition. Returns false without change for a transition to the current state or
+  /// into the past.
   bool transitionTo(GPUState to, Timestamp when, uint64_t correlation_id = 0,
                     std::string reason = {});
   void reset() { transitions_.clear(); }
@@ -75,14 +83,15 @@ class GPUStreamState {
   std::vector<StateTransition> transitions_;
 };
 
-/// One operation: when it was in which state. Equal times: it was not in the state between.
+/// The times at which an operation changed state. If two times are equal, it skipped the state
+/// between.
 struct OperationStates {
   uint64_t correlation_id = 0;
   Timestamp launched = 0;  ///< 0: the launch is not in the trace
-  Timestamp released = 0;  ///< the last one that it had to wait for had ended
+  Timestamp released = 0;  ///< end of the last operation that it had to wait for
   Timestamp started = 0;
   Timestamp ended = 0;
-  uint64_t waited_for = 0;  ///< correlation id of that one; 0: it had to wait for none
+  uint64_t waited_for = 0;  ///< correlation id of that operation; 0: it waited for none
 };
 
 class GPUStateMachine {
@@ -90,31 +99,32 @@ class GPUStateMachine {
   struct Statistics {
     size_t total_events = 0;
     size_t total_transitions = 0;
-    /// Streams of one number on several devices count together; exportHistory() keeps them apart.
+    /// By stream number; streams with the same number on several devices count together.
+    /// exportHistory() keeps them apart.
     std::map<uint32_t, size_t> transitions_per_stream;
     std::map<GPUState, uint64_t> total_time_per_state;  ///< ns, over all streams
-    /// Mean of the devices' shares of time in which any of their streams was Running, each from
-    /// its first transition to its last.
+    /// Mean over the devices of the share of time in which any of their streams was Running, each
+    /// from its first to its last transition.
     double overall_utilization = 0;
   };
 
   void processEvent(const TraceEvent& event);
   void processEvents(std::span<const TraceEvent> events);
-  /// In place of events: the operations of a trace in host time.
+  /// Instead of events: the operations of a trace in host time.
   void processTrace(Trace trace);
 
-  // What these tell is found when one of them is first asked; where that was cancelled
-  // (base/cancellation.hpp) they know of nothing, and it is found when one is asked again.
+  // The first query computes the results. If that was cancelled (base/cancellation.hpp), queries
+  // return empty results and the next query computes them again.
 
-  /// nullptr: it is not in the trace.
+  /// nullptr: the stream is not in the trace.
   const GPUStreamState* getStreamState(uint32_t stream_id, uint32_t device_id = 0) const;
   /// By device and stream.
   std::vector<const GPUStreamState*> getAllStreams() const;
-  /// A device is Running, Waiting, Queued, Idle or Complete as a stream with all its work would be.
+  /// The device's state, as for a single stream with all its work.
   GPUState deviceStateAt(uint32_t device_id, Timestamp when) const;
-  /// Of each operation of the device, by start.
+  /// States of each device operation, by start.
   const std::vector<OperationStates>& operations() const;
-  /// ns that streams spent waiting for each operation (by correlation id).
+  /// Time in ns that streams spent waiting for each operation, by correlation id.
   const std::map<uint64_t, uint64_t>& waitedFor() const;
   Statistics getStatistics() const;
   std::vector<StateHistory> exportHistory() const;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kNoWait = ~uint32_t{0};
 
-/// What the host did: launches when they began, waits when they ended.
+/// An action of the host: a launch at its start, or a wait at its end.
 struct Act {
   int64_t time;
   uint32_t op;
@@ -66,11 +66,11 @@ class HostWaits {
 
  private:
   struct Stream {
-    uint32_t last = kNoWait;       // launched
-    uint32_t linked_to = kNoWait;  // the wait that its work already follows
-    bool waited_for = false;       // the last one was
+    uint32_t last = kNoWait;       // last operation launched
+    uint32_t linked_to = kNoWait;  // wait already linked to its later work
+    bool waited_for = false;       // the last operation was waited for
   };
-  using Launched = std::pair<int64_t, uint32_t>;  // when it ended, and the operation
+  using Launched = std::pair<int64_t, uint32_t>;  // its end and the operation
   using ByEnd = std::priority_queue<Launched, std::vector<Launched>, std::greater<>>;
 
   void waitForStreams(uint32_t number, SyncKind kind) {
@@ -87,8 +87,8 @@ class HostWaits {
         number);
   }
 
-  /// Each launch is taken out once, however many streams there are and however often the host
-  /// waits. One that is not its stream's last any more is followed by one that is.
+  /// Takes out each launch once, whatever the number of streams and waits. A launch that is no
+  /// longer its stream's last is followed by one that is.
   void waitForAll(ByEnd& launched, uint32_t wait) {
     while (!launched.empty() && launched.top().first <= operations_[wait].end_ns) {
       const uint32_t number = launched.top().second;
@@ -110,7 +110,7 @@ class HostWaits {
   std::map<std::pair<ProcessId, StreamId>, Stream> streams_;
   std::map<ProcessId, ByEnd> of_processes_;
   std::map<std::pair<ProcessId, DeviceId>, ByEnd> of_devices_;
-  std::unordered_map<ThreadId, uint32_t> waits_;  // the last one of each thread
+  std::unordered_map<ThreadId, uint32_t> waits_;  // last wait of each thread
 };
 
 }  // namespace

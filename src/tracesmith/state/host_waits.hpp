@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device work the host waited for, and which was launched only after it had waited.
+// Finds the device work that the host waited for, and the work launched after such a wait.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace tracesmith {
 
-/// Calls `depends(from, to, why)` with numbers of `operations`: a wait follows the last launched of
-/// each stream that it waited for, and each stream's next launch follows the wait of its thread.
-/// Linear but for sorting.
+/// Calls `depends(from, to, why)` with indices into `operations`. A wait depends on the operation
+/// launched last on each stream that it waited for. Each stream's next launch by the waiting thread
+/// depends on the wait. Takes linear time except for sorting.
 void forEachHostWait(
     const Trace& trace, const std::vector<Operation>& operations,
     const std::function<void(uint32_t from, uint32_t to, Dependency::Why why)>& depends);

@@ -42,7 +42,7 @@ class HostWaits : public ::testing::Test {
     std::sort(out.begin(), out.end());
     return out;
   }
-  /// By looking at every stream at every wait.
+  /// Reference: visits every stream at every wait.
   std::vector<Edge> slowlyFound(const OperationGraph& graph) const;
 
   test::SampleTrace s_;

@@ -129,7 +129,7 @@ std::vector<uint64_t> InstructionStreamBuilder::getCallChain(uint64_t correlatio
     if (graph_.operations[op].table == TableId::kKernel) {
       chain.push_back(graph_.operations[op].correlation_id);
     }
-    // What it waited for last is what held it up.
+    // The dependency that ended last is the one that delayed it.
     uint32_t before = ~uint32_t{0};
     for (const Dependency& d : graph_.of(op)) {
       if (before == ~uint32_t{0} ||

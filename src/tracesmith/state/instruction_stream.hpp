@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependencies among the operations of a program, for programs that have TraceEvents; what is
-// behind it, and what a Trace has, is OperationGraph.
+// The dependencies between the operations of a program, for API users who have TraceEvents.
+// OperationGraph is the implementation and works on a Trace.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct OperationDependency {
   uint64_t from_correlation_id = 0;
   uint64_t to_correlation_id = 0;
   DependencyType type = DependencyType::None;
-  std::string description;  ///< why, for people
-  bool exact = true;        ///< the trace says so; else it was inferred
+  std::string description;  ///< the reason, as readable text
+  bool exact = true;        ///< stated by the trace; false: inferred
 };
 
-/// An operation; its numbers are those of the execution order's list of operations.
+/// An operation. Indices are positions in the list of operations of the execution order.
 struct InstructionNode {
   uint64_t correlation_id = 0;
   std::string name;
@@ -31,8 +31,9 @@ struct InstructionNode {
   uint32_t device_id = 0;
   Timestamp start_time = 0;
   Timestamp end_time = 0;
-  std::vector<uint64_t> dependencies;  ///< correlation ids of what it had to wait for
-  std::vector<uint64_t> dependents;    ///< and of what had to wait for it
+  std::vector<uint64_t> dependencies;  ///< correlation ids of the operations it had to wait for
+  /// Correlation ids of the operations that had to wait for it.
+  std::vector<uint64_t> dependents;
 };
 
 class InstructionStreamBuilder {
@@ -49,22 +50,22 @@ class InstructionStreamBuilder {
   InstructionStreamBuilder();
   void addEvent(const TraceEvent& event);
   void addEvents(std::span<const TraceEvent> events);
-  /// In place of events: the operations of a trace in host time.
+  /// Instead of events: the operations of a trace in host time.
   void setTrace(Trace trace);
 
-  /// Finds the dependencies of what has been added. The others answer for the last call that was
-  /// not cancelled (base/cancellation.hpp).
+  /// Finds the dependencies of everything added. The functions below return results of the last
+  /// call that was not cancelled (base/cancellation.hpp).
   void analyze();
-  /// Correlation ids in an order that keeps all dependencies.
+  /// Correlation ids in an order that respects all dependencies.
   std::vector<uint64_t> getExecutionOrder() const;
   std::vector<InstructionNode> getNodes() const;
   std::vector<OperationDependency> getDependencies() const;
   /// Correlation ids of a stream's operations, by start.
   std::vector<uint64_t> getStreamOperations(uint32_t stream_id) const;
-  /// Whether `to` had to wait for `from`, directly or by way of others.
+  /// True if `to` had to wait for `from`, directly or indirectly.
   bool hasDependency(uint64_t from_correlation_id, uint64_t to_correlation_id) const;
-  /// The kernels that a kernel had to wait for, one after the other, back to one that waited for
-  /// none: correlation ids, the given one last.
+  /// The chain of kernels that a kernel had to wait for, back to one that waited for none:
+  /// correlation ids, the given one last.
   std::vector<uint64_t> getCallChain(uint64_t correlation_id) const;
   Statistics getStatistics() const;
   std::string exportToDot(const DotOptions& options = {}) const;

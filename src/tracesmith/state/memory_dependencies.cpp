@@ -12,10 +12,10 @@
 namespace tracesmith {
 namespace {
 
-/// Who used which bytes last: disjoint stretches [begin, end).
+/// Last use of bytes: disjoint ranges [begin, end).
 class LastUse {
  public:
-  /// visit(begin, end, op) of what lies in [begin, end).
+  /// Calls visit(begin, end, op) for the parts within [begin, end).
   template <class Visit>
   void visit(uint64_t begin, uint64_t end, Visit&& visit) const {
     auto it = stretches_.upper_bound(begin);
@@ -39,7 +39,7 @@ class LastUse {
     uint64_t end;
     uint32_t op;
   };
-  /// Cuts what lies across `address` in two.
+  /// Splits the range that crosses `address`.
   void cut(uint64_t address) {
     auto it = stretches_.lower_bound(address);
     if (it == stretches_.begin()) return;
@@ -85,7 +85,8 @@ class ReadIntervals {
 struct Memory {
   LastUse writers;
   std::map<StreamId, LastUse> readers;  ///< since the last write
-  ReadIntervals read;                   ///< what all of them have, so that few are asked
+  /// Union of all readers' ranges, so that few need to be queried.
+  ReadIntervals read;
 };
 
 class Finder {
@@ -100,8 +101,8 @@ class Finder {
     Memory& memory = memory_[operations_[op].process];
     const StreamId stream = operations_[op].stream;
     LastUse& mine = memory.readers[stream];
-    // What the stream has read since it was written did wait for that; so each stretch that was
-    // written is looked at once for each stream, however often it is read.
+    // Reads of the stream since the last write already waited for that write. So each written range
+    // is visited once per stream, however often it is read.
     uint64_t at = address;
     const auto written = [&](uint64_t from, uint64_t to) {
       if (from >= to) return;
@@ -136,7 +137,7 @@ class Finder {
     memory.writers.assign(address, end, op);
   }
 
-  /// What the operation that was looked at last depends on.
+  /// Reports the dependencies of the operation processed last.
   void flush(uint32_t op) {
     for (const auto& [stream, earlier] : before_) depends_(earlier, op);
     before_.clear();
@@ -153,8 +154,8 @@ class Finder {
   const std::vector<Operation>& operations_;
   const std::function<void(uint32_t, uint32_t)>& depends_;
   std::map<ProcessId, Memory> memory_;
-  std::vector<ReadIntervals::Interval> read_;  // of what a write overwrites
-  std::map<StreamId, uint32_t> before_;        // of one operation: the last of each stream
+  std::vector<ReadIntervals::Interval> read_;  // readers of the ranges that a write overwrites
+  std::map<StreamId, uint32_t> before_;        // by stream: the last dependency of the operation
 };
 
 }  // namespace

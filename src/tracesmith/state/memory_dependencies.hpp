@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which copies and fills had to wait for which, as they use the same bytes and one of the two
-// writes them.
+// Finds copies and fills that had to wait for each other because they use the same bytes and one of
+// them writes them.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace tracesmith {
 
-/// Calls `depends(from, to)` with numbers of `operations`, which are by begin: the last of each
-/// other stream, which those before it came before. Reads of one stream depend on a write once.
-/// Addresses are those of a process. Linear but for sorting, and for what a write finds: each
-/// stream that had read its bytes.
+/// Calls `depends(from, to)` with indices into `operations`, which are sorted by start. Reports
+/// only the last operation of each other stream, which implies the earlier ones. Several reads of
+/// one stream depend on a write once. Addresses are per process. Takes linear time except for
+/// sorting and for writes, which visit each stream that had read their bytes.
 void forEachMemoryDependency(const Trace& trace, const std::vector<Operation>& operations,
                              const std::function<void(uint32_t from, uint32_t to)>& depends);
 

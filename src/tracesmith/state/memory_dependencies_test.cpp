@@ -36,10 +36,10 @@ TEST(MemoryDependency, WhoWritesMemoryComesBeforeWhoUsesIt) {
   };
   copy(0, 0, 0, 1000, 100);     // 1 writes [1000, 1100)
   copy(10, 1, 0, 1050, 10);     // 2 writes within it
-  copy(20, 2, 1000, 5000, 50);  // 3 reads [1000, 1050): of 1
+  copy(20, 2, 1000, 5000, 50);  // 3 reads [1000, 1050), written by 1
   copy(30, 2, 1055, 6000, 1);   // 4 reads what 2 wrote
-  copy(40, 2, 1100, 7000, 8);   // 5 reads what nobody wrote
-  copy(50, 0, 0, 1102, 4);      // 6 writes over what 5 had read
+  copy(40, 2, 1100, 7000, 8);   // 5 reads unwritten bytes
+  copy(50, 0, 0, 1102, 4);      // 6 overwrites what 5 had read
   const OperationGraph graph = OperationGraph::of(trace);
   std::vector<std::pair<uint64_t, uint64_t>> memory;
   for (const Dependency& d : graph.dependencies) {
@@ -78,7 +78,7 @@ class MemoryDependencies : public ::testing::Test {
 
 TEST_F(MemoryDependencies, AddressesAreThoseOfAProcess) {
   copy(0, 0, 0x1000, 256);
-  copy(4, 0x1000, 0x8000, 256);  // of another process
+  copy(4, 0x1000, 0x8000, 256);  // for another process
   EXPECT_THAT(found(), testing::IsEmpty());
   copy(1, 0x1000, 0x8000, 256);
   EXPECT_THAT(found(), ElementsAre(std::pair(0, 2)));
@@ -87,10 +87,10 @@ TEST_F(MemoryDependencies, AddressesAreThoseOfAProcess) {
 TEST_F(MemoryDependencies, AStreamWaitsForAWriteOnce) {
   copy(0, 0, 0x1000, 64);
   copy(0, 0, 0x1040, 64);
-  copy(1, 0x1000, 0x8000, 128);  // 2: of both, of which 0 came before 1
-  copy(1, 0x1000, 0x9000, 32);   // 3: had waited
+  copy(1, 0x1000, 0x8000, 128);  // 2: depends on both, of which 0 came before 1
+  copy(1, 0x1000, 0x9000, 32);   // 3: has waited already
   copy(0, 0, 0x1060, 16);        // 4: after it was read
-  copy(1, 0x1000, 0xa000, 128);  // 5: what is new
+  copy(1, 0x1000, 0xa000, 128);  // 5: only the new write
   EXPECT_THAT(found(), ElementsAre(std::pair(1, 2), std::pair(2, 4), std::pair(4, 5)));
 }
 
@@ -102,7 +102,7 @@ TEST_F(MemoryDependencies, AreThoseOfLookingAtEachByte) {
     std::vector<std::pair<uint32_t, uint32_t>> expected;
     struct Byte {
       uint32_t writer = ~0U;
-      std::map<uint32_t, uint32_t> readers;  // of each stream
+      std::map<uint32_t, uint32_t> readers;  // by stream
     };
     std::vector<Byte> bytes(kBytes + 1);
     std::vector<uint32_t> stream_of;
@@ -113,7 +113,7 @@ TEST_F(MemoryDependencies, AreThoseOfLookingAtEachByte) {
       const uint64_t to = chance() % 3 == 0 ? 0 : 1 + chance() % (kBytes - length);
       copy(stream, from, to, length);
       stream_of.push_back(stream);
-      std::map<uint32_t, uint32_t> last;  // operations are one after the other
+      std::map<uint32_t, uint32_t> last;  // operations run one after the other
       const auto follows = [&](uint32_t earlier) {
         if (earlier == ~0U || stream_of[earlier] == stream) return;
         uint32_t& known = last.try_emplace(stream_of[earlier], earlier).first->second;

@@ -49,7 +49,7 @@ std::string_view what(TableId table) {
   }
 }
 
-/// An operation, or all of one name on one stream.
+/// An operation, or all operations of one name on one stream.
 struct Node {
   StreamId stream{};
   StringId name{};
@@ -59,7 +59,7 @@ struct Node {
   int64_t total = 0;
 };
 
-/// The text of a graph in DOT; each function adds to it.
+/// Builds the text of a graph in DOT; each function adds to it.
 class DotWriter {
  public:
   DotWriter(const Trace& trace, const OperationGraph& graph, const DotOptions& options)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependencies of a trace as a picture for Graphviz (dot -Tsvg).
+// Draws the dependencies of a trace as a graph for Graphviz (dot -Tsvg).
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 namespace tracesmith {
 
 struct DotOptions {
-  /// Operations of one stream with one name are one node, with their number and time; else each is
-  /// a node.
+  /// true: operations of one stream with the same name become one node, with their count and time.
+  /// false: each is a node.
   bool collapse = true;
-  size_t most_nodes = 40;  ///< the longest; what is left out is said
+  size_t most_nodes = 40;  ///< keeps the longest ones; the graph states how many are left out
   int64_t from_ns = std::numeric_limits<int64_t>::min();
   int64_t to_ns = std::numeric_limits<int64_t>::max();  ///< operations that overlap [from, to)
 };
 
-/// Streams are boxes from top to bottom, edges are labelled with their kind where it is not the
-/// order of a stream; inferred ones are dashed.
+/// Streams are boxes from top to bottom. Edges are labelled with their kind unless it is stream
+/// order; inferred edges are dashed.
 std::string dependencyDot(const Trace& trace, const OperationGraph& graph,
                           const DotOptions& options = {});
 

@@ -38,7 +38,7 @@ class ByCorrelation {
     bool operator==(const Key&) const = default;
   };
   struct Hash {
-    // Ids of one process are unique and mostly dense; those of others are moved far away.
+    // Ids of one process are unique and mostly dense; other processes' ids are offset far away.
     size_t operator()(const Key& key) const {
       return std::hash<uint64_t>()(key.id ^ (static_cast<uint64_t>(key.process) << 48));
     }
@@ -114,8 +114,8 @@ class Builder {
     }
   }
 
-  /// Whether what is known of a stream's wait for an event is when the host asked for it, and not
-  /// when the device did it, as CUPTI tells it.
+  /// True if the recorded time of a stream's wait for an event is that of the host's request and
+  /// not of the device's wait, as with CUPTI.
   bool onlyEnqueued(const Operation& wait, uint32_t call) const {
     const int64_t begin = trace_.host_call.start_ns[call];
     return trace_.sync.kind[wait.row] == SyncKind::kBarrier && wait.begin_ns >= begin &&
@@ -124,7 +124,7 @@ class Builder {
 
   void streamOrder() {
     struct Last {
-      uint32_t any = kNoOperation;    // the one before
+      uint32_t any = kNoOperation;    // the previous one
       uint32_t ended = kNoOperation;  // the last one to end
     };
     std::unordered_map<StreamId, Last> last;
@@ -137,7 +137,7 @@ class Builder {
         const bool overlap = graph_.operations[before.any].end_ns > op.begin_ns;
         add(before.any, here, DependencyType::Sequential,
             overlap ? Dependency::Why::kOverlapInStream : Dependency::Why::kStreamOrder);
-        // One that is still running though it began earlier.
+        // An operation that started earlier and is still running.
         if (before.ended != before.any) {
           const bool still = graph_.operations[before.ended].end_ns > op.begin_ns;
           add(before.ended, here, DependencyType::Sequential,
@@ -179,19 +179,20 @@ class Builder {
     }
   }
 
-  /// The last one that a stream was given before `time`: what an event recorded then stands for.
+  /// The last operation launched on a stream before `time`: the one that an event recorded then
+  /// represents.
   uint32_t lastLaunched(StreamId stream, int64_t time) {
     const auto& launches = launchesOf(stream);
     const auto after = std::lower_bound(launches.begin(), launches.end(), std::pair(time, 0U));
     return after == launches.begin() ? kNoOperation : std::prev(after)->second;
   }
-  /// The first one that a stream was given after `time`.
+  /// The first operation launched on a stream after `time`.
   uint32_t nextLaunched(StreamId stream, int64_t time) {
     const auto& launches = launchesOf(stream);
     const auto at = std::lower_bound(launches.begin(), launches.end(), std::pair(time, 0U));
     return at == launches.end() ? kNoOperation : at->second;
   }
-  using Launches = std::vector<std::pair<int64_t, uint32_t>>;  // when, and the operation
+  using Launches = std::vector<std::pair<int64_t, uint32_t>>;  // time and operation
   const Launches& launchesOf(StreamId stream) {
     if (launches_.empty()) {
       for (size_t i = 0; i < graph_.operations.size(); ++i) {
@@ -219,7 +220,7 @@ class Builder {
 
   void finish() {
     auto& all = graph_.dependencies;
-    // By `to`, stable; then one of each pair: the first kind that was found.
+    // Sort by `to`, stable; then keep one of each pair: the first kind found.
     graph_.first.assign(graph_.operations.size() + 1, 0);
     for (const Dependency& d : all) ++graph_.first[d.to + 1];
     for (size_t i = 1; i < graph_.first.size(); ++i) graph_.first[i] += graph_.first[i - 1];
@@ -246,7 +247,7 @@ class Builder {
   OperationGraph graph_;
   ByCorrelation calls_;
   ByCorrelation ops_;
-  ByCorrelation enqueued_;  // rows of `sync` that are no operations
+  ByCorrelation enqueued_;  // rows of `sync` that are not operations
   std::unordered_map<StreamId, Launches> launches_;
 };
 
@@ -260,8 +261,8 @@ std::string_view toString(DependencyType type) {
 
 std::string_view toString(Dependency::Why why) {
   constexpr std::array<std::string_view, 6> kNames = {
-      "order of the stream",    "order of the stream, though they overlap", "waited for its event",
-      "the host waited for it", "launched after the host had waited",       "the same memory"};
+      "stream order",           "stream order, although they overlap", "waited for its event",
+      "the host waited for it", "launched after the host had waited",  "the same memory"};
   return kNames[static_cast<size_t>(why)];
 }
 
@@ -269,7 +270,8 @@ OperationGraph OperationGraph::of(const Trace& trace) { return Builder(trace).bu
 
 std::vector<uint32_t> OperationGraph::executionOrder() const {
   std::vector<uint32_t> waits(operations.size(), 0);
-  std::vector<uint32_t> begins(operations.size() + 1, 0);  // of those that follow each
+  // Index of the followers of each operation.
+  std::vector<uint32_t> begins(operations.size() + 1, 0);
   for (const Dependency& d : dependencies) {
     ++waits[d.to];
     ++begins[d.from + 1];
@@ -278,7 +280,7 @@ std::vector<uint32_t> OperationGraph::executionOrder() const {
   std::vector<uint32_t> followers(dependencies.size());
   std::vector<uint32_t> next(begins.begin(), begins.end() - 1);
   for (const Dependency& d : dependencies) followers[next[d.from]++] = d.to;
-  // Operations are by begin: the smallest number that is free comes first.
+  // Operations are sorted by start: the smallest free index comes first.
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
   for (uint32_t i = 0; i < operations.size(); ++i) {
     if (waits[i] == 0) free.push(i);
@@ -294,7 +296,7 @@ std::vector<uint32_t> OperationGraph::executionOrder() const {
     }
   }
   if (order.size() < operations.size()) {
-    // Times that contradict each other (of clocks that were not aligned) can make a circle.
+    // Contradictory times (of clocks that were not aligned) can form a cycle.
     std::vector<bool> done(operations.size(), false);
     for (const uint32_t op : order) done[op] = true;
     for (uint32_t i = 0; i < operations.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What had to wait for what: the dependencies among the operations of a trace, as far as it tells
-// them. Linear but for sorting.
+// The dependencies between the operations of a trace, as far as the trace shows them. Takes linear
+// time except for sorting.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace tracesmith {
 enum class DependencyType : uint8_t {
   None,
   Sequential,       ///< the order of one stream
-  Synchronization,  ///< an event that was recorded and waited for
-  HostBarrier,      ///< a wait of the host, before which or after which it was
-  Memory,           ///< the same bytes, of which one of the two wrote some
+  Synchronization,  ///< an event recorded on one stream and waited for on another
+  HostBarrier,      ///< a wait of the host, before or after the operation
+  Memory,           ///< both use the same bytes and one writes some of them
 };
 std::string_view toString(DependencyType type);
 
@@ -25,7 +25,7 @@ std::string_view toString(DependencyType type);
 struct Operation {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t launched_ns = INT64_MIN;  ///< begin of its host call; INT64_MIN: not in the trace
+  int64_t launched_ns = INT64_MIN;  ///< start of its host call; INT64_MIN: not in the trace
   uint64_t correlation_id = 0;
   StringId name{};
   StreamId stream{};
@@ -38,11 +38,12 @@ struct Operation {
 
 struct Dependency {
   enum class Why : uint8_t {
-    kStreamOrder,        ///< exact: streams run one after the other
-    kOverlapInStream,    ///< inferred: the same, but the two overlap (dependent launch, say)
-    kEventWait,          ///< exact: the trace says that one waited for the other
+    kStreamOrder,  ///< exact: streams run one after the other
+    /// inferred: stream order, but the two overlap (dependent launch, for example)
+    kOverlapInStream,
+    kEventWait,          ///< exact: the trace states that one waited for the other
     kHostWaitedForIt,    ///< exact: the host waited until it had ended
-    kLaunchedAfterWait,  ///< exact: the thread that had waited launched it afterwards
+    kLaunchedAfterWait,  ///< exact: launched afterwards by the thread that had waited
     kSameMemory,         ///< inferred: their addresses overlap, and one of them writes
   };
   uint32_t from = 0;
@@ -54,18 +55,18 @@ struct Dependency {
 std::string_view toString(Dependency::Why why);
 
 struct OperationGraph {
-  std::vector<Operation> operations;     ///< by begin
-  std::vector<Dependency> dependencies;  ///< by `to`; one between two operations at most
+  std::vector<Operation> operations;     ///< by start
+  std::vector<Dependency> dependencies;  ///< by `to`; at most one between two operations
   std::vector<uint32_t> first;  ///< dependencies [first[i], first[i + 1]) are those of operation i
 
-  /// Of nothing where it was cancelled (base/cancellation.hpp).
+  /// Empty if cancelled (base/cancellation.hpp).
   static OperationGraph of(const Trace& trace);
   std::span<const Dependency> of(size_t operation) const {
     return std::span(dependencies)
         .subspan(first[operation], first[operation + 1] - first[operation]);
   }
-  /// An order that keeps all dependencies, and goes by begin where it is free, or where times that
-  /// contradict each other make a circle.
+  /// An order that respects all dependencies. Sorted by start where the dependencies permit, and
+  /// where contradictory times form a cycle.
   std::vector<uint32_t> executionOrder() const;
 };
 

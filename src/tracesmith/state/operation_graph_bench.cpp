@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependencies of a million operations, and the time of twice as many: linear, or it is not.
+// Dependencies of a million operations, and the time for twice as many, which must be linear.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -11,7 +11,7 @@ using namespace tracesmith;  // NOLINT: a program of two functions
 
 namespace {
 
-/// 8 streams, a wait of the host after every 50 launches, an event between streams now and then.
+/// 8 streams, a host wait after every 50 launches, occasional events between streams.
 Trace traceOf(size_t operations) {
   Trace trace;
   std::mt19937_64 random(3);

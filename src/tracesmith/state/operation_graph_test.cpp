@@ -120,7 +120,7 @@ TEST(OperationGraph, AnEventStandsForWhatItsStreamHadWhenItWasRecorded) {
   launch("x", second, 45, 1000, 5);
   s.hostCall("cudaStreamWaitEvent", CallKind::kSync, thread, StreamId::kNone, 50, 3, 6);
   launch("y", second, 60, 1250, 7);
-  // CUPTI tells when the wait was asked for: while b still runs.
+  // CUPTI reports when the wait was requested: while b still runs.
   s.trace.sync.push({.start_ns = 51,
                      .duration_ns = 1,
                      .kind = SyncKind::kBarrier,

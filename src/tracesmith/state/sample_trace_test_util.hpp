@@ -107,7 +107,7 @@ class SampleTrace {
   }
 };
 
-/// A small program: one process, one device, two streams; times from 1 s on, in ns.
+/// A small program: one process, one device, two streams. Times are in ns:
 ///
 ///   stream 1:  copy in 1000000..1200000, saxpy 1200000..1700000, saxpy 1800000..2000000
 ///   stream 2:  relu 1500000..1600000 (first launch), copy out 2000000..2400000

@@ -13,18 +13,18 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kEdgesOfPiece = 8192;  // on average
-constexpr int kDigit = 11;              // bits of a pass of the sort
+constexpr int kDigit = 11;              // bits per pass of the sort
 constexpr size_t kDigits = 1u << kDigit;
 
-/// An edge within a piece: its time since the piece began, then whether it begins a span (ends come
-/// first), whether of a kernel, then the device.
+/// An edge within a piece, from the highest bits: time since the start of the piece, whether it
+/// starts a span (ends come first), whether it is of a kernel, and the device.
 constexpr int kKernelBit = 16;
 constexpr int kBeginBit = 17;
 constexpr int kTimeShift = 18;
 constexpr uint64_t kDeviceMask = 0xffff;
 
-/// The edges of a piece, sorted by their digits from the lowest to the highest. How often each
-/// value of the two lowest ones comes is counted as edges are added; few pieces have more.
+/// The edges of a piece, radix sorted from the lowest digit to the highest. The two lowest digits
+/// are counted while edges are added; few pieces need more.
 class PieceEdges {
  public:
   void clear() {
@@ -38,7 +38,7 @@ class PieceEdges {
     ++counts_[1][digit(edge, 1)];
     edges_.push_back(edge);
   }
-  /// By time and kind; two spans of the same moment need no order among themselves.
+  /// Sorted by time and kind; two spans of the same moment need no order.
   const std::vector<uint64_t>& sorted() {
     room_.resize(edges_.size());
     const int top = 64 - std::countl_zero(largest_ | 1);
@@ -70,13 +70,13 @@ class PieceEdges {
   uint64_t largest_ = 0;
 };
 
-/// What is open on a device while edges go by.
+/// Open spans of a device during the sweep.
 struct OpenSpans {
   uint32_t all = 0, kernels = 0, most = 0;
   int64_t all_since = 0, kernels_since = 0;
   int64_t busy_ns = 0, kernel_ns = 0;
 
-  /// `by`: 1 for a span that begins, -1 for one that ends.
+  /// `by`: 1 for the start of a span, -1 for the end.
   void step(int64_t t, int32_t by, bool kernel) {
     const uint32_t before = all;
     all += static_cast<uint32_t>(by);
@@ -99,7 +99,7 @@ class Sweeper {
     survey();
     const auto whole = static_cast<uint64_t>(out_.end_ns) - static_cast<uint64_t>(out_.begin_ns);
     const uint64_t pieces = std::max<uint64_t>(1, spans_.size() * 2 / kEdgesOfPiece);
-    // Time within a piece has to fit above the other bits.
+    // The time within a piece must fit above the other bits.
     const uint64_t width = std::min(whole / pieces + 1, uint64_t{1} << (63 - kTimeShift));
     for (uint64_t offset = 0;; offset += width) {
       from_ = static_cast<int64_t>(static_cast<uint64_t>(out_.begin_ns) + offset);
@@ -121,12 +121,12 @@ class Sweeper {
   }
 
  private:
-  /// Which devices there are, and from when to when they and all of them work.
+  /// First pass: finds all devices and the periods in which each and all of them work.
   void survey() {
     bool first = true;
     for (const TimelineSpans::Stream& s : spans_.streams()) {
       if (out_.devices.empty() || out_.devices.back().device_id != s.device_id) {
-        // More than 65536 devices would need wider edges; the last one stands for the rest.
+        // More than 65536 devices would need wider edges; the last one collects the rest.
         if (out_.devices.size() <= kDeviceMask) {
           out_.devices.push_back(
               {.device_id = s.device_id, .begin_ns = INT64_MAX, .end_ns = INT64_MIN});
@@ -153,7 +153,7 @@ class Sweeper {
     edges_.add((static_cast<uint64_t>(t) - static_cast<uint64_t>(from_)) << kTimeShift | kind);
   }
 
-  /// The ends of what was open when the piece began.
+  /// Adds the ends of spans that were open at the start of the piece.
   void collectOpen() {
     size_t kept = 0;
     for (const Later& later : still_open_) {
@@ -166,13 +166,13 @@ class Sweeper {
     still_open_.resize(kept);
   }
 
-  /// What begins in the piece on stream `s`.
+  /// Adds the spans of stream `s` that start in the piece.
   void collect(size_t s) {
     const size_t end = spans_.streams()[s].end;
     size_t next = starts_[s];
     for (; next < end && inside(spans_.startNs(next)); ++next) {
       const int64_t duration = spans_.durationNs(next);
-      if (duration == 0) continue;  // it takes no time, and its end would come first
+      if (duration == 0) continue;  // takes no time, and its end would come first
       const uint64_t kernel = spans_.type(next) == EventType::KernelComplete ? 1 : 0;
       const uint64_t kind = kernel << kKernelBit | device_of_[s];
       const int64_t begin = spans_.startNs(next);
@@ -191,7 +191,7 @@ class Sweeper {
     if (out_.time_at.size() <= running_ + sorted.size()) {
       out_.time_at.resize(running_ + sorted.size() + 1);
     }
-    // In copies that registers can hold.
+    // Local copies can stay in registers.
     int64_t* const time_at = out_.time_at.data();
     int64_t last = last_;
     uint32_t running = running_;
@@ -223,14 +223,14 @@ class Sweeper {
   };
   const TimelineSpans& spans_;
   SpanSweep out_;
-  std::vector<size_t> starts_;       // of each stream, what has not yet begun
-  std::vector<uint64_t> device_of_;  // of each stream
-  std::vector<OpenSpans> open_;      // of each device
+  std::vector<size_t> starts_;       // by stream: first span not yet started
+  std::vector<uint64_t> device_of_;  // by stream
+  std::vector<OpenSpans> open_;      // by device
   std::vector<Later> still_open_;
   PieceEdges edges_;
   uint32_t running_ = 0;
-  int64_t last_ = 0;           // edge
-  int64_t from_ = 0, to_ = 0;  // of the piece
+  int64_t last_ = 0;           // time of the last edge
+  int64_t from_ = 0, to_ = 0;  // the piece
   bool final_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over the edges of all spans in order of time: what each device did, and how much ran at
-// once. Time is cut into pieces whose edges stay in the cache, so that a span costs some 15 ns.
+// Computes what each device did, and how much ran at once, in one sweep over the starts and ends of
+// all spans in time order. Time is split into pieces whose edges fit the cache, so that a span
+// costs about 15 ns.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct SpanSweep {
   std::vector<Device> devices;  ///< by device_id
   int64_t begin_ns = 0, end_ns = 0;
   uint32_t most_concurrent = 0;
-  std::vector<int64_t> time_at;  ///< [n]: ns in which exactly n were open
+  std::vector<int64_t> time_at;  ///< [n]: ns in which exactly n spans were open
 
   static SpanSweep of(const TimelineSpans& spans);
 };

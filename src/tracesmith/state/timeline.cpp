@@ -91,7 +91,8 @@ Concurrency concurrencyOf(std::span<const Interval> intervals) {
   __int128 area = 0;
   for (size_t i = 0; i < edges.size();) {
     const int64_t at = edges[i].at_ns;
-    // Half-open: what ends here and what begins here never overlap, so all changes come at once.
+    // Half-open: spans that end here and spans that start here never overlap, so apply all changes
+    // together.
     for (; i < edges.size() && edges[i].at_ns == at; ++i) open += edges[i].change;
     const auto count = static_cast<uint32_t>(open);
     if (!out.steps.empty() && out.steps.back().count == count) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When was what busy? Device work as intervals per stream, and sweeps over them. Intervals are
-// half-open [begin, end) in host ns; an empty one counts as nothing.
+// Device work as intervals per stream, and sweeps over them. Intervals are half-open [begin, end)
+// in host ns; empty ones do not count.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ struct Interval {
   int64_t end_ns = 0;
 };
 
-/// A piece of device work and where it came from.
+/// A piece of device work and its row.
 struct DeviceSpan {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   TableId table{};   ///< kKernel, kCopy, kFill or kSync (device side only)
-  uint32_t row = 0;  ///< in that table
+  uint32_t row = 0;  ///< row in `table`
 };
 
 struct StreamTimeline {
   StreamId stream{};
   DeviceId device{};
-  std::vector<DeviceSpan> spans;  ///< by begin
+  std::vector<DeviceSpan> spans;  ///< by start
 };
 
-/// Device work of every stream that has any, by device, then stream. Work without device times is
-/// left out.
+/// Device work of every stream that has any, by device, then stream. Omits work without device
+/// times.
 std::vector<StreamTimeline> deviceTimelines(const Trace& trace);
 
 /// Union of intervals in any order: sorted, disjoint, not touching.
 std::vector<Interval> unionOf(std::vector<Interval> intervals);
-/// The same of all intervals, also of those that are empty or end before they begin (rounding can
-/// make such ones): they keep their lengths.
+/// As unionOf(), but keeps intervals that are empty or end before they start (rounding can produce
+/// such intervals), with their lengths.
 std::vector<Interval> mergedOf(std::vector<Interval> intervals);
 int64_t totalNs(std::span<const Interval> disjoint);
 
@@ -47,7 +47,7 @@ struct Concurrency {
     int64_t begin_ns = 0;  ///< `count` holds from here to the next step
     uint32_t count = 0;
   };
-  std::vector<Step> steps;  ///< the last one has count 0
+  std::vector<Step> steps;  ///< the last step has count 0
   uint32_t most = 0;
   int64_t busy_ns = 0;  ///< time with at least one
   double mean_when_busy = 0;

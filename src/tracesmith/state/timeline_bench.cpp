@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10 M spans of 64 streams: from columns to a timeline, beside sorting the edges of all spans with
-// std::sort, which is what a plain program would do.
+// 10 M spans of 64 streams: from columns to a timeline, compared with sorting all edges with
+// std::sort, the straightforward method.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     int64_t t = static_cast<int64_t>(random() % 100000);
     for (size_t i = 0; i < spans / streams; ++i) {
       t += static_cast<int64_t>(gap(random));
-      // Now and then one begins before its predecessor has ended.
+      // Some start before their predecessor has ended.
       const int64_t start = i % 50 == 49 && t > 1000 ? t - 500 : t;
       const int64_t duration = durations[random() & 65535];
       trace.kernel.push({.start_ns = start,

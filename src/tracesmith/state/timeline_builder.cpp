@@ -37,7 +37,7 @@ EventType typeOf(const CopyTable& copies, size_t i) {
   }
 }
 
-/// Calls f(table) for the tables of device work that is work.
+/// Calls f(table) for the tables of device work that counts as work.
 template <class F>
 void forEachWork(const Trace& trace, F&& f) {
   f(trace.kernel);
@@ -45,12 +45,12 @@ void forEachWork(const Trace& trace, F&& f) {
   f(trace.fill);
 }
 
-/// A duration that does not lead beyond the end of time.
+/// Limits a duration so that the end does not overflow.
 uint64_t lengthFrom(int64_t start_ns, int64_t duration_ns) {
   return static_cast<uint64_t>(endOf(start_ns, duration_ns) - start_ns);
 }
 
-/// Whether a row is work whose time is known.
+/// True if a row is work with known times.
 template <class Table>
 bool counts(const Table& table, size_t i) {
   constexpr uint32_t kNotKnown = op_flags::kDeviceClock | op_flags::kNoDeviceTime;
@@ -59,12 +59,12 @@ bool counts(const Table& table, size_t i) {
 
 }  // namespace
 
-/// Puts spans in their place: counted by stream first, then each once.
+/// Distributes spans to their streams: counts them by stream first, then places each once.
 class TimelineMaker {
  public:
   using Key = std::pair<uint32_t, uint32_t>;  // device and stream
 
-  /// `keys` in any order; `counts[k]` spans of keys[k] will come.
+  /// `keys` may be in any order; `counts[k]` spans of keys[k] will follow.
   TimelineMaker(const std::vector<Key>& keys, const std::vector<size_t>& counts) {
     std::vector<size_t> order(keys.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -74,7 +74,7 @@ class TimelineMaker {
     for (const size_t k : order) {
       if (counts[k] == 0) continue;
       next_[k] = at;
-      // Streams of several processes may have one number.
+      // Streams of several processes may share a number.
       if (!spans_.streams_.empty() && spans_.streams_.back().device_id == keys[k].first &&
           spans_.streams_.back().stream_id == keys[k].second) {
         spans_.streams_.back().end += counts[k];
@@ -134,7 +134,7 @@ uint32_t TimelineBuilder::streamAt(uint32_t device, uint32_t stream) {
 
 void TimelineBuilder::addEvent(const TraceEvent& event) {
   if (!isDeviceWork(event.type) || event.duration == 0) return;
-  // Times are ns since the machine started: what lies beyond is damage.
+  // Times are ns since the machine started: larger values are damage.
   constexpr auto kLast = static_cast<Timestamp>(std::numeric_limits<int64_t>::max());
   const Timestamp start = std::min(event.timestamp, kLast);
   pending_.start.push_back(static_cast<int64_t>(start));
@@ -151,8 +151,8 @@ void TimelineBuilder::addEvents(std::span<const TraceEvent> events) {
 
 namespace {
 
-/// Device and stream of each stream of a trace as TraceEvents number them; the first is of rows
-/// without a stream.
+/// Device and stream numbers of each stream of a trace, as in TraceEvents; the first entry is for
+/// rows without a stream.
 std::vector<TimelineMaker::Key> keysOf(const Trace& trace) {
   const std::vector<uint32_t> devices = deviceNumbers(trace);
   const std::vector<uint32_t> streams = streamNumbers(trace);

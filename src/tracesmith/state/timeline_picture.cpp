@@ -7,10 +7,10 @@
 namespace tracesmith {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of a cell: what computing its borders may be off by
+constexpr double kRounding = 1e-9;  // share of a cell: the rounding error of its borders
 
-/// The window and its cells. Differences are taken unsigned: times in a damaged trace may lie
-/// further apart than an int64_t reaches.
+/// The window and its cells. Differences are unsigned: times in a damaged trace may be further
+/// apart than an int64_t holds.
 class Grid {
  public:
   Grid(int64_t begin_ns, int64_t end_ns, size_t cells)
@@ -37,7 +37,7 @@ class Grid {
       const auto left = static_cast<double>(cell);
       if (cell > first && left >= to) break;
       const double share = std::max(0.0, std::min(to, left + 1) - std::max(from, left));
-      // At a border of cells, rounding may give a hair of the interval to its neighbour.
+      // At the border of a cell, rounding may assign a tiny part of the interval to the neighbour.
       if (share < kRounding && share < (to - from) / 2) continue;
       f(cell, share);
     }
@@ -85,7 +85,7 @@ void addConcurrency(DevicePicture& device, const std::vector<Interval>& all, con
   }
 }
 
-/// Leaves the `max` busiest streams of all devices, in their order.
+/// Keeps the `max` busiest streams of all devices, in their order.
 void keepBusiest(TimelinePicture& picture, size_t max) {
   std::vector<double> busy;
   for (const DevicePicture& device : picture.devices) {
@@ -94,7 +94,7 @@ void keepBusiest(TimelinePicture& picture, size_t max) {
   if (busy.size() <= max) return;
   picture.streams_left_out = busy.size() - max;
   double least = std::numeric_limits<double>::infinity();
-  size_t ties = 0;  // how many streams that are as busy as the least busy one may stay
+  size_t ties = 0;  // number of streams, as busy as the least busy one kept, that may stay
   if (max > 0) {
     std::nth_element(busy.begin(), busy.begin() + static_cast<ptrdiff_t>(max - 1), busy.end(),
                      std::greater<>());

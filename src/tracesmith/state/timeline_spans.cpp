@@ -28,7 +28,7 @@ const TimelineSpans::Stream& TimelineSpans::streamOf(size_t i) const {
 std::vector<uint32_t> TimelineSpans::lanes(const Stream& stream) const {
   std::vector<uint32_t> lanes(stream.end - stream.begin);
   std::vector<int64_t> lane_ends;
-  // Lanes by when they become free; of those that are free the lowest is taken.
+  // Lanes by the time at which they become free; among free ones the lowest is used.
   using Free = std::pair<int64_t, uint32_t>;
   std::priority_queue<Free, std::vector<Free>, std::greater<>> busy;
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
@@ -61,14 +61,15 @@ void TimelineSpans::resize(size_t n) {
   type_.resize(n);
 }
 
-/// Whether span a comes before span b of the same stream.
+/// True if span a comes before span b of the same stream.
 bool TimelineSpans::before(size_t a, size_t b) const {
   return start_[a] < start_[b] || (start_[a] == start_[b] && durationNs(a) < durationNs(b));
 }
 
-/// Streams come in order, or nearly so: the few that are late are moved to their place.
+/// Streams are sorted or nearly sorted: moves the few late spans to their place.
 bool TimelineSpans::sortByMoving(const Stream& stream) {
-  size_t left = (stream.end - stream.begin) / 4 + 64;  // moves, until sorting is cheaper
+  // Number of moves after which sorting is cheaper.
+  size_t left = (stream.end - stream.begin) / 4 + 64;
   for (size_t i = stream.begin + 1; i < stream.end; ++i) {
     for (size_t k = i; k > stream.begin && before(k, k - 1); --k) {
       if (left-- == 0) return false;

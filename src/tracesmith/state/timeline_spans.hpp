@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans of device work as columns: 21 bytes each, and rows made on demand.
+// Spans of device work as columns: 21 bytes each. Rows are built on demand.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class TimelineSpans {
   TimelineSpan operator[](size_t i) const;
   TimelineSpan front() const { return (*this)[0]; }
 
-  // Without making a row.
+  // Access without building a row.
   int64_t startNs(size_t i) const { return start_[i]; }
   int64_t endNs(size_t i) const { return start_[i] + durationNs(i); }
   int64_t durationNs(size_t i) const {
@@ -52,8 +52,8 @@ class TimelineSpans {
   std::string_view name(size_t i) const { return names_.at(StringId{name_[i]}); }
   const Stream& streamOf(size_t i) const;
 
-  /// For spans of one stream that overlap: the lane of each, from 0 on, so that no two of a lane
-  /// do; as few lanes as overlap at once.
+  /// For spans of one stream that overlap: the lane of each, from 0, so that no two spans of a lane
+  /// overlap. Uses as few lanes as possible.
   std::vector<uint32_t> lanes(const Stream& stream) const;
 
   class Iterator {
@@ -104,9 +104,9 @@ class TimelineSpans {
   std::vector<Stream> streams_;
   Column<int64_t> start_;
   Column<uint32_t> duration_, name_, correlation_;
-  Column<uint32_t> duration_high_, correlation_high_;  // no memory where nothing is that large
-  bool large_ = false;                                 // there is a duration of more than 32 bits
-  bool long_ids_ = false;                              // or such a correlation id
+  Column<uint32_t> duration_high_, correlation_high_;  // no memory unless a value is that large
+  bool large_ = false;                                 // a duration exceeds 32 bits
+  bool long_ids_ = false;                              // a correlation id exceeds 32 bits
   Column<uint8_t> type_;
   StringTable names_;
 };

@@ -164,7 +164,7 @@ TEST(TimelineBuilder, AgreesWithTheColumns) {
   EXPECT_EQ(builder.build().gpu_utilization, timeline.gpu_utilization);
 }
 
-/// By counting every moment.
+/// Reference: counts every moment.
 TEST(TimelineBuilder, IsRightWhateverOverlaps) {
   std::mt19937 chance(11);
   for (int round = 0; round < 300; ++round) {

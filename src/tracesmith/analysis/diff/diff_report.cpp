@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison of runs as tables.
+// Formats a comparison of runs as tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string kindOf(TableId table) {
 
 bool byRun(Runs a, Runs b) { return a.size() > 1 || b.size() > 1; }
 
-/// Columns that say what two samples are to each other, and a row's values for them.
+/// Columns that compare two samples, and a row's values for them.
 void addComparisonColumns(std::vector<ReportColumn>& columns, bool adjusted) {
   columns.push_back({"relative", "relative", Q::kShare});
   columns.push_back({"relative_low", "from", Q::kShare});
@@ -55,7 +55,7 @@ void addComparison(std::vector<ReportValue>& row, const RankComparison& ranks,
   row.push_back(ranks.p);
 }
 
-/// How many runs a side it takes so that chance can be ruled out at all.
+/// Fewest runs per side with which chance can be ruled out at all.
 constexpr size_t kFewestRuns = 4;
 
 std::string tooFewRuns(Runs a, Runs b, double level) {
@@ -66,8 +66,8 @@ std::string tooFewRuns(Runs a, Runs b, double level) {
   const double least = compareRanks(low, high).least_p;
   if (least <= level) return "";
   return fmt::format(
-      "{} and {} runs are too few to rule out chance (p is never below {:.2f}): take at least {} a "
-      "side, and more where many names are compared",
+      "{} and {} runs are too few to rule out chance (p is never below {:.2f}): use at least {} "
+      "per side, and more if many names are compared",
       a.size(), b.size(), least, kFewestRuns);
 }
 
@@ -108,7 +108,7 @@ ReportTable wholeOf(Runs a, Runs b, const DiffOptions& options) {
   for (const DiffRun& run : a) most_a = std::max(most_a, run.devices);
   for (const DiffRun& run : b) most_b = std::max(most_b, run.devices);
   if (std::max(most_a, most_b) > 1) {
-    table.note = fmt::format("times of devices are added up: {} in A, {} in B", most_a, most_b);
+    table.note = fmt::format("times are summed over devices: {} in A, {} in B", most_a, most_b);
   }
   return table;
 }
@@ -137,7 +137,7 @@ void addSteps(Runs a, Runs b, const DiffOptions& options, std::vector<ReportTabl
   const double median_a = distributionOf(in_a).p50;
   const double median_b = distributionOf(in_b).p50;
   ReportTable table{"diff_steps",
-                    by_run ? "Steps: one value a run, its median" : "Steps of these two runs",
+                    by_run ? "Steps: one value per run, the median" : "Steps of these two runs",
                     {{"steps_a", "steps A", Q::kCount},
                      {"steps_b", "steps B", Q::kCount},
                      {"median_a_ns", "median A", Q::kNs},
@@ -218,12 +218,14 @@ ReportTable namesOf(Runs a, Runs b, const DiffOptions& options, size_t limit) {
     if (!few.empty()) report_parts::note(table, few);
   } else {
     report_parts::note(table,
-                       "slower and faster are said of these two runs alone: what differs from run "
-                       "to run anyway needs several a side (tracesmith diff a*.sbt -- b*.sbt)");
+                       "slower and faster apply to these two runs only: to account for variation "
+                       "between runs, compare several per side (tracesmith diff a*.sbt -- b*.sbt)");
   }
-  report_parts::note(table, fmt::format("relative: by how much the typical duration changed, from "
-                                        "and to with {:.4g} % confidence",
-                                        100 * (1 - diffs.level)));
+  report_parts::note(
+      table,
+      fmt::format(
+          "relative: change of the typical duration, and its limits with {:.4g} % confidence",
+          100 * (1 - diffs.level)));
   return table;
 }
 

@@ -24,7 +24,7 @@ void gather(const Trace& trace, const Table& table, bool keep_durations, DiffRun
       std::string name(trace.text(table.name[i]));
       bool of_all = true;
       if constexpr (std::is_same_v<Table, CopyTable>) {
-        // Copies without a name are told apart by their direction.
+        // Copies without a name are distinguished by direction.
         of_all = !name.empty();
         if (name.empty()) name = toString(table.kind[i]);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison keeps of one run: how long its kernels, copies and calls took, by name.
+// The part of one run that a comparison needs: durations of kernels, copies and calls, by name.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ namespace tracesmith {
 
 struct DiffRun {
   struct Sample {
-    std::vector<double> durations;  ///< in ns; empty where they were not kept
+    std::vector<double> durations;  ///< in ns; empty if not kept
     uint64_t count = 0;
     double total = 0;
   };
   std::map<std::pair<TableId, std::string>, Sample> names;
 
-  /// Lengths in ns: of the trace, of its devices' time and what they did with it, in that order.
+  /// Durations in ns, in this order: of the trace, of its devices' time, and of what the devices
+  /// did in that time.
   struct Whole {
     const char* what = "";
     int64_t ns = 0;
@@ -29,10 +30,10 @@ struct DiffRun {
   size_t devices = 0;
 
   std::vector<double> steps;  ///< their durations
-  std::string steps_basis;    ///< where the steps come from, for people
-  int steps_from = 0;         ///< the same, to be compared: Steps::From
+  std::string steps_basis;    ///< source of the steps, as readable text
+  int steps_from = 0;         ///< source of the steps, for comparison: Steps::From
 
-  /// `keep_durations`: single ones are needed where each side is one run.
+  /// `keep_durations`: keep individual durations; required when each side is one run.
   static DiffRun of(const Trace& trace, bool keep_durations = true);
 };
 

@@ -12,22 +12,22 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kLeastForNormal = 5;
-constexpr size_t kMostSteps = size_t{1} << 19;  // some 0.3 ms
+constexpr size_t kMostSteps = size_t{1} << 19;  // about 0.3 ms
 
 uint64_t distanceOf(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
-/// Twice U, the number of pairs in which b is above a, ties counting half; and what chance would
-/// make of it. Everything is doubled, so that halves are whole.
+/// Twice the Mann-Whitney U, the number of pairs in which b is above a, ties counting half; and its
+/// distribution by chance. Everything is doubled so that halves become integers.
 class RankTest {
  public:
-  /// Of sorted samples that are not empty.
+  /// `a` and `b` must be sorted and not empty.
   RankTest(const std::vector<double>& a, const std::vector<double>& b)
       : pairs_(static_cast<uint64_t>(a.size()) * b.size()) {
     const size_t smaller = std::min(a.size(), b.size());
     const size_t count = a.size() + b.size();
     const bool exact = 2 * count * count <= kMostSteps / smaller / smaller;
     double ties = 0;
-    std::vector<size_t> ranks;  // of all values, twice
+    std::vector<size_t> ranks;  // doubled ranks of all values
     size_t i = 0;
     size_t j = 0;
     while (i < a.size() || j < b.size()) {
@@ -59,7 +59,7 @@ class RankTest {
   uint64_t distance() const { return distanceOf(twice_u_, pairs_); }
   uint64_t furthest() const { return furthest_; }
 
-  /// Chance of a doubled U as far from its mean as this.
+  /// Probability of a doubled U at least this far from its mean.
   double chanceOf(uint64_t distance) const {
     double p = 1;
     if (!chances_.empty()) {
@@ -71,7 +71,7 @@ class RankTest {
     return std::max(p, std::numeric_limits<double>::min());
   }
 
-  /// The smallest distance whose chance is at most `level`; above pairs() where there is none.
+  /// The smallest distance whose probability is at most `level`; above pairs() if there is none.
   uint64_t criticalDistance(double level) const {
     if (chanceOf(furthest_) > level) return pairs_ + 1;
     uint64_t low = 0;
@@ -88,9 +88,9 @@ class RankTest {
   }
 
  private:
-  /// Counts the ways to divide the values, by how far they lie apart.
+  /// Counts the ways to divide the values, by distance.
   void countWays(const std::vector<size_t>& ranks, size_t size) {
-    // ways[k * width + s]: to take k of the values so that their ranks add up to s.
+    // ways[k * width + s]: number of ways to choose k of the values with rank sum s.
     const size_t width = 2 * ranks.size() * size + 1;
     std::vector<double> ways((size + 1) * width, 0.0);
     ways[0] = 1;
@@ -119,8 +119,8 @@ class RankTest {
   uint64_t pairs_ = 0;
   uint64_t twice_u_ = 0;
   uint64_t furthest_ = 0;
-  std::vector<double> chances_;  // by distance: of one as far; empty: by the approximation
-  double deviation_ = 0;         // of U
+  std::vector<double> chances_;  // probability by distance; empty: uses the approximation
+  double deviation_ = 0;         // standard deviation of U
 };
 
 /// All differences of sorted samples: b - a for each pair.
@@ -131,10 +131,10 @@ class Differences {
   double least() const { return b_.front() - a_.back(); }
   double most() const { return b_.back() - a_.front(); }
 
-  /// Twice the number above d, and the number that equal it.
+  /// Twice the number of differences above d, plus the number equal to d.
   uint64_t twiceAbove(double d) const {
     uint64_t out = 0;
-    size_t reach = 0;  // the first that reaches d
+    size_t reach = 0;  // the first b with a difference of at least d
     size_t above = 0;
     for (const double value : a_) {
       while (reach < b_.size() && b_[reach] - value < d) ++reach;
@@ -144,7 +144,7 @@ class Differences {
     }
     return out;
   }
-  /// The smallest that is at least d.
+  /// The smallest difference that is at least d.
   double atLeast(double d) const {
     double out = std::numeric_limits<double>::infinity();
     size_t reach = 0;
@@ -155,7 +155,7 @@ class Differences {
     }
     return out;
   }
-  /// The largest that is below d.
+  /// The largest difference below d.
   double below(double d) const {
     double out = -std::numeric_limits<double>::infinity();
     size_t reach = 0;
@@ -166,8 +166,8 @@ class Differences {
     return out;
   }
 
-  /// The shift d beyond which twiceAbove(d) is below `target`: between two differences it is taken
-  /// to fall evenly. The differences' own ends where it is beyond them.
+  /// The shift d beyond which twiceAbove(d) is below `target`, interpolated linearly between two
+  /// differences. Limited to the smallest and the largest difference.
   double crossing(double target) const {
     const double next = atLeast(firstBelow(target));
     if (!(next <= most())) return most();
@@ -178,7 +178,7 @@ class Differences {
     auto at_low = static_cast<double>(twiceAbove(low));
     auto at_high = static_cast<double>(twiceAbove(high));
     if (low < 0 && 0 < high) {
-      // No difference is 0, and what the samples themselves say holds there.
+      // No difference is 0, but the value at 0 is known exactly.
       const auto here = static_cast<double>(twiceAbove(0));
       const double even = at_low + (at_high - at_low) * (0 - low) / (high - low);
       if (here == target) return 0;
@@ -191,15 +191,15 @@ class Differences {
   }
 
  private:
-  /// Doubles in the order of whole numbers.
+  /// Maps doubles to integers in the same order.
   static int64_t ordered(double value) {
-    const auto bits = std::bit_cast<int64_t>(value + 0.0);  // one zero
+    const auto bits = std::bit_cast<int64_t>(value + 0.0);  // makes -0 equal to +0
     return bits < 0 ? INT64_MIN - bits : bits;
   }
   static double valueOf(int64_t ordered) {
     return std::bit_cast<double>(ordered < 0 ? INT64_MIN - ordered : ordered);
   }
-  /// The smallest d for which twiceAbove(d) <= target; above most() where there is none.
+  /// The smallest d with twiceAbove(d) <= target; above most() if there is none.
   double firstBelow(double target) const {
     int64_t low = ordered(least());
     int64_t high = ordered(most()) + 1;
@@ -245,7 +245,7 @@ ShiftEstimate estimateShift(std::vector<double>& a, std::vector<double>& b, doub
   out.shift = differences.crossing(pairs);
   const uint64_t critical = test.criticalDistance(level);
   if (critical > test.pairs()) return out;
-  // A doubled U is a whole number: between the last that is a difference and the next that is none.
+  // A doubled U is an integer: use the middle between the last significant value and the next one.
   const double reach = static_cast<double>(critical) - 0.5;
   out.bounded = true;
   out.low = differences.crossing(pairs + reach);

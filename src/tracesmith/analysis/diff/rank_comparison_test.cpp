@@ -45,7 +45,7 @@ TEST(CompareRanks, ChanceLooksLikeChance) {
   EXPECT_LT(small, 130) << "5 % of 2000, within what chance allows";
 }
 
-/// By going through all ways to divide the values.
+/// Reference: enumerates all ways to divide the values.
 TEST(CompareRanks, SmallSamplesAreExact) {
   std::mt19937 chance(23);
   for (int round = 0; round < 60; ++round) {
@@ -95,7 +95,7 @@ TEST(CompareRanks, TheApproximationMeetsTheExactOne) {
   }
 }
 
-/// By going through all differences, one by one.
+/// Reference: enumerates all differences.
 TEST(EstimateShift, WithoutTiesItIsTheMedianDifferenceBetweenOrderStatistics) {
   std::mt19937 chance(31);
   std::normal_distribution<double> values(100, 15);
@@ -112,7 +112,7 @@ TEST(EstimateShift, WithoutTiesItIsTheMedianDifferenceBetweenOrderStatistics) {
     ASSERT_TRUE(s.bounded);
     EXPECT_GE(s.shift, differences[last / 2]);
     EXPECT_LE(s.shift, differences[last / 2 + 1]);
-    // The test that the interval turns round, at shifts in it and beside it.
+    // The test that the interval inverts, at shifts inside and just outside of it.
     const auto pOf = [&](double shift) {
       std::vector<double> x = a;
       std::vector<double> y;

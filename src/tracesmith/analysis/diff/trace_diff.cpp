@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A name is called slower or faster where its p survives the procedure of Benjamini and Hochberg.
-// The intervals are those of Benjamini and Yekutieli (2005): where R of m names survive, each is at
-// the level R q / m, which is what a p had to be below to survive. So an interval leaves out "no
-// change" just where the p survived, and verdict, interval and p cannot contradict each other.
+// A name is reported as slower or faster if its p survives the procedure of Benjamini and Hochberg.
+// The intervals are those of Benjamini and Yekutieli (2005): if R of m names survive, each interval
+// is at level R q / m, the threshold for p. So an interval excludes "no change" exactly when its p
+// survives, and status, interval and p cannot contradict each other.
 #include "tracesmith/analysis/diff/trace_diff.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Key = std::pair<TableId, std::string>;
 
-/// One name on one side.
+/// Data of one name on one side.
 struct Side {
   std::vector<double> values;
   uint64_t runs = 0;
@@ -38,7 +38,7 @@ void gather(std::span<const DiffRun> runs, Side Pair::*side, std::map<Key, Pair>
   }
 }
 
-/// How many of `ps`, which are sorted, survive.
+/// Number of values in `ps`, sorted, that survive.
 size_t survivors(const std::vector<double>& ps, double false_discoveries) {
   size_t count = 0;
   for (size_t i = 0; i < ps.size(); ++i) {
@@ -49,7 +49,7 @@ size_t survivors(const std::vector<double>& ps, double false_discoveries) {
   return count;
 }
 
-/// Of each p in `ps`, which are sorted: the smallest false_discoveries with which it survives.
+/// For each p in `ps`, sorted: the smallest false_discoveries at which it survives.
 std::vector<double> adjusted(const std::vector<double>& ps) {
   std::vector<double> out(ps.size());
   double least = 1;
@@ -65,7 +65,7 @@ double medianOf(const std::vector<double>& sorted) {
   return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
 }
 
-/// `equal`: the values of both sides are.
+/// `equal`: both sides have equal values.
 DiffStatus statusOf(const NameDiff& d, bool equal, double level, const DiffOptions& options) {
   if (d.runs_a == 0) return DiffStatus::kAppeared;
   if (d.runs_b == 0) return DiffStatus::kVanished;
@@ -73,14 +73,15 @@ DiffStatus statusOf(const NameDiff& d, bool equal, double level, const DiffOptio
   const double mean_change =
       d.mean_a_ns > 0 ? d.mean_b_ns / d.mean_a_ns - 1 : (d.mean_b_ns > 0 ? 1.0 : 0.0);
   const bool mean_changed = std::abs(mean_change) > options.same;
-  if (!d.shift.bounded) return DiffStatus::kUnclear;  // too few
+  if (!d.shift.bounded) return DiffStatus::kUnclear;  // too few values
   const double scale = d.median_a_ns > 0 ? d.median_a_ns : d.mean_a_ns;
   const double furthest = std::max(std::abs(d.shift.low), std::abs(d.shift.high));
   const bool differs = d.durations.p <= level;
   if (differs && furthest > options.least * scale) {
     return d.durations.effect > 0 ? DiffStatus::kSlower : DiffStatus::kFaster;
   }
-  // A few long ones change the mean and not what is typical: that is not "the same".
+  // A few long operations change the mean but not the typical duration; this does not count as "the
+  // same".
   return furthest <= options.same * scale && !mean_changed ? DiffStatus::kSame
                                                            : DiffStatus::kUnclear;
 }
@@ -122,7 +123,7 @@ NameDiffs diffNames(std::span<const DiffRun> a, std::span<const DiffRun> b,
     d.mean_b_ns = perRun(pair.b.total, pair.b.count);
     d.durations = compareRanks(pair.a.values, pair.b.values);
     d.median_a_ns = medianOf(pair.a.values);
-    // What could not be told alone does not make it harder for the others.
+    // A name that is not testable must not weaken the test of the others.
     d.testable = d.durations.least_p <= options.false_discoveries;
     if (d.testable) ps.push_back(d.durations.p);
     out.names.push_back(std::move(d));
@@ -140,7 +141,7 @@ NameDiffs diffNames(std::span<const DiffRun> a, std::span<const DiffRun> b,
       const auto at = std::lower_bound(ps.begin(), ps.end(), d.durations.p) - ps.begin();
       d.p_adjusted = of_all[static_cast<size_t>(at)];
     }
-    // Both are sorted now. Equal values may be more on one side.
+    // Both are sorted here. Equal values may still differ in number.
     const bool one_value = !pair.a.values.empty() && !pair.b.values.empty() &&
                            pair.a.values.front() == pair.b.values.back() &&
                            pair.a.values.back() == pair.b.values.front();

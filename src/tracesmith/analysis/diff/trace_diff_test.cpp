@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A run as its durations, by name of kernels.
+/// The durations of a run, by kernel name.
 using Named = std::map<std::string, std::vector<double>>;
 DiffRun runOf(const Named& kernels) {
   DiffRun run;
@@ -44,7 +44,7 @@ bool isChange(DiffStatus status) {
   return status == DiffStatus::kSlower || status == DiffStatus::kFaster;
 }
 
-/// Durations around `typical`, with a long tail, in whole steps of the clock.
+/// Durations around `typical`, with a long tail, in whole clock ticks.
 std::vector<double> draw(std::mt19937& random, size_t count, double typical, double spread,
                          double clock_ns = 1) {
   std::lognormal_distribution<double> durations(std::log(typical), spread);
@@ -122,7 +122,8 @@ TEST(TraceDiff, WhereNothingDiffersFewAreCalledDifferent) {
     wrong += std::any_of(diffs.names.begin(), diffs.names.end(),
                          [](const NameDiff& d) { return isChange(d.status); });
   }
-  // Of tables, not of names: 5 % of 150 are 7.5, and 15 is three standard deviations above.
+  // The rate is per table, not per name: 5 % of 150 is 7.5, and 15 is three standard deviations
+  // above.
   EXPECT_LE(wrong, 15);
   EXPECT_GE(wrong, 1) << "as strict as that nothing would ever be found";
 }
@@ -146,7 +147,7 @@ TEST(TraceDiff, WhatDiffersIsFoundAmongMany) {
   EXPECT_GE(covered, kRounds * 93 / 100) << "the interval holds the true change";
 }
 
-/// As a call that mostly returns at once, and in one run waited a third longer.
+/// Like a call that usually returns at once, and in one run waited a third longer.
 TEST(TraceDiff, AThirdMoreIsNeverTheSameOrUnclearWhereItsIntervalLeavesOutNothing) {
   std::mt19937 random(9);
   Named a, b;
@@ -184,7 +185,7 @@ TEST(TraceDiff, EqualValuesAreTheSame) {
   EXPECT_EQ(named(diffs, "once").status, DiffStatus::kSame);
 }
 
-/// Runs of one program: each run has a pace of its own, which its kernels share.
+/// Runs of one program: each run has its own pace, shared by its kernels.
 std::vector<DiffRun> runsOf(std::mt19937& random, size_t count, double change) {
   std::vector<DiffRun> out;
   std::normal_distribution<double> pace(0, 0.05);
@@ -218,7 +219,7 @@ TEST(TraceDiff, SeveralRunsASideTellWhatRunsDifferInAnyway) {
     expectAgreement(of_same);
     wrong += anyChange(of_same);
     if (round < 30) wrong_of_two += anyChange(diffNames({a.data(), 1}, {same.data(), 1}));
-    // All its kernels share a run's pace: with the one that differs others may seem to.
+    // All kernels of a run share its pace: if one kernel differs, others may seem to differ.
     found += named(diffNames(a, slower), "3").status == DiffStatus::kSlower;
   }
   EXPECT_GE(wrong_of_two, 20) << "two runs do differ, which says nothing of the programs";
@@ -235,7 +236,7 @@ TEST(TraceDiff, TheReportSaysWhatItIsAbout) {
   const std::vector<DiffRun> b = runsOf(random, 3, 2);
   const std::string two = notesOf(diffReport({a.data(), 1}, {b.data(), 1}));
   EXPECT_THAT(two, HasSubstr("in these two runs"));
-  EXPECT_THAT(two, HasSubstr("said of these two runs alone"));
+  EXPECT_THAT(two, HasSubstr("apply to these two runs only"));
   const std::string few = notesOf(diffReport(a, b));
   EXPECT_THAT(few, Not(HasSubstr("these two runs")));
   EXPECT_THAT(few,

@@ -21,16 +21,16 @@ using Value = std::optional<Constant>;
 double realOf(const Constant& c) { return c.is_real ? c.real : static_cast<double>(c.whole); }
 Value truth(bool b) { return Constant{.whole = b ? 1 : 0}; }
 
-/// Nothing where the type decides: what is beyond an int may wrap around or become a long, and what
-/// is below 0 and unsigned is a large number.
+/// Empty if the value depends on the type: beyond int it may wrap around or become a long, and a
+/// negative unsigned is a large number.
 Value wholeNumber(int64_t v, bool is_unsigned = false) {
   if (v > INT32_MAX || v < (is_unsigned ? 0 : INT32_MIN)) return {};
   return Constant{.whole = v, .is_unsigned = is_unsigned};
 }
 
-/// Whether each type of reals, half among them, holds exactly this number.
+/// True if every floating-point type, including half, represents this number exactly.
 bool isExact(double v) {
-  constexpr double kLargest = 1024, kSteps = 1024;  // 11 bits of significand hold both at once
+  constexpr double kLargest = 1024, kSteps = 1024;  // an 11-bit significand covers both limits
   const double magnitude = std::abs(v);
   if (magnitude > kLargest) return false;
   int exponent = 0;
@@ -38,9 +38,9 @@ bool isExact(double v) {
   return v == 0 || (exponent > -13 && significand == std::floor(significand));
 }
 
-/// Nothing where a type of reals may make it 0 or infinite.
+/// Empty if some floating-point type may turn it into 0 or infinity.
 Value realNumber(double v) {
-  constexpr double kSmallest = 1e-4, kLargest = 6e4;  // of half
+  constexpr double kSmallest = 1e-4, kLargest = 6e4;  // range of half
   const double magnitude = std::abs(v);
   if (v != 0 && (magnitude < kSmallest || magnitude > kLargest)) return {};
   return Constant{.real = v, .is_real = true};
@@ -48,7 +48,7 @@ Value realNumber(double v) {
 
 struct ScalarType {
   bool is_bool = false;
-  bool is_unsigned = false;  // as wide as an int or wider: narrower ones become ints
+  bool is_unsigned = false;  // only if at least as wide as int: narrower types become int
   int64_t least = INT32_MIN;
   int64_t most = INT32_MAX;
 };
@@ -112,7 +112,7 @@ Value numberOf(std::string_view text) {
 }
 
 Value applyReal(std::string_view op, double a, double b) {
-  constexpr double kFarApart = 0.01;  // more than any rounding of one number
+  constexpr double kFarApart = 0.01;  // more than any rounding error of one number
   const bool exact = isExact(a) && isExact(b);
   if (!exact && std::abs(a - b) <= kFarApart * std::max(std::abs(a), std::abs(b))) return {};
   if (op == "==") return truth(a == b);
@@ -131,7 +131,7 @@ Value applyReal(std::string_view op, double a, double b) {
 }
 
 Value applyWhole(std::string_view op, const Constant& left, const Constant& right) {
-  const int64_t a = left.whole, b = right.whole;  // within an int: nothing below overflows
+  const int64_t a = left.whole, b = right.whole;  // both within int: nothing below overflows
   const bool is_unsigned = left.is_unsigned || right.is_unsigned;
   if (op == "<<" || op == ">>") {
     if (a < 0 || b < 0 || b > 30) return {};
@@ -154,7 +154,7 @@ Value applyWhole(std::string_view op, const Constant& left, const Constant& righ
   return wholeNumber(op == "/" ? a / b : a % b, is_unsigned);
 }
 
-/// What `? :` gives: the other side has a part in its type.
+/// Result of `? :`; the type depends on both sides.
 Value chosen(const Value& taken, const Value& other) {
   if (!taken || !other || taken->is_real != other->is_real) return {};
   if (taken->is_real) return taken;
@@ -183,7 +183,7 @@ class Evaluator {
     return std::nullopt;
   }
 
-  /// A value that is not known is none, and what follows it is read all the same: 0 && x is 0.
+  /// An unknown value is empty, and parsing continues: 0 && x is 0.
   Value expression(int least, int depth) {
     static const std::unordered_map<std::string_view, int> kPlaces = {
         {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4},  {"&", 5},  {"==", 6},
@@ -236,7 +236,7 @@ class Evaluator {
     return at_ == behind_name ? names_(first.text) : std::nullopt;
   }
 
-  /// Behind the arguments of a call, subscripts and members.
+  /// Skips the arguments of a call, subscripts and members.
   void skipAccess() {
     while (!isEnd()) {
       if (tokens_[at_].is(".") || tokens_[at_].is("->")) {
@@ -256,7 +256,7 @@ class Evaluator {
 
   static Value apply(std::string_view op, const Value& a, const Value& b) {
     if (op == "||" || op == "&&") {
-      const bool decides = op == "||";  // the value of one side that makes the other not matter
+      const bool decides = op == "||";  // the left value that makes the right side irrelevant
       if ((a && a->isTrue() == decides) || (b && b->isTrue() == decides)) {
         return truth(decides);
       }
@@ -305,7 +305,8 @@ std::optional<Constant> constantOfBytes(std::span<const Token> type,
     if (bytes.size() != sizeof number) return Value();
     std::memcpy(&number, bytes.data(), sizeof number);
     if constexpr (std::is_floating_point_v<T>) {
-      // Smaller ones may count as 0 on a device, and others may be taken for never there.
+      // Devices may flush smaller numbers to 0, and compilers may assume that NaN and infinity
+      // never occur.
       const Value real = std::isfinite(number) ? realNumber(number) : Value();
       return real ? constantAs(type, *real) : real;
     } else {
@@ -314,7 +315,8 @@ std::optional<Constant> constantOfBytes(std::span<const Token> type,
     }
   };
   const bool is_unsigned = has("unsigned");
-  if (has("bool") || has("half") || has("size_t")) return {};  // no arguments, or no number here
+  // Not valid as arguments, or of unknown size.
+  if (has("bool") || has("half") || has("size_t")) return {};
   if (has("double")) return load(double{});
   if (has("float")) return load(float{});
   if (has("uchar") || (has("char") && is_unsigned)) return load(uint8_t{});
@@ -324,7 +326,7 @@ std::optional<Constant> constantOfBytes(std::span<const Token> type,
   if (has("ulong") || (has("long") && is_unsigned)) return load(uint64_t{});
   if (has("long")) return load(int64_t{});
   if (has("uint") || is_unsigned) return load(uint32_t{});
-  return load(int32_t{});  // nothing where the type is none of the language's: constantAs()
+  return load(int32_t{});  // constantAs() returns nothing for types unknown to the language
 }
 
 }  // namespace tracesmith::races

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// C's expressions of constants: of whole numbers after #if, and of real numbers as well where code
-// asks for the value of a macro. A value is known only where no type that C could give it makes it
-// another: what does not fit an int, what wraps around, and what rounding decides is not known.
+// Evaluates C constant expressions: integers after #if, and real numbers where code uses the value
+// of a macro. A value is known only if it is the same for every type that C could give it. Values
+// that do not fit an int, wrap around or depend on rounding are unknown.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@
 namespace tracesmith::races {
 
 struct Constant {
-  int64_t whole = 0;  ///< within an int
+  int64_t whole = 0;  ///< within the range of int
   double real = 0;
   bool is_real = false;
   bool is_unsigned = false;
   bool isTrue() const { return is_real ? real != 0 : whole != 0; }
 };
 
-/// The value of a name; nothing: it has none that is known.
+/// Returns the value of a name; nothing if unknown.
 using ConstantOfName = std::function<std::optional<Constant>(std::string_view name)>;
 
-/// The value of all of `tokens`. Nothing where it is no constant, or not known.
+/// The value of the expression `tokens`. Nothing if it is not constant or unknown.
 std::optional<Constant> constantOf(std::span<const Token> tokens, const ConstantOfName& names);
 
-/// The value of a variable whose declaration has these words before its name, as `const uchar` has.
-/// Nothing too where they are not all of the language's scalar types and qualifiers.
+/// `value` converted to the type of a variable whose declaration has the words `type` before its
+/// name, for example `const uchar`. Nothing if the words are not all scalar types and qualifiers of
+/// the language.
 std::optional<Constant> constantAs(std::span<const Token> type, const Constant& value);
 
-/// The value of a parameter that was given these bytes, in the order of x86 and ARM. Nothing where
-/// it is of no scalar type, or of one with another size.
+/// The value of a parameter that was set to these bytes, in the byte order of x86 and ARM. Nothing
+/// if its type is not scalar or has another size.
 std::optional<Constant> constantOfBytes(std::span<const Token> type,
                                         std::span<const uint8_t> bytes);
 

@@ -22,7 +22,7 @@ constexpr int kLongestChain = 100;
 
 }  // namespace
 
-/// A program as one choice of its conditions has it.
+/// A program for one choice of its undecided conditions.
 class ProgramAccess::Unit {
  public:
   explicit Unit(const SourceTokens& source) : understood_(source.understood) {
@@ -32,7 +32,7 @@ class ProgramAccess::Unit {
 
   bool understood() const { return understood_; }
 
-  /// nullptr: there is no kernel of that name.
+  /// nullptr: no kernel has that name.
   const SourceFunction* find(std::string_view name) const {
     const auto it = functions_.find(name);
     return it == functions_.end() || !it->second.is_kernel ? nullptr : &it->second;
@@ -52,7 +52,7 @@ class ProgramAccess::Unit {
           !parameter.empty() && constantAs(parameter.first(parameter.size() - 1), {}).has_value();
       if (is_number) decided_by |= effects.asked & parameterBit(i);
     }
-    // A kernel's parameters point to memory that others look at.
+    // A kernel's parameters point to memory that others can read.
     for (const ParameterSet put : effects.into) effects.lost |= put;
     std::vector<ArgumentAccess> all;
     for (size_t i = 0; i < kernel.parameters.size(); ++i) {
@@ -83,7 +83,7 @@ class ProgramAccess::Unit {
     }
   }
 
-  /// The place behind the bracket that closes the one at `at`.
+  /// Index after the bracket that closes the one at `at`.
   size_t behind(Part tokens, size_t at) {
     std::string open;
     for (; at < tokens.size(); ++at) {
@@ -102,7 +102,7 @@ class ProgramAccess::Unit {
     return tokens.size();
   }
 
-  /// Of all structs at once: a name means the same in most.
+  /// Collects the members of all structs together, because a name usually has one meaning.
   void members(Part part) {
     for (size_t at = 0; at + 1 < part.size(); ++at) {
       if (!part[at].is("{") || !has(part.first(at), "struct")) continue;
@@ -117,7 +117,7 @@ class ProgramAccess::Unit {
     }
   }
   void member(Part declared) {
-    // `global int *a, *b[2]`: what stands before and behind each name.
+    // `global int *a, *b[2]`: the tokens before and after each name.
     for (size_t i = 0; i < declared.size(); ++i) {
       if (declared[i].kind != TokenKind::kWord) continue;
       const bool is_name = i + 1 == declared.size() || declared[i + 1].is(",") ||
@@ -203,7 +203,7 @@ class ProgramAccess::Unit {
            std::find(pointers_.begin(), pointers_.end(), type.text) != pointers_.end();
   }
 
-  /// False: what is in braces is no function.
+  /// False: the braces are not the body of a function.
   bool function(Part head, Part braces) {
     if (has(head, "typedef") || has(head, "=")) return false;
     for (size_t at = 1; at < head.size(); ++at) {
@@ -246,8 +246,7 @@ class ProgramAccess::Unit {
     static const FunctionEffects kUnknown{.understood = false};
     const auto function = functions_.find(name);
     if (function == functions_.end()) return nullptr;
-    const auto [it, is_new] =
-        effects_.try_emplace(name, kUnknown);  // for those that call themselves
+    const auto [it, is_new] = effects_.try_emplace(name, kUnknown);  // for recursive functions
     if (!is_new || ambiguous_.contains(name) || chain_ >= kLongestChain) return &it->second;
     ++chain_;
     names_->effects = [this](std::string_view callee) { return effectsFor(callee); };
@@ -256,7 +255,7 @@ class ProgramAccess::Unit {
     return &(effects_[name] = found);
   }
 
-  /// Of one call, whose values are known.
+  /// Effects of one call with known argument values.
   FunctionEffects effectsWith(const SourceFunction& kernel, const ArgumentBytes& values) {
     SourceFunction called = kernel;
     for (size_t i = 0; i < std::min(values.size(), kernel.parameters.size()); ++i) {
@@ -303,11 +302,11 @@ class ProgramAccess::Unit {
   }
 
   bool understood_;
-  bool has_references_ = false;  // some function may change what it is given: C++ for OpenCL
+  bool has_references_ = false;  // some function may change its arguments: C++ for OpenCL
   std::unordered_map<std::string_view, SourceFunction> functions_;
   std::unordered_set<std::string_view> ambiguous_;
   std::unordered_map<std::string_view, FunctionEffects> effects_;
-  std::vector<std::string_view> pointers_;  // types that are pointers
+  std::vector<std::string_view> pointers_;  // pointer types
   std::unique_ptr<SourceNames> names_;
   int chain_ = 0;
 };
@@ -327,7 +326,7 @@ KernelAccess ProgramAccess::kernel(std::string_view name, const ArgumentBytes& v
   for (Unit& unit : units_) {
     if (!unit.understood()) return {};
     const SourceFunction* function = unit.find(name);
-    if (function == nullptr) continue;  // it was not compiled like this
+    if (function == nullptr) continue;  // the program was not compiled this way
     ParameterSet asked = 0;
     const std::vector<ArgumentAccess> arguments = unit.arguments(*function, values, asked);
     decided_by |= asked;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of its arguments a kernel reads and which it writes, by its OpenCL C source. Where a
-// pointer goes is followed through variables, casts, arithmetic and calls; what cannot be followed
-// is said to be anything.
+// Determines from OpenCL C source which of its arguments a kernel reads and writes. Follows
+// pointers through variables, casts, arithmetic and calls. A pointer that cannot be followed is
+// assumed to be read and written.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,27 @@ namespace tracesmith::races {
 struct ArgumentAccess {
   bool reads = true;
   bool writes = true;
-  bool is_sure = false;  ///< false: nothing is known, so that it may do both
-  /// Memory behind pointers that lie in the argument's memory, as in `list->next->value = 1`.
+  bool is_sure = false;  ///< false: unknown, so it may be both read and written
+  /// Memory reached through pointers stored in the argument's memory, as in `list->next->value =
+  /// 1`.
   bool reads_behind = false;
   bool writes_behind = false;
   friend bool operator==(const ArgumentAccess&, const ArgumentAccess&) = default;
 };
 
-/// By argument; of arguments that are no global memory, neither.
+/// By argument; arguments that are not global memory are neither read nor written.
 struct KernelAccess {
-  bool is_known = false;  ///< false: not even how many arguments there are
+  bool is_known = false;  ///< false: even the number of arguments is unknown
   std::vector<ArgumentAccess> arguments;
-  /// Arguments whose values decide what is done, in order: with these it may be less.
+  /// Arguments whose values decide which code runs, in order. With known values the kernel may
+  /// access less.
   std::vector<size_t> decided_by;
 };
 
-/// The bytes of arguments that are values, by argument; empty: not known.
+/// The bytes of arguments passed by value, by argument; empty: unknown.
 using ArgumentBytes = std::vector<std::span<const uint8_t>>;
 
-/// The kernels of one program. Time and memory linear in its source.
+/// Analyses the kernels of one program. Time and memory are linear in the size of its source.
 class ProgramAccess {
  public:
   ProgramAccess(std::string_view source, std::string_view options, const IncludedFiles& files = {});
@@ -42,8 +44,9 @@ class ProgramAccess {
   ProgramAccess(ProgramAccess&&) noexcept;
   ProgramAccess& operator=(ProgramAccess&&) noexcept;
 
-  /// What it does in any of the ways in which the source could have been compiled, without the
-  /// branches that `values` do not take. Values of what the kernel calls are not followed.
+  /// Accesses of kernel `name` over all ways in which the source may have been compiled, without
+  /// the branches that `values` exclude. Values are not followed into functions that the kernel
+  /// calls.
   KernelAccess kernel(std::string_view name, const ArgumentBytes& values = {});
 
  private:

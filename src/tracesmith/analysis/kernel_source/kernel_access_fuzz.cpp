@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a kernel's source, and as the body of one whose argument is written in its last
-// statement: whatever comes before, that must be seen, or nothing be known.
+// Uses any text as a kernel's source, and as the body of a kernel whose last statement writes its
+// argument. Whatever precedes it, the analysis must see the write or report unknown.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return !access.is_known || access.arguments.empty() || access.arguments.back().writes;
   };
   (void)ProgramAccess(source, options).kernel("k");
-  // Only where nothing can turn the last statement into something else.
+  // Only if nothing can turn the last statement into something else.
   if (source.find_first_of("#\"'\\{}/") == std::string::npos && source.find("k") == source.npos &&
       source.find("p") == source.npos) {
     if (!writes("kernel void k(global int* p) { " + source + " ; p[0] = 1; }", "")) std::abort();

@@ -10,8 +10,8 @@
 namespace tracesmith::races {
 namespace {
 
-/// A letter an argument: - neither, r, w, b both, u both because nobody knows; "unknown" for a
-/// kernel of which nothing is known.
+/// One letter per argument: - neither, r, w, b both, u both because it is unknown; "unknown" for an
+/// unknown kernel.
 std::string of(std::string_view source, std::string_view options = "",
                std::string_view name = "k") {
   const KernelAccess access = ProgramAccess(source, options).kernel(name);
@@ -22,7 +22,7 @@ std::string of(std::string_view source, std::string_view options = "",
   }
   return text;
 }
-/// The same for a body with p and q to global memory and a number n.
+/// As of(), for a body with p and q to global memory and a number n.
 std::string ofBody(const std::string& body, const std::string& before = "") {
   return of(before + "__kernel void k(__global float* p, __global float* q, int n) { " + body +
             " }");
@@ -130,10 +130,10 @@ TEST(KernelAccess, CodeThatIsNeverExecuted) {
   EXPECT_EQ(with("const int wr = WR; if (wr) p[0] = 0;", "-DWR=0"), "---");
   EXPECT_EQ(with("int wr = 0; wr = n; if (wr) p[0] = 0;", ""), "w--");
   EXPECT_EQ(with("if (kNever || kFirst) p[0] = 0; if (kSecond) q[0] = 0;", ""), "-w-");
-  // What can be jumped into is not dead.
+  // Code with a jump target is not dead.
   EXPECT_EQ(with("switch (n) { case 0: if (WR) { case 1: p[0] = 0; } }", "-DWR=0"), "w--");
   EXPECT_EQ(with("goto in; if (WR) { in: p[0] = 0; }", "-DWR=0"), "w--");
-  // Neither is what a value decides that is not known.
+  // Code that depends on an unknown value is not dead either.
   EXPECT_EQ(with("if (n) p[0] = 0;", "-DWR=0"), "w--");
   EXPECT_EQ(with("if (UNKNOWN) p[0] = 0;", "-DWR=0"), "w--");
 }
@@ -192,7 +192,8 @@ TEST(KernelAccess, ValuesThatAreNotTheArgumentsOwnDecideNothing) {
     EXPECT_NE(given(0, before + both), "-w--") << before;
   }
   EXPECT_EQ(given(0, "set(n);" + both, "int", "void set(int& x) { x = 1; }\n"), "ww--");
-  // Of another size or type than the parameter's, beyond what is followed, or too small to be sure.
+  // Of another size or type than the parameter, beyond what is followed, or too small to be
+  // certain.
   EXPECT_EQ(given(int64_t{0}, both), "ww--");
   EXPECT_EQ(given(0, both, "long"), "ww--");
   EXPECT_EQ(given(int64_t{1} << 40, both, "long"), "ww--");
@@ -308,7 +309,7 @@ TEST(KernelAccess, IncludedFiles) {
   EXPECT_EQ(access("#define GET(a) a[0]", "-I/else -I inc"), "rw");
   EXPECT_EQ(access("", ""), "unknown");
   EXPECT_EQ(access("#define WHICH \"inc/put.h\"\n#include WHICH", "-I inc"), "wr");
-  // One file by many names.
+  // One file with many names.
   IncludedFiles tree;
   tree.folder = "/run";
   tree.by_path = {{"/run/inc/a.h", "#pragma once\n#include \"../inc/./b.h\"\n"},
@@ -317,7 +318,7 @@ TEST(KernelAccess, IncludedFiles) {
       ProgramAccess("#include \"./inc/../inc/a.h\"\nkernel void k(global int* p) { W; }", "", tree)
           .kernel("k");
   EXPECT_TRUE(found.is_known && found.arguments.at(0).writes);
-  // A file that includes itself for ever.
+  // A file that includes itself endlessly.
   files.by_path["/run/put.h"] = "#include \"put.h\"\n";
   EXPECT_EQ(access("", ""), "unknown");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is never executed: names that have one value, and branches that constant conditions
-// leave out.
+// Finds code that is never executed: evaluates names with a single value, and skips branches that
+// constant conditions exclude.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,8 @@
 namespace tracesmith::races {
 namespace {
 
-constexpr size_t kMostLookahead = 64u << 20;  // tokens, to find the ends of statements
+// Limit in tokens of the search for ends of statements
+constexpr size_t kMostLookahead = 64u << 20;
 
 }  // namespace
 
@@ -31,12 +32,13 @@ void KernelParser::countDeclarations() {
   }
 }
 
-/// Names that have one value: `const int n = 3;`, when nothing else is said of n, and nobody
-/// outside the block that it is declared in says n and means another.
+/// Finds names with a single value: `const int n = 3;`, if n is declared only once and not used
+/// outside of the block of that declaration, where it would mean something else.
 void KernelParser::findConstants() {
-  std::unordered_map<std::string_view, std::pair<size_t, size_t>> said;  // first and last place
+  // First and last occurrence.
+  std::unordered_map<std::string_view, std::pair<size_t, size_t>> said;
   std::vector<size_t> open;
-  std::unordered_map<size_t, size_t> ends;  // of blocks
+  std::unordered_map<size_t, size_t> ends;  // ends of blocks
   for (size_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i].is("{")) open.push_back(i);
     if (tokens_[i].is("}") && !open.empty()) {
@@ -76,14 +78,14 @@ void KernelParser::findConstants() {
   }
 }
 
-/// Keeps in bits_ the parameters that have the caller's value everywhere: whose names are never
-/// declared again, changed, or handed out by address or reference.
+/// Keeps in bits_ the parameters that have the caller's value everywhere: never redeclared,
+/// changed, or passed on by address or reference.
 void KernelParser::findFixedParameters() {
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const Token& t = tokens_[i];
     const bool behind_type = i > 0 && tokens_[i - 1].kind == TokenKind::kWord &&
                              (tokens_[i - 1].is("auto") || isTypeWord(tokens_[i - 1].text, names_));
-    const bool is_reference = (t.is("&") || t.is("&&")) && behind_type;  // as C++ for OpenCL has
+    const bool is_reference = (t.is("&") || t.is("&&")) && behind_type;  // in C++ for OpenCL
     const bool is_lambda = t.is("[") && i + 1 < tokens_.size() && tokens_[i + 1].is("&");
     if (is_reference || is_lambda || t.is("enum")) {  // an enum's names may hide a parameter
       bits_.clear();
@@ -95,7 +97,7 @@ void KernelParser::findFixedParameters() {
   }
 }
 
-/// Whether the word is declared here, by this name.
+/// True if the word is declared here under this name.
 bool KernelParser::isDeclared(size_t word) const {
   static const std::unordered_set<std::string_view> kBeforeValues = {"return", "else", "case", "do",
                                                                      "sizeof"};
@@ -106,9 +108,9 @@ bool KernelParser::isDeclared(size_t word) const {
   return before.kind == TokenKind::kWord && !kBeforeValues.contains(before.text);
 }
 
-/// Whether the variable gets a value here, or its address is taken.
+/// True if the variable is assigned here or its address is taken.
 bool KernelParser::isChanged(size_t word) const {
-  size_t first = word, last = word;  // with the brackets around it
+  size_t first = word, last = word;  // including the surrounding brackets
   while (first > 0 && tokens_[first - 1].is("(") && last + 1 < tokens_.size() &&
          tokens_[last + 1].is(")")) {
     --first;
@@ -123,7 +125,7 @@ bool KernelParser::isChanged(size_t word) const {
   return isAssignment(after) || after.is("++") || after.is("--") || after.is("[");
 }
 
-/// Whether a `*` stands between two numbers: what has no address cannot be followed.
+/// True if `*` is a multiplication: a value without an address cannot be followed.
 bool KernelParser::isProduct(size_t star) const {
   if (star == 0) return false;
   const Token& left = tokens_[star - 1];
@@ -147,13 +149,13 @@ std::optional<Constant> KernelParser::valueOf(size_t begin, size_t end) {
           return it->second;
         }
         const auto it = names_.constants.find(name);
-        // A name of the function's own hides the one outside.
+        // A local name hides the outer one.
         const bool is_hidden = parameters_.contains(name) || declared_.contains(name);
         return it == names_.constants.end() || is_hidden ? std::nullopt : std::optional(it->second);
       });
 }
 
-/// The place behind the statement at `at`.
+/// Index after the statement at `at`.
 size_t KernelParser::behindStatement(size_t at, int depth) {
   if (depth > kDeepest || (looked_ahead_ += 8) > kMostLookahead) {
     effects_.understood = false;
@@ -186,7 +188,7 @@ size_t KernelParser::behindBracket(size_t at) {
   return end;
 }
 
-/// False where something could jump into what lies between: then it is not dead after all.
+/// False if a jump could enter the code in between, so that it is not dead.
 bool KernelParser::canBeDead(size_t begin, size_t end) const {
   for (size_t i = begin; i < end; ++i) {
     if (tokens_[i].is("case") || tokens_[i].is("default")) return false;
@@ -200,8 +202,8 @@ bool KernelParser::canBeDead(size_t begin, size_t end) const {
   return true;
 }
 
-/// Behind the head of an if or while whose condition is at [begin, end): leaves out the branch
-/// that a constant condition does not take.
+/// After the head of an if or while whose condition is at [begin, end): skips the branch that a
+/// constant condition excludes.
 void KernelParser::leaveOutDeadBranch(bool is_if, size_t begin, size_t end) {
   const std::optional<Constant> condition = valueOf(begin, end);
   if (!condition || (condition->isTrue() && !is_if)) return;

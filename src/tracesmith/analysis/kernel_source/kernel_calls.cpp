@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: of functions of the language, of the program, and of what is neither.
+// Handles calls: of built-in functions, of functions of the program, and of unknown ones.
 #include <algorithm>
 
 #include "tracesmith/analysis/kernel_source/kernel_parser.hpp"
@@ -7,7 +7,7 @@
 namespace tracesmith::races {
 namespace {
 
-/// What a function of the language does with the pointers it is given. kOther: no such function.
+/// What a built-in function does with its pointer arguments. kOther: not built in.
 enum class BuiltIn : uint8_t { kOther, kNothing, kReads, kWrites, kBoth, kCopies };
 BuiltIn builtInOf(std::string_view f) {
   if (startsWith(f, "atomic_load")) return BuiltIn::kReads;
@@ -59,7 +59,7 @@ KernelParser::Value KernelParser::call(std::string_view name) {
     return {.from = apply(*known, given, arguments)};
   }
   for (const Value& value : given) {
-    // Functions of the language keep no addresses, but what they put there comes from the others.
+    // Built-in functions keep no addresses, but what they store comes from the other arguments.
     if (value.is_address && builtInOf(name) == BuiltIn::kOther) escape(value);
   }
   if (all == 0) return {};
@@ -100,7 +100,8 @@ ParameterSet KernelParser::apply(const FunctionEffects& known, const std::vector
       effects_.lost |= arguments[i];
       if (to_local) escape(given[i]);
     }
-    // Behind the address of a variable lies the variable, and memory only behind what it holds.
+    // The address of a variable leads to the variable; memory is reached only through what it
+    // holds.
     const ParameterSet first = to_local ? 0 : arguments[i];
     if ((known.read & bit) != 0) effects_.read |= first;
     if ((known.written & bit) != 0) effects_.written |= first;

@@ -105,15 +105,15 @@ void KernelParser::statement() {
   progress();
 }
 
-/// An expression, for its effects.
+/// Parses an expression for its effects.
 void KernelParser::progress() {
   const size_t before = at_;
-  // Left as it is: `p[i];` reads nothing that anyone could see, and `p[i] = 1` was handled.
+  // The result is unused: `p[i];` reads nothing observable, and `p[i] = 1` was handled.
   (void)read(expression());
   if (at_ == before) effects_.understood = false;
 }
 
-/// With commas between.
+/// An expression with comma operators.
 KernelParser::Value KernelParser::expression() {
   Value value = assignment();
   while (effects_.understood && accept(",")) {
@@ -134,7 +134,7 @@ KernelParser::Value KernelParser::assignment() {
   }
   const size_t begin = at_;
   Value left = unary();
-  ParameterSet others = 0;  // operands before the last one, which is what is assigned to
+  ParameterSet others = 0;  // operands before the last one, which is the assignment's target
   while (effects_.understood && !isEnd() && isBinary(tokens_[at_])) {
     ++at_;
     others |= read(left);
@@ -164,7 +164,7 @@ KernelParser::Value KernelParser::assignment() {
   return left;
 }
 
-/// A branch of a conditional expression; of one that is never taken nothing happens.
+/// A branch of a conditional expression; a branch never taken has no effect.
 ParameterSet KernelParser::branch(bool is_taken, bool with_commas) {
   const FunctionEffects before = effects_;
   const ParameterSet from = read(with_commas ? expression() : assignment());
@@ -173,7 +173,7 @@ ParameterSet KernelParser::branch(bool is_taken, bool with_commas) {
   return 0;
 }
 
-/// `q = &t`: whatever is put into the one may be got out of the other.
+/// `q = &t`: values stored through one may be read through the other.
 ParameterSet KernelParser::pointTo(const Value& pointer, const Value& address) {
   if (!pointer.is_memory && pointer.member.empty() && isLocal(pointer.variable)) {
     to_locals_.insert(pointer.variable);
@@ -190,7 +190,7 @@ void KernelParser::pointElsewhere(const Value& pointer, ParameterSet from) {
   }
 }
 
-/// Who has the address is not known: what the variable holds may go anywhere.
+/// The address is known elsewhere: the values of the variable may go anywhere.
 void KernelParser::escape(const Value& address) {
   if (isLocal(address.variable)) escaped_.insert(address.variable);
 }
@@ -218,11 +218,11 @@ ParameterSet KernelParser::braces() {
   return from;
 }
 
-/// The value is used; what it may come from.
+/// Marks the value as read; returns its possible origins.
 ParameterSet KernelParser::read(const Value& value) {
   if (value.is_address) escape(value);
   (value.is_deep ? effects_.read_deep : effects_.read) |= value.memory;
-  // What is read from memory may be a pointer: whoever follows it reaches deeper.
+  // A value read from memory may be a pointer; following it is a deep access.
   return value.is_memory ? 0 : value.from;
 }
 
@@ -234,10 +234,10 @@ void KernelParser::store(const Value& to, ParameterSet from) {
     return;
   }
   if (to.memory == 0 || to.is_deep || !to.is_memory) {
-    effects_.lost |= from;  // anybody's
+    effects_.lost |= from;  // unknown memory
     return;
   }
-  // Into what parameters point to: the caller knows what that is.
+  // The memory of parameters: the caller knows what that is.
   for (size_t i = 0; i < effects_.into.size(); ++i) {
     if ((to.memory >> i & 1) == 0) continue;
     effects_.into[i] |= from;
@@ -265,7 +265,7 @@ KernelParser::Value KernelParser::unary() {
     if (!of.is_memory && isLocal(of.variable)) {
       value = {.from = of.from, .is_address = true, .variable = of.variable};
     } else {
-      // Of a parameter's own place nobody keeps track.
+      // The address of a parameter itself is not tracked.
       if (!of.is_memory && !of.variable.empty()) effects_.lost |= of.from;
       value = {.from = of.memory | of.from};
     }
@@ -288,7 +288,7 @@ KernelParser::Value KernelParser::unary() {
   return value;
 }
 
-/// A type in brackets, with something behind it that it can be applied to.
+/// True for a type in brackets followed by an operand.
 bool KernelParser::isCast() const {
   constexpr size_t kLongest = 32;
   bool type = false;
@@ -309,14 +309,15 @@ bool KernelParser::isCast() const {
   return false;
 }
 
-/// What a pointer points to.
+/// The value that a pointer points to.
 KernelParser::Value KernelParser::behindPointer(const Value& pointer) {
   if (pointer.is_address || isToLocal(pointer)) {
-    // It is the variable now, whatever that may hold, and no pointer to it.
+    // The result is the variable itself, with whatever it may hold.
     return {.from = setOf(pointer.variable), .variable = pointer.variable, .member = "*"};
   }
   if (pointer.is_memory) {
-    // A pointer that lies in memory; memory that it leads to is counted to where it lies.
+    // A pointer stored in memory; the memory it leads to is attributed to where the pointer is
+    // stored.
     (void)read(pointer);
     return {.from = pointer.memory, .memory = pointer.memory, .is_memory = true, .is_deep = true};
   }
@@ -348,7 +349,7 @@ KernelParser::Value KernelParser::primary() {
     effects_.understood = false;
     return {};
   }
-  // Of words in a row the last is a name, those before are its type.
+  // In a sequence of words the last one is a name, the others are its type.
   while (nextIsWord(1)) {
     if (tokens_[at_].is("__attribute__")) break;
     ++at_;
@@ -366,7 +367,7 @@ KernelParser::Value KernelParser::primary() {
     }
     return {};
   }
-  // `float* const q`, `struct S* q`: a type and what follows it.
+  // `float* const q`, `struct S* q`: skip the type.
   while (next("*") && at_ > 0 && (isTypeWord(name, names_)) && !isEnd()) {
     ++at_;
     if (next("*")) continue;
@@ -395,7 +396,7 @@ KernelParser::Value KernelParser::postfix(Value value) {
       store(value, 0);
       if (value.is_memory) return {};
     } else if (next("(")) {
-      effects_.understood = false;  // a call of a value: pointers to functions, blocks
+      effects_.understood = false;  // call through a value: function pointers, blocks
     } else {
       break;
     }
@@ -405,7 +406,7 @@ KernelParser::Value KernelParser::postfix(Value value) {
 
 void KernelParser::subscript(Value& value, ParameterSet index) {
   if (value.is_memory) {
-    // An array in memory, unless the struct says that it is a pointer there.
+    // An array in memory, unless the struct declares a pointer there.
     if (names_.member_pointers.contains(value.member)) {
       value = behindPointer(value);
     } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parser of expressions that keeps nothing of them but which pointers a value may come from. Of
-// operators only those matter that reach memory: subscripts, ->, unary *, assignments, ++ and --;
-// all others give what comes from any of their operands. Declarations read as expressions: of
-// `global float* q = p`, q is what is assigned to.
+// Parses expressions and tracks only which pointers a value may come from. Only operators that
+// access memory matter: subscripts, ->, unary *, assignments, ++ and --. All others yield the union
+// of their operands. Declarations are read as expressions: in `global float* q = p`, q is assigned
+// to.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tracesmith::races {
 
-constexpr int kDeepest = 200;  // brackets and statements within each other
+constexpr int kDeepest = 200;  // nesting depth of brackets and statements
 
 inline bool startsWith(std::string_view s, std::string_view prefix) {
   return s.substr(0, prefix.size()) == prefix;
@@ -28,7 +28,7 @@ inline bool isAssignment(const Token& t) {
          !t.is("!=") && !t.is("<=") && !t.is(">=");
 }
 
-/// Of one function; run() once.
+/// Analyses one function. Call run() once.
 class KernelParser {
  public:
   KernelParser(const SourceFunction& function, const SourceNames& names);
@@ -36,21 +36,21 @@ class KernelParser {
   FunctionEffects run();
 
  private:
-  /// Where a value may come from, and what is written when it is assigned to.
+  /// Origin of a value, and what is written when it is assigned to.
   struct Value {
     ParameterSet from = 0;
-    ParameterSet memory = 0;    // it lies where these point
-    bool is_memory = false;     // it lies behind a pointer
-    bool is_deep = false;       // it lies behind a pointer that lies in memory itself
-    bool is_address = false;    // it is the address of (a part of) `variable`
-    std::string_view variable;  // it is, or is a part of, this variable
-    std::string_view member;    // that was named last
+    ParameterSet memory = 0;    // the value is stored where these point
+    bool is_memory = false;     // the value is stored behind a pointer
+    bool is_deep = false;       // the value is stored behind a pointer that is itself in memory
+    bool is_address = false;    // the value is the address of (a part of) `variable`
+    std::string_view variable;  // the value is, or is a part of, this variable
+    std::string_view member;    // last member named
   };
 
-  // --- variables: those that one pointer may point to share a set of what they may hold ---------
+  // --- variables: those that one pointer may point to share a set of possible values ----------
 
   struct Variable {
-    std::string_view same_as;  // another one, or itself
+    std::string_view same_as;  // representative variable, possibly itself
     ParameterSet holds = 0;
   };
   Variable& rootOf(std::string_view name) {
@@ -81,13 +81,13 @@ class KernelParser {
   bool isLocal(std::string_view name) const {
     return !name.empty() && !names_.globals.contains(name) && !parameters_.contains(name);
   }
-  /// An array of this function, or one in a struct: an element is a part of the variable.
+  /// True for an array of this function or one in a struct: an element is part of the variable.
   bool isArray(const Value& value) const {
     if (value.member.empty()) return arrays_.contains(value.variable);
     return names_.member_arrays.contains(value.member) &&
            !names_.member_pointers.contains(value.member);
   }
-  /// It holds addresses of variables of this function, and nothing else.
+  /// True if it holds only addresses of variables of this function.
   bool isToLocal(const Value& value) const {
     return value.member.empty() && to_locals_.contains(value.variable) &&
            !to_others_.contains(value.variable);
@@ -106,7 +106,7 @@ class KernelParser {
   bool nextIsWord(size_t ahead = 0) const {
     return at_ + ahead < tokens_.size() && tokens_[at_ + ahead].kind == TokenKind::kWord;
   }
-  /// The place behind the bracket that closes the one at `at`.
+  /// Index after the bracket that closes the one at `at`.
   size_t behind(size_t at) const {
     int open = 0;
     for (; at < tokens_.size(); ++at) {
@@ -178,12 +178,13 @@ class KernelParser {
   std::unordered_map<std::string_view, Variable> variables_;
   std::unordered_set<std::string_view> parameters_;
   std::unordered_set<std::string_view> arrays_;     // of this function
-  std::unordered_set<std::string_view> to_locals_;  // were given the address of a variable
-  std::unordered_set<std::string_view> to_others_;  // were given another pointer
-  std::unordered_set<std::string_view> escaped_;    // their address is who knows where
+  std::unordered_set<std::string_view> to_locals_;  // were assigned the address of a variable
+  std::unordered_set<std::string_view> to_others_;  // were assigned another pointer
+  std::unordered_set<std::string_view> escaped_;    // their address is stored in an unknown place
   std::unordered_map<std::string_view, Constant> constants_;
-  std::unordered_map<std::string_view, ParameterSet> bits_;  // of parameters that keep their value
-  std::unordered_map<std::string_view, int> declared_;       // or set: how often
+  std::unordered_map<std::string_view, ParameterSet> bits_;  // for parameters that keep their value
+  // Number of declarations and assignments.
+  std::unordered_map<std::string_view, int> declared_;
   size_t looked_ahead_ = 0;
   FunctionEffects effects_;
   size_t at_ = 0;

@@ -19,12 +19,12 @@ namespace {
 
 constexpr size_t kMostOpenConditions = 4;
 constexpr int kDeepestMacro = 64;
-constexpr size_t kMostTokens = 16'000'000;  // with what is included, as often as it is
+constexpr size_t kMostTokens = 16'000'000;  // including included files, each time they are included
 
 bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool isWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The length of the sign at the start of `s`.
+/// Length of the operator or punctuator at the start of `s`.
 size_t signLength(std::string_view s) {
   static constexpr std::string_view kSigns[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>",
                                                 "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=",
@@ -35,8 +35,8 @@ size_t signLength(std::string_view s) {
   return 1;
 }
 
-/// Appends the tokens of `s`, in which backslashes before line ends are gone. False: a comment or
-/// text has no end.
+/// Appends the tokens of `s`, whose line continuations must have been removed. False: a comment or
+/// literal is not terminated.
 bool split(std::string_view s, std::vector<Token>& out) {
   bool new_line = true;
   for (size_t at = 0; at < s.size();) {
@@ -85,7 +85,7 @@ bool split(std::string_view s, std::vector<Token>& out) {
   return true;
 }
 
-/// Backslashes at line ends join lines; with zeros at its end a source was handed over whole.
+/// Removes line continuations, and zeros at the end of a source that was passed with them.
 std::string withoutJoints(std::string_view source) {
   std::string joined;
   joined.reserve(source.size());
@@ -105,13 +105,13 @@ struct Macro {
   std::vector<Token> body;
   std::vector<std::string_view> parameters;
   bool is_function = false;
-  bool is_variadic = false;  // the last parameter takes all arguments that are left
+  bool is_variadic = false;  // the last parameter takes all remaining arguments
   bool usable = true;
 };
 
 class Preprocessor {
  public:
-  /// `choices`: of open conditions, by their order; more of them may turn up.
+  /// `choices`: for undecided conditions, in order; more may be found.
   Preprocessor(uint32_t choices, const IncludedFiles& files, std::vector<std::string> folders,
                SourceTokens& out)
       : choices_(choices), files_(files), folders_(std::move(folders)), out_(out) {}
@@ -121,7 +121,7 @@ class Preprocessor {
   }
   void undefine(std::string_view name) { macros_.erase(name); }
 
-  /// `folder`: in which the source lies.
+  /// `folder`: the folder of the source.
   void run(const std::vector<Token>& source, const std::string& folder) {
     const size_t open_before = conditions_.size();
     source_tokens_ += source.size();
@@ -135,7 +135,7 @@ class Preprocessor {
         at = end;
         continue;
       }
-      // A call of a macro may go on over lines: up to the next directive.
+      // A macro call may span lines, up to the next directive.
       while (end < source.size() && !(source[end].starts_line && source[end].is("#"))) ++end;
       if (active()) {
         most_ = 1'000'000 + 8 * source_tokens_;
@@ -154,8 +154,8 @@ class Preprocessor {
     size_t size;
   };
   struct Condition {
-    bool active;  // this branch
-    bool taken;   // some branch so far
+    bool active;  // this branch is active
+    bool taken;   // some branch was active
     bool outer;
   };
 
@@ -197,11 +197,11 @@ class Preprocessor {
     } else if (what == "pragma") {
       if (rest.size > 0 && rest.data[0].is("once") && !file_.empty()) once_.insert(file_);
     } else if (what != "line" && what != "warning") {
-      out_.understood = false;  // #error: the program was built, so not like this
+      out_.understood = false;  // #error: the program was built, so these choices are wrong
     }
   }
 
-  /// As the recording has paths: without dots.
+  /// A path as in the recording: without dots.
   static std::string wholePath(const std::string& folder, const std::string& name) {
     const std::string path = name.starts_with('/') ? name : folder + "/" + name;
     return path.find("/.") == std::string::npos && path.find("//") == std::string::npos
@@ -209,7 +209,7 @@ class Preprocessor {
                : std::filesystem::path(path).lexically_normal().string();
   }
 
-  /// What an #include names; a macro may do so.
+  /// The name in an #include, which may come from a macro.
   std::string nameOfInclude(View rest, bool& quoted) {
     Tokens tokens(rest.data, rest.data + rest.size);
     if (rest.size > 0 && rest.data[0].kind == TokenKind::kWord) {
@@ -243,7 +243,7 @@ class Preprocessor {
       if (file == files_.by_path.end()) continue;
       if (once_.contains(path)) return;
       if (name.empty() || ++depth_ > kDeepestInclude || ++includes_ > 10'000) break;
-      // It stays: tokens point into it, and a file that is met again has the same.
+      // Kept, because tokens point into it and repeated includes reuse it.
       auto [it, is_new] = read_.try_emplace(path);
       if (is_new) {
         out_.made.push_back(withoutJoints(file->second));
@@ -265,14 +265,14 @@ class Preprocessor {
     }
     Macro macro;
     size_t at = 1;
-    // Only without a space does a bracket make it a function.
+    // A bracket makes it a function-like macro only without a space before.
     if (rest.size > 1 && rest.data[1].is("(") &&
         rest.data[1].text.data() == rest.data[0].text.data() + rest.data[0].text.size()) {
       macro.is_function = true;
       for (at = 2; at < rest.size && !rest.data[at].is(")"); ++at) {
         if (rest.data[at].kind == TokenKind::kWord) macro.parameters.push_back(rest.data[at].text);
         if (!rest.data[at].is("...")) continue;
-        // `name...` has a name already.
+        // `name...` is named already.
         const bool has_name = !rest.data[at - 1].is("(") && !rest.data[at - 1].is(",");
         if (!has_name) macro.parameters.push_back("__VA_ARGS__");
         macro.is_variadic = true;
@@ -284,7 +284,7 @@ class Preprocessor {
     macros_[rest.data[0].text] = std::move(macro);
   }
 
-  /// What a condition says; of one that nobody here can decide, what was chosen.
+  /// The value of a condition; if undecidable, the chosen value.
   bool decide(std::string_view what, View rest) {
     if (what != "if") {
       if (rest.size == 0) return false;
@@ -303,7 +303,7 @@ class Preprocessor {
         if (name >= rest.size) break;
         const std::string_view asked = rest.data[name].text;
         if (!isDefined(asked) && isCompilers(asked)) {
-          tokens.push_back({asked, TokenKind::kWord, false});  // its value is not known either
+          tokens.push_back({asked, TokenKind::kWord, false});  // its value is unknown too
         } else {
           tokens.push_back({isDefined(asked) ? "1" : "0", TokenKind::kNumber, false});
         }
@@ -318,13 +318,13 @@ class Preprocessor {
     const std::optional<Constant> value =
         constantOf(expanded, [](std::string_view name) -> std::optional<Constant> {
           if (isCompilers(name)) return {};
-          return Constant{};  // a name that nobody defined is 0
+          return Constant{};  // an undefined name is 0
         });
     if (!value) return choose(text);
     return value->isTrue();
   }
 
-  /// A name that a compiler may define, or the language's own header.
+  /// True for a name that a compiler or the language's own header may define.
   static bool isCompilers(std::string_view name) {
     static constexpr std::string_view kPrefixes[] = {
         "__",    "cl_",   "CL_",     "CLK_",    "FP_",        "FLT_",     "DBL_",
@@ -347,7 +347,7 @@ class Preprocessor {
     return (choices_ >> (it - open_.begin()) & 1) != 0;
   }
 
-  /// Counts steps and bytes that are made. False: there are so many that the source is hostile.
+  /// Counts steps and bytes produced. False: too many, so the source is hostile.
   bool mayGoOn(size_t work) {
     work_ += work;
     if (work_ > 4'000'000 + 16 * source_tokens_) out_.understood = false;
@@ -371,7 +371,7 @@ class Preprocessor {
       if (macro.is_function) {
         size_t end = i + 1;
         if (end >= in.size || !in.data[end].is("(")) {
-          out.push_back(token);  // not called, unless what follows the outer macro calls it
+          out.push_back(token);  // not a call, unless text after the outer macro completes it
           if (depth > 0 && end >= in.size) out_.understood = false;
           continue;
         }
@@ -391,7 +391,7 @@ class Preprocessor {
     }
   }
 
-  /// Splits the arguments of the call whose bracket is at `at`; leaves `at` at the closing one.
+  /// Splits the arguments of the call whose bracket is at `at`; sets `at` to the closing one.
   bool callOf(View in, size_t& at, std::vector<Tokens>& arguments) {
     int open = 0;
     arguments.emplace_back();
@@ -410,7 +410,7 @@ class Preprocessor {
     return false;
   }
 
-  /// The arguments from the last parameter on become one, with their commas.
+  /// Merges the arguments from the last parameter on, including commas.
   static void gatherRest(size_t parameters, std::vector<Tokens>& arguments) {
     while (arguments.size() < parameters) arguments.emplace_back();
     Tokens& rest = arguments[parameters - 1];
@@ -437,7 +437,7 @@ class Preprocessor {
         const Tokens* argument = argumentOf(next);
         const Tokens plain = argument == nullptr ? Tokens{next} : *argument;
         if (plain.empty()) {
-          // `, ## __VA_ARGS__` without any: the comma goes.
+          // `, ## __VA_ARGS__` without arguments: remove the comma.
           if (next.is("__VA_ARGS__") && out.back().is(",")) out.pop_back();
           continue;
         }
@@ -460,7 +460,7 @@ class Preprocessor {
       if (argument == nullptr) {
         out.push_back(t);
       } else if (i + 1 < macro.body.size() && macro.body[i + 1].is("##")) {
-        if (argument->empty()) out_.understood = false;  // pasted to nothing: rare
+        if (argument->empty()) out_.understood = false;  // pasted with nothing: rare
         out.insert(out.end(), argument->begin(), argument->end());
       } else {
         std::optional<Tokens>& once = expanded[static_cast<size_t>(argument - arguments.data())];
@@ -475,15 +475,15 @@ class Preprocessor {
 
   const uint32_t choices_;
   const IncludedFiles& files_;
-  const std::vector<std::string> folders_;  // of -I
+  const std::vector<std::string> folders_;  // folders of -I
   SourceTokens& out_;
   std::unordered_map<std::string_view, Macro> macros_;
   std::vector<Condition> conditions_;
   std::vector<std::string> open_;
   std::vector<std::string_view> busy_;
   std::map<std::string, Tokens> read_;    // included files
-  std::unordered_set<std::string> once_;  // that say so
-  std::string file_;                      // that is being read; empty: the source itself
+  std::unordered_set<std::string> once_;  // files with #pragma once
+  std::string file_;                      // file being read; empty: the source itself
   size_t source_tokens_ = 0;
   size_t depth_ = 0;
   size_t includes_ = 0;
@@ -498,7 +498,7 @@ std::vector<BuildOption> optionsOf(std::string_view text) {
   return all;
 }
 
-/// Those of -I, as whole paths.
+/// Folders of -I as absolute paths.
 std::vector<std::string> foldersOf(const std::vector<BuildOption>& options,
                                    const std::string& own_folder) {
   std::vector<std::string> folders;
@@ -523,8 +523,7 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
   if (source.size() > kMostSourceBytes || options.size() > kMostSourceBytes) return give_up();
   const std::string joined = withoutJoints(source);
   const std::vector<BuildOption> given = optionsOf(options);
-  // Every choice keeps text of its own, for tokens point into it; a deque may not move without
-  // copying.
+  // Reserve, because tokens point into each choice's own text, and moving a deque may copy it.
   all.reserve(size_t{1} << kMostOpenConditions);
   for (uint32_t choices = 0, most = 1; choices < most; ++choices) {
     SourceTokens& out = all.emplace_back();

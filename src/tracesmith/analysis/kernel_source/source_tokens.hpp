@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL C source as the compiler sees it after its preprocessor: comments gone, macros expanded,
-// conditions decided, files included. Where that cannot be known (a file that is not there, a
-// condition about what only the compiler defines), it is said, or all possibilities are tried.
+// OpenCL C source as the compiler sees it after the preprocessor: comments removed, macros
+// expanded, conditions decided, files included. If a result is unknown (a missing file, a condition
+// on what only the compiler defines), it is reported, or all possibilities are tried.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +22,26 @@ struct Token {
   bool is(std::string_view t) const { return text == t && kind != TokenKind::kText; }
 };
 
-/// Tokens of a program as one choice of its open conditions has it. They point into the source, the
+/// Tokens of a program for one choice of its undecided conditions. They point into the source, the
 /// options, and `made`.
 struct SourceTokens {
   std::vector<Token> tokens;
   std::deque<std::string> made;
-  bool understood = true;  ///< false: what the tokens are is not known
+  bool understood = true;  ///< false: the tokens are unknown
 };
 
-/// Beyond it a source is not read.
+/// Larger sources are not read.
 constexpr size_t kMostSourceBytes = 4u << 20;
 
-/// What a source may include, as far as that is known.
+/// Known files that a source may include.
 struct IncludedFiles {
-  std::string folder;  ///< that relative names are about
+  std::string folder;  ///< base of relative names
   std::map<std::string, std::string> by_path;
 };
 
-/// One for each choice of the conditions that cannot be decided, of which there may be four. Time
-/// and memory linear in the source and what it includes. Source and options must outlive the
-/// answer.
+/// One result for each choice of the undecidable conditions, of which there may be four. Time and
+/// memory are linear in the source and its includes. `source` and `options` must outlive the
+/// result.
 std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_view options,
                                          const IncludedFiles& files = {});
 

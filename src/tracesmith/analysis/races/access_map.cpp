@@ -19,7 +19,7 @@ ReaderLists::List ReaderLists::prepended(List list, Use use, uint32_t chain, uin
 }
 
 ReaderLists::List ReaderLists::added(List list, Use use, uint32_t chain) {
-  // Mostly the chain has read it before, not long ago, and nobody shares the list.
+  // Usually the chain has read it recently, and the list is not shared.
   constexpr int kLook = 8;
   List at = list;
   for (int i = 0; i < kLook && at != 0 && nodes_[at].holders == 1; ++i, at = nodes_[at].next) {
@@ -82,7 +82,7 @@ std::pair<AccessMap::Place, AccessMap::Place> AccessMap::cutOut(uint64_t begin, 
   cut(end, lists);
   const Place from = find(begin);
   const Chunk& chunk = chunks_[from.chunk];
-  // Mostly it is one stretch.
+  // Usually it is one range.
   if (from.index + 1 < chunk.size() && chunk[from.index + 1].begin == end) {
     return {from, {from.chunk, from.index + 1}};
   }
@@ -100,7 +100,7 @@ void AccessMap::eraseAfter(Place from, Place to) {
   }
   first.erase(at(first, from.index + 1), first.end());
   Chunk& last = chunks_[to.chunk];
-  last.erase(last.begin(), at(last, to.index));  // what is at `to` stays
+  last.erase(last.begin(), at(last, to.index));  // the range at `to` stays
   chunks_.erase(chunks_.begin() + static_cast<ptrdiff_t>(from.chunk) + 1,
                 chunks_.begin() + static_cast<ptrdiff_t>(to.chunk));
 }

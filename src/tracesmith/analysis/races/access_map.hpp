@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who used the bytes of an allocation last: stretches of bytes, each with its last writer and all
-// who read it since. A write makes one stretch of what it covers, so that as many stretches remain
-// as there are edges that matter.
+// Tracks the last uses of an allocation's bytes: ranges of bytes, each with its last writer and all
+// readers since. A write merges the ranges it covers into one, so the number of ranges stays
+// proportional to the number of significant boundaries.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ struct Use {
   Grade grade = Grade::kProven;
 };
 
-/// Lists of readers of which many share their older part. 0 is the empty list; lists are held and
-/// given up. Of each chain only the last reader counts: what is ordered after it, is ordered after
-/// those before it.
+/// Reference-counted lists of readers that share their older part. 0 is the empty list. Only the
+/// last reader of each chain counts: what is ordered after it is also ordered after the earlier
+/// ones.
 class ReaderLists {
  public:
   using List = uint32_t;
@@ -38,9 +38,9 @@ class ReaderLists {
       list = next;
     }
   }
-  /// Gives up `list` for one with `use`, of `chain`, too.
+  /// Replaces `list` (giving it up) by one that also contains `use`, of `chain`.
   List added(List list, Use use, uint32_t chain);
-  /// Calls f(use) for the last of each chain.
+  /// Calls f(use) for the last reader of each chain.
   template <class F>
   void forEach(List list, F&& f) {
     if (list == 0) return;
@@ -56,8 +56,8 @@ class ReaderLists {
     uint32_t chain = 0;
     uint32_t next = 0;
     uint32_t holders = 0;
-    uint32_t length = 0;  // from here on
-    uint32_t limit = 0;   // when it is this long, it is freed of those that do not count
+    uint32_t length = 0;  // from this node on
+    uint32_t limit = 0;   // length at which superseded readers are removed
   };
   static constexpr uint32_t kLeastLimit = 16;
   bool isFirstOf(uint32_t chain) {
@@ -75,14 +75,14 @@ class ReaderLists {
   uint64_t round_ = 0;
 };
 
-/// The uses of one allocation. Each step tells its writes before its reads. Stretches lie in
-/// chunks, mostly one, so that neither many of them nor walking along them is slow.
+/// The uses of one allocation. Each step must report its writes before its reads. Ranges are stored
+/// in chunks, mostly one, so that insertion and traversal stay fast with many ranges.
 class AccessMap {
  public:
   AccessMap() : chunks_(1, Chunk(1)) {}
 
-  /// Calls conflict(use, wrote, begin, end) for the last writer and each reader since, other than
-  /// this step, of each stretch.
+  /// Calls conflict(use, wrote, begin, end) for each range: for the last writer and each reader
+  /// since, except this step.
   template <class F>
   void write(uint64_t begin, uint64_t end, Use use, ReaderLists& lists, F&& conflict) {
     const auto [from, to] = cutOut(begin, end, lists);
@@ -101,14 +101,13 @@ class AccessMap {
     eraseAfter(from, to);
   }
 
-  /// Calls conflict(use, true, begin, end) for the last writer, other than this step, of each
-  /// stretch.
+  /// Calls conflict(use, true, begin, end) for the last writer of each range, except this step.
   template <class F>
   void read(uint64_t begin, uint64_t end, Use use, uint32_t chain, ReaderLists& lists,
             F&& conflict) {
     const auto [from, to] = cutOut(begin, end, lists);
     forEach(from, to, end, [&](Stretch& s, uint64_t stretch_end) {
-      if (s.writer.step == use.step) return;  // as a writer it conflicts with even more
+      if (s.writer.step == use.step) return;  // it conflicts with even more as a writer
       if (s.writer.step != kNone) conflict(s.writer, true, s.begin, stretch_end);
       s.readers = lists.added(s.readers, use, chain);
     });
@@ -122,7 +121,7 @@ class AccessMap {
 
  private:
   struct Stretch {
-    uint64_t begin = 0;  // ends where the next one begins
+    uint64_t begin = 0;  // ends at the start of the next one
     Use writer;
     ReaderLists::List readers = 0;
   };
@@ -133,14 +132,14 @@ class AccessMap {
   };
   static constexpr size_t kMostInChunk = 256;
 
-  /// The stretch that has `at` in it.
+  /// Finds the range that contains `at`.
   Place find(uint64_t at) const;
-  /// Makes a stretch begin at `at`.
+  /// Splits ranges so that one starts at `at`.
   void cut(uint64_t at, ReaderLists& lists);
-  /// The stretches of [begin, end): from the first to the one behind the last.
+  /// Splits at `begin` and `end`; returns the first range and the one after the last.
   std::pair<Place, Place> cutOut(uint64_t begin, uint64_t end, ReaderLists& lists);
   void eraseAfter(Place from, Place to);
-  /// Calls f(stretch, end of it) from `from` until `to`, where `end` is.
+  /// Calls f(range, its end) from `from` until `to`, which starts at `end`.
   template <class F>
   void forEach(Place from, Place to, uint64_t end, F&& f) {
     for (size_t c = from.chunk; c <= to.chunk; ++c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who knows a step knows all that the step knew. So before two clocks are joined, it is enough to
-// look whether one of them knows the other's last step; a real join is rare.
+// A clock that includes a step includes everything the step knew. So before joining two clocks, it
+// is enough to check whether one includes the other's last step; a real join is rare.
 #include "tracesmith/analysis/races/happens_before.hpp"
 
 namespace tracesmith::races {
@@ -86,7 +86,7 @@ void HappensBefore::startOutOfOrder(StepId id, Stream& stream, Known& now) {
     stream.start = at_call;
     if (barrier != kNone) join(stream.start, barrier);
     stream.start_barrier = barrier;
-    // Held by the thread or this memory: by nobody else's clock can the number be taken.
+    // Held, so that the root's number is not reused while `start_thread` refers to it.
     forest_.hold(at_call.root());
     forest_.giveUp(stream.start_thread);
     stream.start_thread = at_call.root();
@@ -103,7 +103,7 @@ void HappensBefore::joinAllBefore(StepId id, Stream& stream, Known& now) {
   const bool goes_on = stream.all_place <= place;
   Known all = goes_on ? stream.all : Known(forest_);
   const uint32_t from = goes_on ? stream.all_place : 0;
-  for (uint32_t i = place; i-- > from;) join(all, steps[i]);  // the last of a chain first
+  for (uint32_t i = place; i-- > from;) join(all, steps[i]);  // the last step of a chain first
   now.join(all);
   if (!goes_on) return;
   stream.all = std::move(all);
@@ -212,7 +212,7 @@ void HappensBefore::learn(Thread& thread, StepId ended) {
   if (waits_left_[ended] > 0 || kept_by_stream_[ended]) {
     join(thread.known, ended);
   } else {
-    // The last step of its stream: what nobody waits for by name is not kept.
+    // It is the last step of its stream; knowledge of steps without later named waits is not kept.
     thread.known.join(streams_[step.stream].known);
     thread.known.raise(stamp.chain, stamp.time);
   }

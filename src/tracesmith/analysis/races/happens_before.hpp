@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a program must have happened before what, whatever the timing: vector clocks over chains.
-// A chain is a row of steps of which each waits for the one before: an in-order stream, a thread of
-// the host, or what of an out-of-order stream happens to be such a row. An operation comes after
-// all that its thread has waited for, the waits that it names, and what its stream holds it back
-// for.
+// Determines which steps of a program must happen before others, whatever the timing: vector clocks
+// over chains. A chain is a sequence of steps of which each waits for the previous one: an in-order
+// stream, a host thread, or a sequence within an out-of-order stream. An operation comes after
+// everything its thread has waited for, its own wait list, and what its stream makes it wait for.
 #pragma once
 
 #include <vector>
@@ -15,23 +14,24 @@ namespace tracesmith::races {
 
 class HappensBefore {
  public:
-  /// `threads_are_one`: what a thread waited for, all know that call later. Without, threads know
-  /// nothing of each other but through the device.
+  /// `threads_are_one`: what one thread waited for is known to all threads that make a later call.
+  /// Otherwise threads learn about each other only through the device.
   HappensBefore(const Program& program, bool threads_are_one);
 
-  /// Calls visit(id) for each step that has accesses, in a legal order; before() is about that
-  /// step. Returns how many steps wait for ever.
+  /// Calls visit(id) for each step with accesses, in a legal order; during the call, before()
+  /// refers to that step. Returns the number of steps that wait forever.
   template <class Visit>
   StepId forEach(Visit&& visit) {
     return order_.forEach([&](StepId id) { called(id); }, [&](StepId id) { happen(id, visit); });
   }
 
-  /// `earlier` was visited before, and this step came after it by necessity.
+  /// True if the visited step necessarily comes after `earlier`, which must have been visited
+  /// before.
   bool before(StepId earlier) const {
     const Stamp& stamp = stamps_[earlier];
     return stamp.chain == now_stamp_.chain || now_->at(stamp.chain) >= stamp.time;
   }
-  /// Steps of one chain are ordered.
+  /// Chain of a visited step. Steps of one chain are ordered.
   uint32_t chainOf(StepId visited) const { return stamps_[visited].chain; }
 
  private:
@@ -41,17 +41,17 @@ class HappensBefore {
   };
   struct Thread {
     Stamp head;
-    Known known;  // its head, too: the head changes with whatever it learns
+    Known known;  // includes its head, because the head changes with whatever the thread learns
   };
   struct Stream {
-    Known known;  // of an in-order stream: what its last step knew
-    Stamp head;   // of an in-order stream: its last step
-    // Of an out-of-order stream:
+    Known known;  // in-order stream: what its last step knew
+    Stamp head;   // in-order stream: its last step
+    // For an out-of-order stream:
     std::vector<uint32_t> chains;
-    size_t cursor = 0;  // chains before it are not likely to be free
+    size_t cursor = 0;  // chains before it are unlikely to be free
     uint32_t all_place = 0;
-    Known all;    // all steps before that place
-    Known start;  // memory: what `start_barrier` and the thread's `start_thread` know together
+    Known all;    // all steps before `all_place`
+    Known start;  // cache: combined knowledge of `start_barrier` and the thread's `start_thread`
     StepId start_barrier = kNone;
     ClockForest::Root start_thread = 0;
   };
@@ -70,8 +70,8 @@ class HappensBefore {
   void beginOfStream(StepId id);
   void beginOfThread(StepId id);
   void end(StepId id);
-  /// Adds to `now` what `other` knew who ended with `stamp`. `top`: the step that knew all of
-  /// `now`, if there is one.
+  /// Adds to `now` what `other` knew, whose last step has `stamp`. `top`: the step that knew all of
+  /// `now`, if any.
   static void merge(Known& now, Stamp& top, const Known& other, Stamp stamp);
   void startInOrder(StepId id, Stream& stream, Known& now);
   void startOutOfOrder(StepId id, Stream& stream, Known& now);
@@ -95,7 +95,7 @@ class HappensBefore {
   std::vector<Stream> streams_;
   std::vector<uint32_t> chain_ends_;  // the time of each chain's last step
   std::vector<Stamp> stamps_;
-  // What a step knew, without itself, for as long as someone may ask.
+  // Knowledge of a step, without itself, kept as long as it may be queried.
   std::vector<ClockForest::Root> knew_;
   std::vector<uint32_t> waits_left_;
   std::vector<bool> kept_by_stream_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order in which the steps of a program could happen: that of the calls, but for steps that wait
-// for a user event, or for something else that comes later, and what waits for them in turn. Of the
-// steps that could be next, it is always the first that was called.
+// A legal order of the steps of a program: call order, except for steps that wait for a user event
+// or another later step, and steps that wait for those in turn. Among the possible next steps it
+// takes the one called first.
 #pragma once
 
 #include <queue>
@@ -11,21 +11,22 @@
 
 namespace tracesmith::races {
 
-/// Linear in steps and waits; with stalled steps, times the logarithm of their number.
+/// Takes time linear in steps and waits; with stalled steps, multiplied by the logarithm of their
+/// number.
 class LegalOrder {
  public:
   explicit LegalOrder(const Program& program);
 
-  /// The last step of the same stream that holds this one back whatever its waits are: of an
-  /// in-order stream, the one before; of another, the last barrier. kNone: there is none.
+  /// The step of the same stream that delays this one regardless of its wait list: in an in-order
+  /// stream the previous step, otherwise the last barrier. kNone: there is none.
   StepId heldBackBy(StepId id) const { return held_back_by_[id]; }
-  /// Steps of its stream that were called before it.
+  /// Number of steps of its stream called before it.
   uint32_t place(StepId id) const { return place_[id]; }
-  /// All of a stream, as called.
+  /// All steps of a stream, in call order.
   const std::vector<StepId>& stepsOf(uint32_t stream) const { return steps_of_[stream]; }
 
-  /// Calls called(id) when a thread gets to make the call, and happens(id) when the step takes
-  /// place; not at all for steps that wait for ever. Returns how many those are.
+  /// Calls called(id) when a thread reaches the call, and happens(id) when the step takes place;
+  /// neither for steps that wait forever. Returns the number of such steps.
   template <class Called, class Happens>
   StepId forEach(Called&& called, Happens&& happens) {
     if (!program_.canStall()) {
@@ -87,7 +88,7 @@ class LegalOrder {
   std::vector<StepId> first_waiter_;
   std::vector<StepId> next_waiter_;
   std::vector<uint32_t> waits_done_;
-  std::vector<uint32_t> stream_done_;  // so many first steps of the stream are done
+  std::vector<uint32_t> stream_done_;  // number of leading steps of the stream that are done
   std::priority_queue<StepId, std::vector<StepId>, std::greater<>> ready_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program told its device, as far as races are concerned, and without a vendor's words:
-// steps in the order of the calls, what each waits for, and the bytes that it reads and writes.
+// The commands of a program, reduced to what matters for races and independent of the vendor: steps
+// in call order, what each waits for, and the bytes that it reads and writes.
 #pragma once
 
 #include <cstdint>
@@ -9,44 +9,47 @@
 
 namespace tracesmith::races {
 
-using StepId = uint32_t;  ///< place among the steps, from 0
+using StepId = uint32_t;  ///< index of the step, from 0
 constexpr uint32_t kNone = UINT32_MAX;
 
-/// How sure it is that the bytes are used like this.
+/// How certain the access is.
 enum class Grade : uint8_t {
-  kProven,    ///< the command says so: copies, fills, maps
-  kLikely,    ///< a kernel's source or its arguments' qualifiers say so; maybe not each byte
-  kPossible,  ///< it could: nothing is known of the kernel
+  kProven,  ///< stated by the command: copies, fills, maps
+  /// Stated by a kernel's source or its arguments' qualifiers; perhaps not for each byte.
+  kLikely,
+  kPossible,  ///< possible because the kernel is unknown
 };
 
 enum class StepKind : uint8_t {
-  kOperation,     ///< work of a stream
-  kMarker,        ///< ends when its waits have, or without any, all that is before it in its stream
-  kBarrier,       ///< a marker that all that follows in its stream waits for
-  kUserEvent,     ///< ends when a kSetUserEvent says so
-  kSetUserEvent,  ///< the thread lets `target` end
-  kHostWait,      ///< the thread waits for its waits, and for all before it in `stream`, if any
-  kHostAccess,    ///< what the thread itself does with memory
+  kOperation,  ///< work of a stream
+  /// Ends after its wait list, or without one, after everything before it in its stream.
+  kMarker,
+  kBarrier,       ///< a marker that everything after it in its stream waits for
+  kUserEvent,     ///< ends when a kSetUserEvent sets it
+  kSetUserEvent,  ///< the thread ends `target`
+  /// The thread waits for the wait list, and for everything before it in `stream`, if any.
+  kHostWait,
+  kHostAccess,  ///< memory access by the thread itself
 };
 
 struct Access {
-  uint64_t begin = 0;  ///< bytes [begin, end) of
+  uint64_t begin = 0;  ///< accesses bytes [begin, end) of `allocation`
   uint64_t end = 0;
   uint32_t allocation = 0;
-  bool is_write = false;  ///< what reads as well as writes may say only that
+  bool is_write = false;  ///< an access that reads and writes may be a write only
   Grade grade = Grade::kProven;
 };
 
 struct Step {
   StepKind kind = StepKind::kOperation;
-  bool blocking = false;    ///< the thread goes on when it has ended
+  bool blocking = false;    ///< the thread continues when the step has ended
   uint32_t thread = 0;      ///< numbered without gaps
-  uint32_t stream = kNone;  ///< likewise
-  StepId target = kNone;    ///< of kSetUserEvent
-  uint32_t label = kNone;   ///< whoever asks knows what for; equal labels are the same thing
+  uint32_t stream = kNone;  ///< numbered without gaps
+  StepId target = kNone;    ///< for kSetUserEvent
+  uint32_t label = kNone;   ///< meaning defined by the caller; equal labels are the same thing
 };
 
-/// Steps with their waits and accesses. A step may wait for one that comes later.
+/// Steps with their waits and accesses. A step may wait for a later one.
 class Program {
  public:
   uint32_t addStream(bool out_of_order) {
@@ -75,7 +78,7 @@ class Program {
   uint32_t streams() const { return static_cast<uint32_t>(out_of_order_.size()); }
   bool outOfOrder(uint32_t stream) const { return out_of_order_[stream]; }
   uint32_t threads() const { return threads_; }
-  /// Some step may have to wait for a later one, so that steps do not happen as they were called.
+  /// True if a step may have to wait for a later one, so that steps do not happen in call order.
   bool canStall() const { return can_stall_; }
 
  private:
@@ -99,13 +102,13 @@ class Program {
 constexpr bool isOfStream(StepKind kind) {
   return kind == StepKind::kOperation || kind == StepKind::kMarker || kind == StepKind::kBarrier;
 }
-/// Ends only after all that is before it in its stream, whatever the stream's kind.
+/// True if the step ends only after everything before it in its stream, whatever the stream's kind.
 inline bool endsAfterAll(const Program& program, StepId id) {
   const StepKind kind = program.step(id).kind;
   if (kind == StepKind::kHostWait) return program.step(id).stream != kNone;
   return (kind == StepKind::kMarker || kind == StepKind::kBarrier) && program.waits(id).empty();
 }
-/// The thread's next call is made when this step has ended.
+/// True if the thread makes its next call only after this step has ended.
 inline bool holdsThread(const Program& program, StepId id) {
   const Step& step = program.step(id);
   return step.blocking || step.kind == StepKind::kHostWait ||

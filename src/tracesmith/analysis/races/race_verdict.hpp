@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executing the two steps of a race the one way and the other showed. Analysis executes
-// nothing: replay/check/race_trial.hpp fills it in, and who reports races says it.
+// Result of executing the two steps of a race in both orders. Analysis executes nothing:
+// replay/check/race_trial.hpp fills this in, and race reports show it.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,34 @@
 namespace tracesmith::races {
 
 enum class Verdict : uint8_t {
-  kConfirmed,     ///< results depend on which comes first
-  kNoDifference,  ///< both orders were executed, and results are equal with these data
-  kUndecided,     ///< it was tried, and nothing can be said
+  kConfirmed,     ///< results depend on the order
+  kNoDifference,  ///< both orders were executed; results are equal with these data
+  kUndecided,     ///< tried without a conclusion
   kNotTried,
 };
 
-/// The first thing that is not the same.
+/// The first difference.
 struct RaceDifference {
-  /// What a read or map showed to the host; else what memory holds after both.
+  /// true: data that a read or map showed to the host; false: memory content after both steps.
   bool is_read_back = false;
-  std::optional<uint64_t> sequence;  ///< of the command that showed it or left it; none: of both
-  uint32_t allocation = kNone;       ///< of the recorded program
-  uint64_t first_byte = 0;           ///< where not `exact`, of the first MiB that differs
-  uint64_t bytes = 0;                ///< that were compared
-  uint64_t differing = 0;            ///< of those; where `exact`
+  /// Sequence number of the command that showed or produced it; none: after both steps.
+  std::optional<uint64_t> sequence;
+  uint32_t allocation = kNone;  ///< index in the recorded program
+  /// Exact position, or if not `exact`, start of the first MiB that differs.
+  uint64_t first_byte = 0;
+  uint64_t bytes = 0;      ///< bytes compared
+  uint64_t differing = 0;  ///< differing bytes; only if `exact`
   bool exact = false;
 };
 
 struct RaceVerdict {
   Verdict verdict = Verdict::kNotTried;
-  std::string reason;  ///< of kUndecided and kNotTried
+  std::string reason;  ///< for kUndecided and kNotTried
   std::optional<RaceDifference> difference;
-  uint32_t read_backs = 0;            ///< that both orders showed
-  uint32_t read_backs_differing = 0;  ///< of those
-  uint32_t moved_along = 0;           ///< other commands that changed places with the two
-  uint64_t problems = 0;              ///< calls that could not be made again, or ended otherwise
+  uint32_t read_backs = 0;            ///< read-backs in both orders
+  uint32_t read_backs_differing = 0;  ///< of those, read-backs that differ
+  uint32_t moved_along = 0;           ///< other commands that had to move together with the two
+  uint64_t problems = 0;              ///< calls that could not be repeated, or had another outcome
 };
 
 constexpr std::string_view toString(Verdict verdict) {

@@ -14,14 +14,14 @@ namespace {
 
 constexpr size_t kGrades = 3;
 
-/// The accesses of one grade and those that are surer.
+/// The accesses of one grade and of more certain ones.
 struct Layer {
   std::vector<AccessMap> maps;  // by allocation
   ReaderLists lists;
   bool used = false;
 };
 
-/// A stretch of bytes that a step shares with an earlier one.
+/// A range of bytes that a step shares with an earlier one.
 struct Hit {
   StepId first;
   uint32_t allocation;
@@ -75,7 +75,7 @@ class Finder {
       if (!layer.used) continue;
       const auto grade = static_cast<Grade>(level);
       const auto conflict = [&](Use earlier, bool wrote, uint64_t begin, uint64_t end) {
-        // What both are surer of is a matter of a layer before.
+        // Pairs with a more certain grade belong to an earlier layer.
         if (std::max(earlier.grade, access.grade) != grade || order_.before(earlier.step)) return;
         hits_.push_back({earlier.step, access.allocation, grade, begin, end,
                          !wrote            ? Conflict::kReadWrite
@@ -108,7 +108,7 @@ class Finder {
       for (; i < hits_.size() && hits_[i].first == race.first &&
              hits_[i].allocation == race.allocation;
            ++i) {
-        if (hits_[i].grade != race.grade) continue;  // of those, the surest
+        if (hits_[i].grade != race.grade) continue;  // keep only the most certain ones
         race.conflict = std::min(race.conflict, hits_[i].conflict);
         if (hits_[i].end <= race.end) continue;
         race.bytes += hits_[i].end - std::max(hits_[i].begin, race.end);
@@ -128,7 +128,7 @@ class Finder {
   RaceCounts counts_;
 };
 
-/// Numbers that are a thing together.
+/// A composite key.
 struct Key {
   uint64_t a = 0;
   uint64_t b = 0;
@@ -192,7 +192,7 @@ RaceReport findRaces(const Program& program, Grade weakest) {
       race.grade = Grade::kPossible;
     }
     ++report.races;
-    // Without a label a step is only like itself.
+    // A step without a label forms its own group.
     const auto label = [&](StepId id) {
       const uint32_t of = program.step(id).label;
       return of == kNone ? ~id : of;

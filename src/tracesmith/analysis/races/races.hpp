@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races: two steps that use the same bytes, of which one writes them, and nothing makes the one
-// wait for the other. What the timing was does not matter.
+// Finds races: two steps that use the same bytes, one of them writing, without anything that makes
+// one wait for the other. The recorded timing does not matter.
 //
-// Of the steps that use a byte, those that follow each other are looked at: a write and the last
-// write before it, a write and the reads since that, a read and the last write. If those are
-// ordered, all are. So each race that is found has its own missing wait, and a program to which all
-// of them are added has no race.
+// For each byte, only consecutive uses are compared: a write with the previous write, a write with
+// the reads since then, and a read with the last write. If those are ordered, all are. So each
+// reported race has its own missing wait, and a program with all these waits added has no race.
 //
-// This is done for each grade of accesses by itself, with those that are at least as sure: what
-// possibly writes hides nothing that is proven.
+// This is done separately for each grade, using the accesses that are at least as certain: a
+// possible write does not hide a proven race.
 #pragma once
 
 #include <functional>
@@ -19,57 +18,58 @@
 
 namespace tracesmith::races {
 
-/// In the order of the two steps.
+/// Named in the order of the two steps.
 enum class Conflict : uint8_t { kWriteWrite, kWriteRead, kReadWrite };
 std::string_view toString(Conflict conflict);
 std::string_view toString(Grade grade);
 
 struct Race {
-  StepId first = kNone;   ///< in the order in which they could happen, and mostly did
-  StepId second = kNone;  ///< to which a wait for `first` has to be added
+  StepId first = kNone;   ///< first in the possible, and usual, order
+  StepId second = kNone;  ///< the step that needs a wait for `first`
   uint32_t allocation = 0;
-  Grade grade = Grade::kProven;  ///< the weaker one of the two accesses
+  Grade grade = Grade::kProven;  ///< the weaker grade of the two accesses
   Conflict conflict = Conflict::kWriteWrite;
-  uint64_t begin = 0;  ///< from the first byte that both use
-  uint64_t end = 0;    ///< to the last
-  uint64_t bytes = 0;  ///< that both use in between
-  /// Only the order of calls of different threads, if anything, keeps the two apart.
+  uint64_t begin = 0;  ///< first byte that both use
+  uint64_t end = 0;    ///< end of the last byte that both use
+  uint64_t bytes = 0;  ///< number of bytes in between that both use
+  /// At most the order of calls by different threads separates the two.
   bool across_threads = false;
   friend bool operator==(const Race&, const Race&) = default;
 };
 
 struct RaceOptions {
-  Grade weakest = Grade::kLikely;  ///< that is looked at
-  /// What a thread has waited for, the others know from then on: as if they took turns.
+  Grade weakest = Grade::kLikely;  ///< weakest grade to consider
+  /// What one thread has waited for is known to the others from then on, as if they took turns.
   bool threads_are_one = false;
 };
 
 struct RaceCounts {
   uint64_t races = 0;
-  StepId stalled = 0;  ///< steps that wait for ever
+  StepId stalled = 0;  ///< steps that wait forever
 };
 
-/// Calls found(race) once for each pair and allocation; by `second`, then `first` and allocation.
-/// Time: linear in steps, waits and accesses, times the logarithm of the stretches of bytes that
-/// are told apart, but for joining clocks, which costs what differs.
+/// Calls found(race) once for each pair and allocation, ordered by `second`, then `first` and
+/// allocation. Time: linear in steps, waits and accesses, multiplied by the logarithm of the number
+/// of distinct byte ranges. In addition, joining clocks takes time proportional to their
+/// differences.
 RaceCounts forEachRace(const Program& program, const RaceOptions& options,
                        const std::function<void(const Race&)>& found);
 
-/// Races between the same two labels about the same allocation.
+/// Races between the same two labels on the same allocation.
 struct RaceGroup {
-  Race race;  ///< the first one
+  Race race;  ///< the first race
   uint64_t count = 1;
-  bool same_bytes = true;  ///< all about the bytes of the first
+  bool same_bytes = true;  ///< all races concern the same bytes as the first
 };
 
 struct RaceReport {
-  std::vector<RaceGroup> groups;  ///< proven ones first, then by first occurrence
+  std::vector<RaceGroup> groups;  ///< proven races first, then by first occurrence
   uint64_t races = 0;
   StepId stalled = 0;
 };
 
-/// All races up to a grade. With several threads, races that would not be there if the threads had
-/// taken turns are only possible: what threads tell each other is not known here.
+/// Finds all races up to a grade. With several threads, races that would not exist if the threads
+/// took turns are graded as possible only, because communication between threads is not recorded.
 RaceReport findRaces(const Program& program, Grade weakest);
 
 }  // namespace tracesmith::races

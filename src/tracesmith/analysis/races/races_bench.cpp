@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races of a million launches with four ranges each: in eight streams, in ten thousand, in one
-// out-of-order stream; each also with half as many launches, for it has to be linear. Beside it, on
-// fewer launches, each launch against each before it, which is how it is done without clocks.
+// Races of a million launches with four ranges each: in eight streams, in ten thousand, and in one
+// out-of-order stream. Each also runs with half as many launches, because time must be linear. For
+// comparison, on fewer launches: each launch against all earlier ones, the method without clocks.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct Shape {
   uint32_t streams = 8;
   bool out_of_order = false;
   bool parts = false;       // ranges are parts of buffers, not whole ones
-  bool host_syncs = true;   // now and then the host waits for all
-  bool neighbours = false;  // launches go round; each waits for one of the stream before its own
+  bool host_syncs = true;   // the host occasionally waits for all
+  bool neighbours = false;  // launches go round-robin; each waits for one of the previous stream
 };
 
 /// Each launch writes one range and reads three of 4096 buffers of 1 MiB; every third waits for an
@@ -86,7 +86,7 @@ double launchesPerSecond(const Shape& shape, uint32_t launches) {
   return launches / whole;
 }
 
-/// Each step's set of all that came before it, and each pair of steps that share bytes.
+/// Computes each step's set of predecessors, and checks each pair of steps that share bytes.
 void pairwise(uint32_t launches) {
   const Program program = programOf(launches, {"", 8});
   const int64_t from = clockNs(CLOCK_PROCESS_CPUTIME_ID);
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   launchesPerSecond({"1 out-of-order stream", 1, true}, launches);
   launchesPerSecond({"10000 streams", 10'000}, launches / 4);
   launchesPerSecond({"10000 in a ring, no host wait", 10'000, false, false, false, true}, launches);
-  // What clocks are worst at: everything knows something else of everything.
+  // Worst case for clocks: every clock differs from every other.
   launchesPerSecond({"10000, random, no host wait", 10'000, false, false, false}, launches / 10);
   launchesPerSecond({"8 out-of-order, no host wait", 8, true, false, false}, launches / 10);
   if (plain < 1e6) std::printf("8 streams: less than a million launches a second\n");

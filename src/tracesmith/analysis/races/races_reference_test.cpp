@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random small programs: what is found is what the definition says.
+// Small random programs: the result must match the definition.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -19,7 +19,7 @@ struct Shape {
   bool all_grades = true;
 };
 
-/// A program whose steps are kept apart, so that waits can be added.
+/// A program with editable steps, so that waits can be added.
 struct Draft {
   struct Item {
     Step step;
@@ -156,8 +156,8 @@ TEST(RacesAgainstTheDefinition, UserEvents) {
   expectSame({.user_events = true, .threads = 2}, 3, 3000);
 }
 
-/// What is a chain of an out-of-order stream is for the finder to choose, so that of several
-/// readers that are ordered it may name any that includes the last ones.
+/// The finder chooses the chains of an out-of-order stream. So of several ordered readers it may
+/// report any set that includes the last ones.
 TEST(RacesAgainstTheDefinition, OutOfOrderStreams) {
   std::mt19937_64 random(4);
   size_t races = 0;
@@ -177,7 +177,7 @@ TEST(RacesAgainstTheDefinition, OutOfOrderStreams) {
                other.allocation == race.allocation;
       });
       ASSERT_NE(same, most.end()) << told(draft, found, most);
-      // Some bytes, or a surer grade, may be another reader's who comes after this one.
+      // A reader after this one may account for some bytes or a more certain grade.
       ASSERT_GE(race.grade, same->grade) << told(draft, found, most);
       if (race.conflict != Conflict::kReadWrite && same->conflict != Conflict::kReadWrite &&
           race.grade == same->grade) {
@@ -210,7 +210,8 @@ TEST(RacesAgainstTheDefinition, NothingRacesOnceTheMissingWaitsAreAdded) {
     const Program program = draft.program();
     EXPECT_TRUE(fast(program, Grade::kPossible).empty());
     const SlowRaces slow(program);
-    // A step that now waits may be one that threads waited for; all that happened still happens.
+    // A step that now waits may be one that threads waited for; all steps that happened still
+    // happen.
     EXPECT_GE(slow.steps().size() + 0, slow_before.steps().size());
     EXPECT_TRUE(slow.races(Grade::kPossible, true).empty());
     fixed += found.size();

@@ -230,7 +230,7 @@ TEST(AccessMap, ThousandsOfStretchesAndOneWriteMakesThemOne) {
   ReaderLists lists;
   const auto none = [](Use, bool, uint64_t, uint64_t) { FAIL() << "nothing is shared"; };
   for (uint32_t i = 0; i < 5000; ++i) {
-    const uint64_t at = uint64_t{i * 2711u % 5000u} * 16;  // each once, in no order
+    const uint64_t at = uint64_t{i * 2711u % 5000u} * 16;  // each once, in no particular order
     map.write(at, at + 8, {i}, lists, none);
   }
   EXPECT_EQ(map.stretches(), 10'000u);
@@ -255,7 +255,7 @@ TEST(ReaderLists, KeepTheLastOfEachChainHoweverLongAndShared) {
   ReaderLists::List list = 0;
   for (uint32_t step = 0; step < 10'000; ++step) {
     list = lists.added(list, {step}, step % 40);
-    if (step == 5'000) lists.hold(list);  // for ever
+    if (step == 5'000) lists.hold(list);  // never given up
   }
   std::vector<StepId> readers;
   lists.forEach(list, [&](Use use) { readers.push_back(use.step); });

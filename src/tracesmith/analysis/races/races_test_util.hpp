@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races by their definition, slowly: all that must come before each step as a set of steps, and
-// each byte by itself.
+// Reference implementation of races by their definition, slow: a set of all preceding steps for
+// each step, and each byte separately.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@ class SlowRaces {
     order();
   }
 
-  /// In the order in which they could happen.
+  /// The steps in a legal order.
   const std::vector<StepId>& steps() const { return order_; }
   bool before(StepId a, StepId b) const { return before_[b][a]; }
 
-  /// Pairs of the given grade or surer, by (second, first, allocation) in legal order. `all_pairs`:
-  /// not only those that follow each other.
+  /// Pairs of the given or a more certain grade, by (second, first, allocation) in legal order.
+  /// `all_pairs`: not only consecutive uses.
   std::vector<Race> races(Grade weakest, bool all_pairs = false, bool all_readers = false) const {
     std::vector<Race> found;
     for (size_t j = 0; j < order_.size(); ++j) {
@@ -55,7 +55,7 @@ class SlowRaces {
     for (const StepId wait : program_.waits(id)) direct.push_back(wait);
     for (StepId e = 0; e < id; ++e) {
       const Step& other = program_.step(e);
-      // The thread: what it waited for, and what it did itself.
+      // The thread: what it waited for, and its own accesses.
       const bool host_step = !isOfStream(other.kind) && other.kind != StepKind::kUserEvent;
       if (other.thread == step.thread && step.kind != StepKind::kUserEvent &&
           (host_step || other.blocking)) {
@@ -82,7 +82,7 @@ class SlowRaces {
         };
         for (const StepId e : direct_[id]) add(e);
         if (set_by_.count(id) != 0) add(set_by_.at(id));
-        // The first that happens lets the event end, and is before all that waits for it.
+        // The first one that happens ends the event, and precedes everything that waits for it.
         const Step& step = program_.step(id);
         if (step.kind == StepKind::kSetUserEvent && step.target < id &&
             program_.step(step.target).kind == StepKind::kUserEvent) {
@@ -110,7 +110,7 @@ class SlowRaces {
     });
   }
 
-  /// The conflict of a byte at a level, when nothing of that level comes between.
+  /// The conflict of a byte at a level, if no other access of that level lies between.
   std::optional<Conflict> conflict(size_t i, size_t j, uint32_t a, uint64_t byte, Grade level,
                                    bool all_pairs, bool all_readers) const {
     const StepId first = order_[i], second = order_[j];
@@ -121,7 +121,7 @@ class SlowRaces {
     if (!second_writes && !reads(second)) return {};
     for (size_t k = i + 1; k < j && !all_pairs; ++k) {
       if (writes(order_[k])) return {};
-      // A later reader of the same chain stands for it.
+      // A later reader of the same chain replaces it.
       const Step& between = program_.step(order_[k]);
       const Step& reader = program_.step(first);
       const bool same_stream = isOfStream(between.kind) && isOfStream(reader.kind) &&

@@ -8,14 +8,14 @@
 
 namespace tracesmith::races {
 
-using namespace recording;  // NOLINT: their words are ours here
+using namespace recording;  // NOLINT: uses the recording vocabulary
 
 namespace {
 
 constexpr uint64_t kSharedPointers = 0x11B6;  // CL_KERNEL_EXEC_INFO_SVM_PTRS
-constexpr size_t kMostArguments = 4096;       // beyond it a number is damage
+constexpr size_t kMostArguments = 4096;       // a larger number is damage
 constexpr int kDeepestLink = 8;
-constexpr size_t kMostDecisions = 256;  // of a kernel, by values of its arguments
+constexpr size_t kMostDecisions = 256;  // per kernel, by values of its arguments
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void RecordedKernels::create(const CreateProgram& c) {
   program.inputs.assign(c.inputs.begin(), c.inputs.end());
   if (c.form == ProgramForm::kSource && c.code.known() && !c.code.chunks.empty() &&
       c.code.bytes <= kMostSourceBytes) {
-    // One source is one chunk or a few: whose first is the same, may still be another.
+    // A source may have several chunks, so the first one does not identify it.
     ContentHash name = c.code.chunks[0];
     for (const ContentHash& chunk : c.code.chunks.subspan(1)) {
       name.low = name.low * 31 + chunk.low;
@@ -100,7 +100,7 @@ KernelAccess RecordedKernels::accessOf(Handle handle, const std::string& name, i
   return {};
 }
 
-/// With the values that the arguments have now.
+/// Uses the current values of the arguments.
 const KernelAccess& RecordedKernels::accessOfLaunch(Kernel& kernel) {
   if (kernel.access.decided_by.empty()) return kernel.access;
   std::string key;
@@ -188,7 +188,7 @@ const std::string* RecordedKernels::addLaunch(Handle handle, const RecordedMemor
       if (is_pointer) memory.addPointer(argument.value, write, grade, out);
     }
   }
-  // What it reaches through pointers in memory is what clSetKernelExecInfo() names.
+  // clSetKernelExecInfo() names the memory reached through pointers in memory.
   for (const uint64_t pointer : kernel.shared) {
     if (behind.writes) memory.addPointer(pointer, true, Grade::kLikely, out);
     if (behind.reads) memory.addPointer(pointer, false, Grade::kLikely, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a recorded program: the arguments that are set at the moment, and what the source
-// says is done with them.
+// The kernels of a recorded program: their current arguments, and the accesses found in their
+// source.
 #pragma once
 
 #include <deque>
@@ -30,10 +30,11 @@ class RecordedKernels {
   void set(const recording::SetArgument& command);
   void set(const recording::SetExecInfo& command);
 
-  /// What a launch of the kernel touches now. Its name, or nullptr for a kernel nobody made.
+  /// Adds the accesses of a launch of the kernel with its current arguments. Returns its name, or
+  /// nullptr for a kernel that was never created.
   const std::string* addLaunch(recording::Handle kernel, const RecordedMemory& memory,
                                std::vector<Access>& out);
-  /// Kernels that were launched and of whose arguments some are not understood.
+  /// Launched kernels with arguments that are not understood.
   const std::set<std::string>& guessed() const { return guessed_; }
 
  private:
@@ -42,26 +43,26 @@ class RecordedKernels {
     std::map<std::string, std::unique_ptr<ProgramAccess>> by_options;
   };
   struct Program {
-    Source* source = nullptr;  // of programs that have one
+    Source* source = nullptr;  // for programs that have a source
     std::string options;
-    IncludedFiles files;  // of its last build, or of one that is to come
+    IncludedFiles files;  // of its last or next build
     std::string files_key;
     bool is_built = false;
-    std::vector<recording::Handle> inputs;  // of linking
+    std::vector<recording::Handle> inputs;  // for linked programs
   };
   struct Argument {
     recording::ArgumentForm form = recording::ArgumentForm::kNull;
     uint64_t value = 0;
-    uint8_t bytes = 0;  // of it; 0: none, or more than 8
+    uint8_t bytes = 0;  // size of the value; 0: none, or more than 8
   };
   struct Kernel {
     std::string name;
     recording::Handle program{};
     KernelAccess access;
-    /// By the bytes of the arguments that decide: what launches with these do.
+    /// Accesses of launches, by the bytes of the arguments that decide.
     std::map<std::string, KernelAccess> decided;
     std::vector<Argument> arguments;
-    std::vector<uint64_t> shared;  // that it may reach without an argument
+    std::vector<uint64_t> shared;  // shared memory that it may access without an argument
   };
   static void addFile(Program& program, const std::string& path, std::string text);
   KernelAccess accessOf(recording::Handle program, const std::string& name, int depth,

@@ -5,19 +5,19 @@
 
 namespace tracesmith::races {
 
-using namespace recording;  // NOLINT: their words are ours here
+using namespace recording;  // NOLINT: uses the recording vocabulary
 
 namespace {
 
 constexpr uint64_t kUseHostPointer = 1 << 3;  // CL_MEM_USE_HOST_PTR
 constexpr uint64_t kImage1dArray = 0x10F5;    // CL_MEM_OBJECT_IMAGE1D_ARRAY
 constexpr uint64_t kMostRows = 1024;
-constexpr uint64_t kMost = uint64_t{1} << 62;  // sizes and addresses beyond it are damage
+constexpr uint64_t kMost = uint64_t{1} << 62;  // larger sizes and addresses are damage
 
 uint64_t limited(uint64_t v) { return std::min(v, kMost); }
 uint64_t product(uint64_t a, uint64_t b) { return a != 0 && b > kMost / a ? kMost : a * b; }
 
-/// Rows within slices: `row` apart, `slice` apart.
+/// Rows within slices, with pitches `row` and `slice`.
 struct Rows {
   uint64_t begin, length, row, slice, rows, slices;
 };
@@ -98,7 +98,7 @@ void RecordedMemory::create(const CreateImage& c, uint64_t sequence) {
   if (of != objects_.end()) {
     Object shown = of->second;
     shown.is_image = true;
-    shown.by_rows = false;  // pixels of an image are not bytes of its buffer
+    shown.by_rows = false;  // pixels of an image do not correspond to bytes of its buffer
     objects_[c.image] = shown;
     return;
   }
@@ -199,7 +199,7 @@ void RecordedMemory::addPointer(Handle pointer, bool write, Grade grade,
   const auto range = in(shared_, pointer);
   if (!range) return;
   const auto& [begin, of] = *range;
-  // A pointer into the middle is a part that the program manages itself; who knows how large.
+  // A pointer into the middle means that the program manages parts itself, whose size is unknown.
   const Grade sure = pointer == begin ? grade : Grade::kPossible;
   out.push_back({pointer - begin, of.end - begin, of.allocation, write, sure});
 }

@@ -9,7 +9,7 @@
 
 namespace tracesmith::races {
 
-using namespace recording;  // NOLINT: their words are ours here
+using namespace recording;  // NOLINT: uses the recording vocabulary
 
 namespace {
 
@@ -40,10 +40,10 @@ class Translation {
  private:
   struct Mapped {
     uint64_t flags = 0;
-    uint64_t bytes = 0;  // of shared memory
+    uint64_t bytes = 0;  // size of shared memory
   };
 
-  /// What became of commands is said after them.
+  /// Results of commands follow the commands in the stream.
   void findResults(ByteView commands) {
     forEachCommand(commands, [&](const CommandHeader& header, ByteView fields) {
       Done done;
@@ -55,7 +55,7 @@ class Translation {
   }
 
   template <class Command>
-  void on(const Command&) {}  // says nothing of order or memory
+  void on(const Command&) {}  // irrelevant for order and memory
   void on(const CreateQueue& c) {
     queues_[c.queue] = out_.program.addStream((c.properties & kOutOfOrder) != 0);
   }
@@ -126,7 +126,7 @@ class Translation {
     const Mapped mapped = takeMapped(c.pointer);
     std::vector<Access> host, device;
     const bool writes = (mapped.flags & (kMapWrite | kMapWriteInvalidate)) != 0;
-    // Without a change a driver may bring back what was there: nobody knows.
+    // Without a change, the driver may or may not write back the previous content.
     const Grade grade = c.content.bytes > 0 ? Grade::kProven : Grade::kPossible;
     if (writes) {
       memory_.addBox(c.memory, c.box, true, std::max(grade, Grade::kLikely), host);
@@ -229,7 +229,7 @@ class Translation {
     return mapped;
   }
 
-  /// The host's side of a transfer. How far apart its rows lie is not recorded.
+  /// The host side of a transfer. The pitch of its rows is not recorded.
   void addHost(Handle host, const Box& box, bool write, std::vector<Access>& out) const {
     if (box.is_image != 0 || box.region[1] > 1 || box.region[2] > 1) return;
     memory_.addAddress(host, box.region[0], write, Grade::kProven, out);
@@ -253,7 +253,7 @@ class Translation {
     }
     return waits;
   }
-  /// To wait for nothing that is known is not to wait for everything.
+  /// A wait list of unknown events only must not become an empty list, which waits for everything.
   void keepNotEmpty(Handles events, std::vector<StepId>& waits) {
     if (events.empty() || !waits.empty()) return;
     if (nothing_ == kNone) nothing_ = add({.kind = StepKind::kHostWait}, "", {}, {});
@@ -292,7 +292,7 @@ class Translation {
   RecordedMemory memory_;
   RecordedKernels kernels_;
   const CommandHeader* header_ = nullptr;
-  std::unordered_map<uint64_t, int32_t> results_;  // of those that failed
+  std::unordered_map<uint64_t, int32_t> results_;  // results of failed commands
   std::unordered_map<Handle, uint32_t> queues_;
   std::unordered_map<Handle, StepId> events_;
   std::unordered_map<uint64_t, StepId> begun_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording as steps that wait for each other and use memory: what its handles meant when each
-// call was made, which bytes each command touches, and how sure that is.
+// Converts a recording into steps that wait for each other and use memory: resolves handles at each
+// call, and determines which bytes each command touches and how certain that is.
 #pragma once
 
 #include <functional>
@@ -12,37 +12,38 @@
 
 namespace tracesmith::races {
 
-/// What is told of a step; by StepId.
+/// Information on a step for reports; by StepId.
 struct RecordedStep {
-  uint64_t sequence = 0;  ///< of its command
-  int64_t start_ns = 0;   ///< of the call
-  uint64_t launch = 0;    ///< which launch of the process, from 1; 0: none
+  uint64_t sequence = 0;  ///< sequence number of its command
+  int64_t start_ns = 0;   ///< start of the call
+  uint64_t launch = 0;    ///< launch number within the process, from 1; 0: not a launch
   recording::CommandKind kind = recording::CommandKind::kNone;
 };
 
 enum class AllocationKind : uint8_t { kHostMemory, kBuffer, kImage, kShared };
 struct RecordedAllocation {
   AllocationKind kind = AllocationKind::kBuffer;
-  uint32_t number = 0;    ///< among those of its kind, from 1
-  uint64_t bytes = 0;     ///< of an image: pixels, as in what is said of its parts
-  uint64_t sequence = 0;  ///< of the command that made it
+  uint32_t number = 0;    ///< number among allocations of its kind, from 1
+  uint64_t bytes = 0;     ///< size; in pixels for an image, as for its parts
+  uint64_t sequence = 0;  ///< sequence number of the command that created it
   recording::Handle handle = 0;
 };
 
 struct RecordedProgram {
   Program program;
   std::vector<RecordedStep> steps;
-  std::vector<std::string> labels;  ///< of steps: names of kernels, and what others are
+  /// Labels of steps: kernel names, and descriptions of other steps.
+  std::vector<std::string> labels;
   std::vector<RecordedAllocation> allocations;
-  std::vector<uint32_t> threads;  ///< the kernel's numbers
+  std::vector<uint32_t> threads;  ///< kernel thread ids (tid)
   uint64_t launches = 0;
-  std::vector<std::string> guessed;  ///< kernels of which it is not known what they read and write
-  uint64_t unknown_events = 0;       ///< waits for events that nothing in the recording made
-  uint64_t unsupported = 0;          ///< calls that are not recorded as what they are
-  bool damaged = false;              ///< it ends within a command
+  std::vector<std::string> guessed;  ///< kernels whose reads and writes are unknown
+  uint64_t unknown_events = 0;       ///< waits for events that nothing in the recording creates
+  uint64_t unsupported = 0;          ///< calls recorded only as unsupported
+  bool damaged = false;              ///< the recording ends within a command
 };
 
-/// `content` gives the bytes of a payload, for the sources of programs.
+/// `content` returns the bytes of a payload, for the sources of programs.
 RecordedProgram programOfRecording(
     ByteView commands, const std::function<Result<Bytes>(const recording::Payload&)>& content);
 

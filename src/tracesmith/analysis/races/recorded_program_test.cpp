@@ -12,7 +12,7 @@
 namespace tracesmith::races {
 namespace {
 
-using namespace recording;  // NOLINT: their words are ours here
+using namespace recording;  // NOLINT: uses the recording vocabulary
 
 constexpr Handle kQueue1 = 0x100, kQueue2 = 0x200, kLoose = 0x300;
 constexpr Handle kBuffer = 0x1000, kOther = 0x2000, kKernel = 0x3000, kReader = 0x4000;
@@ -104,7 +104,7 @@ TEST_F(Recorded, AnEventOrders) {
   EXPECT_EQ(found(), "");
 }
 
-/// `if (n > 0) p[0] = 1`: what a launch does is what its values say, and not those of another.
+/// `if (n > 0) p[0] = 1`: a launch's accesses depend on its own values, not on another launch's.
 TEST_F(Recorded, ValuesOfArgumentsDecideWhatALaunchTouches) {
   program(
       "kernel void w(global int* p, int n) { if (n > 0) p[0] = 1; }"
@@ -305,7 +305,7 @@ TEST_F(Recorded, ArgumentsAreThoseOfTheMomentOfTheLaunch) {
   launch(kQueue1, kKernel);
   argument(kKernel, 0, kOther);
   launch(kQueue1, kKernel);
-  argument(kReader, 1, 0x9999);  // an object that is not known
+  argument(kReader, 1, 0x9999);  // an unknown object
   launch(kQueue2, kReader);
   EXPECT_EQ(found(), "likely w/r 1:0-1000");
 }
@@ -365,7 +365,7 @@ TEST_F(Recorded, AReusedHandleIsAnotherBuffer) {
   EXPECT_EQ(found(), "");
 }
 
-/// What must hold of any program: what is said of steps is about steps and memory that are there.
+/// Must hold for any program: steps, waits and accesses refer to existing steps and memory.
 void expectSound(const RecordedProgram& of) {
   ASSERT_EQ(of.steps.size(), of.program.size());
   for (StepId id = 0; id < of.program.size(); ++id) {
@@ -398,7 +398,7 @@ TEST_F(Recorded, AnyCutAndAnyByteIsSurvived) {
   const RecordedProgram whole = programOfRecording(bytes_, content);
   const Pairs races = racesOf(whole);
   ASSERT_GT(races.size(), 0u);
-  std::set<size_t> ends = {0};  // of whole commands
+  std::set<size_t> ends = {0};  // ends of whole commands
   forEachCommand(bytes_, [&](const CommandHeader& header, ByteView) {
     ends.insert(*ends.rbegin() + header.bytes);
     return true;
@@ -408,7 +408,7 @@ TEST_F(Recorded, AnyCutAndAnyByteIsSurvived) {
     const Bytes cut(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(n));
     const RecordedProgram of = programOfRecording(cut, content);
     expectSound(of);
-    // The steps of what is there, and no others.
+    // The steps of the existing part, and no others.
     EXPECT_EQ(of.damaged, !ends.contains(n)) << n;
     ASSERT_GE(of.steps.size(), most) << n;
     most = of.steps.size();
@@ -426,7 +426,7 @@ TEST_F(Recorded, AnyCutAndAnyByteIsSurvived) {
       const RecordedProgram of = programOfRecording(changed, content);
       expectSound(of);
       (void)racesOf(of);
-      // A command is a step at most, and one that is lost takes at most all behind it along.
+      // A command is at most one step, and a lost command affects at most everything after it.
       EXPECT_LE(of.steps.size(), ends.size()) << at;
     }
   }

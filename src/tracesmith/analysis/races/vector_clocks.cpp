@@ -32,7 +32,7 @@ ClockForest::Root ClockForest::make(uint32_t level) {
 void ClockForest::giveUp(Root root) {
   if (root == 0 || --nodes_[root].holders > 0) return;
   if (nodes_[root].level > 0) {
-    for (const Root below : nodes_[root].slots) giveUp(below);  // eight levels at most
+    for (const Root below : nodes_[root].slots) giveUp(below);  // at most eight levels deep
   }
   nodes_[root].slots[0] = free_;
   free_ = root;
@@ -77,14 +77,14 @@ ClockForest::Root ClockForest::joined(Root a, Root b) {
   if (nodes_[a].level < nodes_[b].level) std::swap(a, b);
   const uint32_t level = nodes_[a].level;
   if (level > nodes_[b].level) {
-    // The lower one is about the first chains only.
+    // The lower clock covers only the first chains.
     const Root first = nodes_[a].slots[0];
     const Root both = joined(first, b);
     if (both == first) {
       giveUp(both);
       return hold(a);
     }
-    const Root result = ownCopy(hold(a));  // someone else holds `a`: a copy
+    const Root result = ownCopy(hold(a));  // copies if `a` is shared
     giveUp(nodes_[result].slots[0]);
     nodes_[result].slots[0] = both;
     return result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector clocks that share what they have in common: each is a tree of 16 entries a node, never
-// changed while someone else holds it. With thousands of streams most of two clocks is the same
-// nodes, so that copying costs nothing and joining only what differs.
+// Vector clocks with structural sharing: each is a tree with 16 entries per node, copied on write.
+// With thousands of streams, two clocks share most nodes, so copying is free and joining costs only
+// their differences.
 #pragma once
 
 #include <array>
@@ -12,24 +12,25 @@
 
 namespace tracesmith::races {
 
-/// All nodes of all clocks. A clock is known by its root; 0 is the clock that knows nothing. Roots
-/// are counted: who is given one holds it, until it gives it up. One thread at a time.
+/// All nodes of all clocks. A clock is identified by its root; 0 is the empty clock. Roots are
+/// reference counted: a caller that receives one holds it until giveUp(). Use from one thread at a
+/// time.
 class ClockForest {
  public:
   using Root = uint32_t;
 
   ClockForest() : nodes_(1) {}
 
-  /// What the clock says about `chain`; 0: nothing.
+  /// The clock's time for `chain`; 0: none.
   uint32_t at(Root root, uint32_t chain) const;
   Root hold(Root root) {
     if (root != 0) ++nodes_[root].holders;
     return root;
   }
   void giveUp(Root root);
-  /// Gives up `root` for one that says at least `time` about `chain`.
+  /// Replaces `root` (giving it up) by one with at least `time` for `chain`.
   Root raised(Root root, uint32_t chain, uint32_t time);
-  /// What either knows. Gives up neither.
+  /// Maximum of both clocks. Gives up neither.
   Root joined(Root a, Root b);
 
   /// Nodes in use, for tests.
@@ -39,7 +40,7 @@ class ClockForest {
   static constexpr uint32_t kBits = 4;
   struct Node {
     uint32_t holders = 0;
-    uint32_t level = 0;                // 0: slots are times; else they are nodes of the level below
+    uint32_t level = 0;                // 0: slots are times; else nodes of the level below
     std::array<uint32_t, 16> slots{};  // slots[0] of an unused node: the next unused
   };
   static uint32_t slotOf(uint32_t chain, uint32_t level) {
@@ -56,7 +57,7 @@ class ClockForest {
   size_t free_count_ = 0;
 };
 
-/// A root that is held.
+/// Owns one reference to a root.
 class Known {
  public:
   explicit Known(ClockForest& forest) : forest_(&forest) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `analyze --as-hta`: what is left out is left out of every table, and classes are those of the
-// version that is meant. (Against HTA itself: tests/cli/analyze_golden_test.py.)
+// `analyze --as-hta`: excluded work is excluded from every table, and classes match the chosen
+// version. (Against HTA itself: tests/cli/analyze_golden_test.py.)
 #include <gmock/gmock.h>
 
 #include "tracesmith/analysis/report/report.hpp"
@@ -59,7 +59,7 @@ std::map<std::string, ReportTable> tablesOf(const Trace& trace, const AnalysisOp
   return tables;
 }
 
-/// The sum of a column of whole numbers.
+/// The sum of an integer column.
 int64_t sumOf(const ReportTable& table, std::string_view column) {
   int64_t sum = 0;
   for (size_t c = 0; c < table.columns.size(); ++c) {

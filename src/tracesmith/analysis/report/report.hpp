@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an analysis found, as tables that any output can show: a terminal, JSON, a page.
+// Results of an analysis as tables that any output can show: a terminal, JSON, a page.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,38 @@
 
 namespace tracesmith {
 
-/// What the values of a column are.
+/// The quantity that the values of a column represent.
 enum class Quantity : uint8_t {
   kText,
   kCount,
-  kNs,      ///< a length of time
-  kTimeNs,  ///< a time, counted from the trace's begin
-  kShare,   ///< of one
+  kNs,      ///< a duration
+  kTimeNs,  ///< a point in time, from the start of the trace
+  kShare,   ///< a fraction of one
   kNumber,
   kProbability,
   kBytes,
   kBytesPerSecond,
 };
 
-/// Nothing where a value is not defined (0 of 0) or not known.
+/// Empty if a value is undefined (0 of 0) or unknown.
 using ReportValue = std::variant<std::monostate, std::string, int64_t, double>;
 
-/// As tables of reports have numbers of things.
+/// Converts a count to a report value.
 inline ReportValue count(uint64_t n) { return static_cast<int64_t>(n); }
 
 struct ReportColumn {
   std::string key;     ///< in JSON: "idle_ns"
   std::string header;  ///< for people: "idle"
   Quantity quantity = Quantity::kText;
-  int spare = 0;  ///< above 0: may be left out where there is no room, the largest first
+  int spare = 0;  ///< above 0: may be dropped to save width, the largest first
 };
 
 struct ReportTable {
   std::string key;    ///< in JSON
-  std::string title;  ///< for people, with what the numbers mean where that is not plain
+  std::string title;  ///< for people; explains the numbers where necessary
   std::vector<ReportColumn> columns;
   std::vector<std::vector<ReportValue>> rows;
-  std::string note;  ///< what is missing, and why; "" for nothing
+  std::string note;  ///< what is missing, and why; "" if nothing is
 };
 
 /// Parts of an analysis, in the order of the report.
@@ -65,20 +65,21 @@ enum class AnalysisPart : uint8_t {
   kCriticalPath,
 };
 constexpr size_t kAnalysisParts = 14;
-/// As on the command line: "gpu-util".
+/// Name on the command line: "gpu-util".
 std::string_view toString(AnalysisPart part);
 
 struct ReportOptions {
   AnalysisOptions analysis;
-  std::vector<AnalysisPart> parts;        ///< none: all
-  size_t limit = 15;                      ///< rows of tables by name, stream or step; 0: all
-  size_t longest = 15;                    ///< rows of tables of the longest pieces; 0: all
-  bool whole_paths = false;               ///< ranges around a launch, however many; else the last
-  bool all_frames = false;                ///< of stacks, runtime_frames.hpp too
-  std::optional<int64_t> from_ns, to_ns;  ///< of the critical path; none: the whole trace
+  std::vector<AnalysisPart> parts;  ///< empty: all
+  size_t limit = 15;                ///< rows of tables by name, stream or step; 0: all
+  size_t longest = 15;              ///< rows of tables of the longest pieces; 0: all
+  bool whole_paths = false;         ///< shows all ranges around a launch; else only the last
+  /// Includes frames that runtime_frames.hpp removes from stacks.
+  bool all_frames = false;
+  std::optional<int64_t> from_ns, to_ns;  ///< limits of the critical path; none: the whole trace
 };
 
-/// Nothing where it was cancelled (base/cancellation.hpp).
+/// Empty if cancelled (base/cancellation.hpp).
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});
 
 }  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports about devices, streams and steps.
+// Reports on devices, streams and steps.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ void addBreakdown(ReportTable& table, const std::string& name, const TimeBreakdo
 
 void utilization(Maker& maker) {
   ReportTable& table = maker.table(
-      "gpu_util", "How busy the devices were (from the first begin to the last end of their work)",
+      "gpu_util", "Device utilization (from the first start to the last end of device work)",
       {{"device", "device", Q::kText},
        {"span_ns", "span", Q::kNs},
        {"busy_ns", "busy", Q::kNs},
@@ -39,7 +39,7 @@ void utilization(Maker& maker) {
     addBreakdown(table, maker.deviceName(b.device), b);
     sum += b.kernelUtilization();
   }
-  // HTA knows one device for each trace.
+  // HTA has one device per trace.
   if (maker.options.analysis.as_hta && devices.size() > 1) {
     addBreakdown(table, "all devices together", breakdownOf(maker.ops));
   }
@@ -53,16 +53,16 @@ void utilization(Maker& maker) {
 }
 
 void overlap(Maker& maker) {
-  ReportTable& table = maker.table("overlap", "What ran at the same time",
+  ReportTable& table = maker.table("overlap", "Time by concurrent classes of work",
                                    {{"device", "device", Q::kText},
                                     {"running", "running", Q::kText},
                                     {"time_ns", "time", Q::kNs},
                                     {"share_of_busy", "of busy", Q::kShare}});
   ReportTable ratio{"comm_comp_overlap",
-                    "Communication that computing ran beside",
+                    "Communication overlapped by compute",
                     {{"device", "device", Q::kText},
                      {"communication_ns", "communication", Q::kNs},
-                     {"beside_compute_ns", "beside compute", Q::kNs},
+                     {"beside_compute_ns", "overlapped", Q::kNs},
                      {"overlap", "share", Q::kShare}},
                     {},
                     {}};
@@ -97,8 +97,9 @@ void idle(Maker& maker) {
                                  {"kernel_wait_share", "", Q::kShare},
                                  {"other_ns", "other waits", Q::kNs},
                                  {"other_share", "", Q::kShare}});
-  ReportTable& table = maker.table(
-      "idle", "Why streams were idle between two ops, the longest first", std::move(columns));
+  ReportTable& table =
+      maker.table("idle", "Idle time of streams between two ops, by reason, the longest first",
+                  std::move(columns));
   for (const IdleTime& i : idleTimes(maker.ops, maker.options.analysis)) {
     const int64_t total = i.total();
     std::vector<ReportValue> row = maker.place(i.device, i.process, i.stream);
@@ -145,13 +146,13 @@ void streams(Maker& maker) {
 void steps(Maker& maker) {
   Steps found = stepsOf(maker.trace, maker.ops);
   if (maker.ops.until_ns) {
-    constexpr int64_t kRounding = 1000;  // up, as that time is
+    constexpr int64_t kRounding = 1000;  // rounded up, like that time
     std::erase_if(found.all,
                   [&](const Step& s) { return s.begin_ns > *maker.ops.until_ns - kRounding; });
   }
   const std::vector<Step>& all = found.all;
   std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
-                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"begin_ns", "start", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs},
                                        {"launched", "ops launched", Q::kCount},
                                        {"busy_ns", "device busy", Q::kNs},
@@ -165,7 +166,7 @@ void steps(Maker& maker) {
   if (several) columns.insert(columns.begin() + 1, {"process", "process", Q::kText});
   ReportTable& table = maker.table("steps", "Steps", std::move(columns));
   table.note = found.basis();
-  // An op belongs to the step in which it was launched; its time counts wherever it ran.
+  // An op belongs to the step in which it was launched; its whole duration counts there.
   const StepFinder finder(found, maker.ops);
   std::map<size_t, DeviceOps> by_step;
   for (const DeviceOp& op : maker.ops.ops) {

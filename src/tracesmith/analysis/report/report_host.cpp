@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports about the way from the host to the device.
+// Reports on the path from the host to the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,13 +39,13 @@ void addColumns(std::vector<ReportColumn>& columns, Quantity quantity, const cha
 void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
   if (ops == 0) return;
   note(table,
-       "what begins before its launch, as the clocks of host and device do not agree, counts as "
-       "a wait of 0: " +
+       "ops that start before their launch, because host and device clocks disagree, count as a "
+       "wait of 0: " +
            std::to_string(ops));
 }
 
 void addBounds(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
-  ReportTable& table = maker.table("critical_path", "What decided how long it took",
+  ReportTable& table = maker.table("critical_path", "Critical path",
                                    {{"bound_by", "bound by", Q::kText},
                                     {"time_ns", "time", Q::kNs},
                                     {"share", "share", Q::kShare},
@@ -62,20 +62,18 @@ void addBounds(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
     return;
   }
   if (path.threads_left_out > 0) {
-    note(table,
-         fmt::format(
-             "it ends {:.1f} us after the trace's begin; left out are ranges that go on until "
-             "{:.1f} us, on threads that wait for no device ({})",
-             static_cast<double>(path.end_ns - maker.beginNs()) / 1e3,
-             static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3,
-             path.threads_left_out));
+    note(table, fmt::format("it ends {:.1f} us after the start of the trace; ranges until {:.1f} "
+                            "us are left out, on threads that wait for no device ({})",
+                            static_cast<double>(path.end_ns - maker.beginNs()) / 1e3,
+                            static_cast<double>(path.left_out_until_ns - maker.beginNs()) / 1e3,
+                            path.threads_left_out));
   }
 }
 
 void addLongestPieces(Maker& maker, const CriticalPath& path) {
   const Trace& t = maker.trace;
-  ReportTable& table = maker.table("critical_pieces", "The longest pieces of it",
-                                   {{"begin_ns", "begin", Q::kTimeNs},
+  ReportTable& table = maker.table("critical_pieces", "Longest segments of the critical path",
+                                   {{"begin_ns", "start", Q::kTimeNs},
                                     {"time_ns", "time", Q::kNs},
                                     {"bound_by", "bound by", Q::kText},
                                     {"name", "work, or the call that waited", Q::kText}});
@@ -150,7 +148,7 @@ void launch(Maker& maker) {
   const LaunchLatency latency = launchLatency(maker.trace, maker.ops, maker.options.analysis);
   std::vector<ReportColumn> columns = {{"what", "", Q::kText}, {"count", "count", Q::kCount}};
   addColumns(columns, Q::kNs, "_ns");
-  ReportTable& table = maker.table("launch", "From launches to their work", std::move(columns));
+  ReportTable& table = maker.table("launch", "Launch latency", std::move(columns));
   const auto add = [&](const char* what, const Distribution& d) {
     std::vector<ReportValue> row = {std::string(what), count(d.count)};
     addDistribution(row, d);
@@ -161,7 +159,7 @@ void launch(Maker& maker) {
   add("delay", latency.delay);
   add("latency", latency.latency);
   if (latency.without_launch > 0) {
-    note(table, "device work whose launch is not in the trace does not count here: " +
+    note(table, "device work without a launch in the trace, not counted here: " +
                     std::to_string(latency.without_launch));
   }
   noteBeforeLaunch(table, latency.before_launch);
@@ -173,8 +171,9 @@ void queue(Maker& maker) {
                                  {"most", "most", Q::kCount},
                                  {"over_time", "mean over time", Q::kNumber}});
   addColumns(columns, Q::kNumber, "");
-  ReportTable& table = maker.table("queue", "Launched and not yet begun, the longest queues first",
-                                   std::move(columns));
+  ReportTable& table =
+      maker.table("queue", "Queue depth (launched, not yet started), the longest queues first",
+                  std::move(columns));
   uint64_t before_launch = 0;
   for (const QueueDepth& q : queueDepths(maker.trace, maker.ops, maker.options.analysis)) {
     std::vector<ReportValue> row = maker.place(q.device, q.process, q.stream);

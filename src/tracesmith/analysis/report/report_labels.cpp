@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports call devices, processes and streams.
+// Labels of devices, processes and streams in reports.
 #include <map>
 #include <set>
 #include <tuple>
@@ -23,7 +23,7 @@ void Maker::nameStreams() {
     const std::string_view text = trace.text(trace.stream.name[i]);
     stream_names[i + 1] = text.empty() ? std::to_string(trace.stream.ordinal[i]) : text;
   }
-  // Numbers are those of a process, or of a context.
+  // Stream numbers are per process or per context.
   std::map<std::pair<DeviceId, std::string>, std::set<ProcessId>> processes;
   std::map<std::tuple<DeviceId, ProcessId, std::string>, std::vector<StreamId>> same;
   for (const StreamOps& s : ops.streams) {

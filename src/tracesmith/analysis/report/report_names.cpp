@@ -49,8 +49,8 @@ void hotspots(Maker& maker) {
   });
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
   noteRest(calls, stats.size());
-  ReportTable& paths = maker.table("launch_paths", "Device time by where it was launched",
-                                   {{"path", "ranges of the host, innermost last", Q::kText},
+  ReportTable& paths = maker.table("launch_paths", "Device time by launching range",
+                                   {{"path", "host ranges, innermost last", Q::kText},
                                     {"ops", "ops", Q::kCount},
                                     {"device_ns", "device time", Q::kNs},
                                     {"share", "share", Q::kShare}});
@@ -58,7 +58,7 @@ void hotspots(Maker& maker) {
   int64_t all = 0;
   for (const LaunchPath& path : launched) all += path.device_ns;
   for (size_t i = 0; i < maker.limit(launched.size()); ++i) {
-    constexpr size_t kShown = 4;  // of a path's ranges, for people
+    constexpr size_t kShown = 4;  // ranges of a path shown to people
     const std::vector<StringId>& names = launched[i].names;
     const size_t from =
         !maker.options.whole_paths && names.size() > kShown ? names.size() - kShown : 0;
@@ -73,7 +73,7 @@ void hotspots(Maker& maker) {
   noteRest(paths, launched.size());
   callStacks(maker);
   std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
-                                       {"begin_ns", "begin", Q::kTimeNs},
+                                       {"begin_ns", "start", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs}};
   for (ReportColumn& column : maker.placeColumns()) columns.push_back(std::move(column));
   ReportTable& longest =
@@ -101,7 +101,7 @@ void hotspots(Maker& maker) {
 
 void memory(Maker& maker) {
   const MemoryEventTable& events = maker.trace.memory_event;
-  ReportTable& table = maker.table("memory", "Memory that was allocated",
+  ReportTable& table = maker.table("memory", "Allocated memory",
                                    {{"device", "device", Q::kText},
                                     {"allocations", "allocations", Q::kCount},
                                     {"frees", "frees", Q::kCount},
@@ -153,7 +153,7 @@ void communication(Maker& maker) {
                                     {"mean_ns", "mean", Q::kNs},
                                     {"min_ns", "min", Q::kNs},
                                     {"max_ns", "max", Q::kNs},
-                                    {"alone_ns", "with no compute beside", Q::kNs}});
+                                    {"alone_ns", "without compute", Q::kNs}});
   std::map<DeviceId, std::vector<Interval>> compute;
   for (const DeviceOp& op : maker.ops.ops) {
     if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report about how much of a device launch shapes can fill.
+// Report on how much of a device launch shapes can occupy.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -15,21 +15,21 @@ using Q = Quantity;
 }  // namespace
 
 void occupancy(Maker& maker) {
-  ReportTable& table = maker.table(
-      "occupancy",
-      "Occupancy that launch shapes allow (resident warps / most, by threads, blocks, registers "
-      "and shared memory)",
-      {{"name", "kernel", Q::kText},
-       {"launches", "launches", Q::kCount},
-       {"total_ns", "total", Q::kNs},
-       {"threads", "threads/block", Q::kCount},
-       {"registers", "registers", Q::kCount},
-       {"shared_bytes", "shared", Q::kBytes},
-       {"blocks", "blocks", Q::kCount},
-       {"blocks_per_unit", "resident/unit", Q::kCount},
-       {"occupancy", "occupancy", Q::kShare},
-       {"limit", "limited by", Q::kText},
-       {"waves", "waves", Q::kNumber}});
+  ReportTable& table =
+      maker.table("occupancy",
+                  "Theoretical occupancy of launch shapes (resident warps / maximum, limited by "
+                  "threads, blocks, registers and shared memory)",
+                  {{"name", "kernel", Q::kText},
+                   {"launches", "launches", Q::kCount},
+                   {"total_ns", "total", Q::kNs},
+                   {"threads", "threads/block", Q::kCount},
+                   {"registers", "registers", Q::kCount},
+                   {"shared_bytes", "shared", Q::kBytes},
+                   {"blocks", "blocks", Q::kCount},
+                   {"blocks_per_unit", "resident/unit", Q::kCount},
+                   {"occupancy", "occupancy", Q::kShare},
+                   {"limit", "limited by", Q::kText},
+                   {"waves", "waves", Q::kNumber}});
   struct Of {
     int64_t launches = 0;
     int64_t total = 0;
@@ -69,8 +69,9 @@ void occupancy(Maker& maker) {
   }
   keepLargest(maker, table, "total_ns");
   if (table.rows.empty()) {
-    table.note = limits_missing ? "the trace does not say how many threads a device holds"
-                                : "the trace has no launch shapes";
+    table.note = limits_missing
+                     ? "the trace does not have the number of threads that a device holds"
+                     : "the trace has no launch shapes";
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a report, each a function that adds its tables.
+// The parts of a report; each is a function that adds its tables.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ struct Maker {
   DeviceOps ops;
   std::vector<ReportTable> tables;
   int64_t begin_ns = 0;
-  /// Of each stream, as long as its device and process tell it from the others.
+  /// Name of each stream, unique together with its device and process.
   std::vector<std::string> stream_names;
-  bool name_processes = false;  ///< streams of several processes have one name
+  bool name_processes = false;  ///< streams of several processes share a name
 
   ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
     tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
@@ -30,7 +30,7 @@ struct Maker {
   void nameStreams();
   /// "device 0: NVIDIA H100".
   std::string deviceName(DeviceId id) const;
-  /// Device, process where streams need it, and stream: columns, and a row's values.
+  /// Columns for device, process (if streams need it) and stream, and the values of a row.
   std::vector<ReportColumn> placeColumns() const;
   std::vector<ReportValue> place(DeviceId device, ProcessId process, StreamId stream) const;
   std::string processName(ProcessId id) const;
@@ -48,17 +48,17 @@ inline ReportValue shareOf(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Adds to what is said under a table.
+/// Appends text to the note under a table.
 void note(ReportTable& table, const std::string& text);
-/// That there were `all` rows, where some were left out.
+/// Adds a note with the number of all rows, if some were left out.
 void noteRest(ReportTable& table, size_t all);
-/// Leaves the rows with the largest values of a column (of int64_t), those first.
+/// Keeps only the rows with the largest values of a column (of int64_t), in descending order.
 void keepLargest(const Maker& maker, ReportTable& table, std::string_view key);
 
 void utilization(Maker& maker);
 void overlap(Maker& maker);
 void idle(Maker& maker);
-/// Part of hotspots: nothing where the trace has no stacks.
+/// Part of hotspots; adds nothing if the trace has no stacks.
 void callStacks(Maker& maker);
 void streams(Maker& maker);
 void kernels(Maker& maker);

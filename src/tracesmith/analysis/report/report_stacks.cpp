@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports about the program's call stacks.
+// Reports on the program's call stacks.
 #include <algorithm>
 #include <tuple>
 
@@ -25,13 +25,13 @@ std::vector<ReportValue> costRow(std::string name, const Cost& cost) {
   return {std::move(name), count(cost.calls), cost.device_ns, cost.host_ns, count(cost.bytes)};
 }
 
-/// Whatever the stacks caused most of: on the device, or else on the host.
+/// Sort key: device time if there is any, otherwise host time.
 template <class Cost>
 bool costsMore(const Cost& a, const Cost& b) {
   return std::tie(a.device_ns, a.host_ns, a.bytes) > std::tie(b.device_ns, b.host_ns, b.bytes);
 }
 
-/// "inner < its caller < ...", for people only the innermost ones.
+/// "inner < its caller < ..."; for people only the innermost ones.
 std::string pathText(const Maker& maker, const CallPathTable& paths, const FrameSymbols& symbols,
                      CallPathId path) {
   constexpr size_t kShown = 4;
@@ -50,7 +50,7 @@ std::string pathText(const Maker& maker, const CallPathTable& paths, const Frame
   return text;
 }
 
-/// Those of paths that are shown as one stack, together.
+/// Merges the costs of paths that are shown as one stack.
 std::vector<CallPathCost> joinedCosts(const CallPathTable& paths,
                                       const std::vector<CallPathCost>& costs) {
   const std::vector<CallPathId> first = samePaths(paths);
@@ -84,9 +84,8 @@ void callStacks(Maker& maker) {
   }
   std::vector<FunctionCost> functions = functionCosts(shown, paths, symbols);
   std::sort(paths.begin(), paths.end(), costsMore<CallPathCost>);
-  ReportTable& by_path =
-      maker.table("call_paths", "Call stacks by the device time that they asked for",
-                  costColumns("stack", "stack, innermost first"));
+  ReportTable& by_path = maker.table("call_paths", "Call stacks by device time",
+                                     costColumns("stack", "stack, innermost first"));
   if (left_out) {
     note(by_path, "without frames of the interpreter, libffi and the loader (--all-frames)");
   }
@@ -95,9 +94,9 @@ void callStacks(Maker& maker) {
   }
   noteRest(by_path, paths.size());
   std::stable_sort(functions.begin(), functions.end(), costsMore<FunctionCost>);
-  ReportTable& by_function = maker.table(
-      "functions", "Functions by the device time that they and what they call asked for",
-      costColumns("function", "function"));
+  ReportTable& by_function =
+      maker.table("functions", "Functions by device time, including their callees",
+                  costColumns("function", "function"));
   for (size_t i = 0; i < maker.limit(functions.size()); ++i) {
     by_function.rows.push_back(costRow(functions[i].name, functions[i]));
   }

@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Kernels by hand: what is launched when, and runs from when to when.
+/// Builds traces with given launch times and kernel intervals.
 class Hand {
  public:
   Hand() { trace.device.push({.id = idAt<DeviceId>(0)}); }
@@ -50,7 +50,7 @@ class Hand {
                           .correlation_id = id,
                           .kind = kind});
   }
-  /// Of the host.
+  /// A host range.
   void range(std::string_view name, int64_t begin, int64_t end) {
     trace.range.push({.start_ns = begin,
                       .duration_ns = end - begin,
@@ -127,9 +127,9 @@ TEST(IdleTime, SaysWhoWasLate) {
   Hand hand;
   const StreamId s = hand.stream();
   hand.kernel("a", s, 100'000, 200'000, 0);
-  hand.kernel("b", s, 210'000, 300'000, 50'000);   // was there: a short gap
+  hand.kernel("b", s, 210'000, 300'000, 50'000);   // launched in time: a short gap
   hand.kernel("c", s, 500'000, 600'000, 400'000);  // launched after b had ended
-  hand.kernel("d", s, 900'000, 950'000, 450'000);  // was there, and waited for something
+  hand.kernel("d", s, 900'000, 950'000, 450'000);  // launched in time, and waited for something
   hand.kernel("e", s, 920'000, 930'000, 460'000);  // overlaps: no gap
   const std::vector<IdleTime> idle = idleTimes(DeviceOps::of(hand.trace));
   ASSERT_EQ(idle.size(), 1U);
@@ -325,7 +325,7 @@ TEST(TraceDiff, TooFewToTellIsNotTheSame) {
   EXPECT_EQ(status["other 1"], DiffStatus::kSame);
 }
 
-/// A value of the first row of a table whose first column says `name`.
+/// A value of the first row whose first column is `name`.
 ReportValue valueOf(const std::vector<ReportTable>& report, std::string_view table,
                     const std::string& name, std::string_view column) {
   for (const ReportTable& t : report) {
@@ -349,7 +349,7 @@ TEST(Report, DevicesAreNeverOne) {
   EXPECT_EQ(report[0].rows.size(), 2U);
   const std::vector<ReportTable> diff = diffReport(hand.trace, hand.trace);
   EXPECT_EQ(valueOf(diff, "diff", "device busy", "a_ns"), ReportValue(int64_t{100}));
-  EXPECT_EQ(diff[0].note, "times of devices are added up: 2 in A, 2 in B");
+  EXPECT_EQ(diff[0].note, "times are summed over devices: 2 in A, 2 in B");
   EXPECT_TRUE(analyze(Trace())[0].rows.empty());
 }
 

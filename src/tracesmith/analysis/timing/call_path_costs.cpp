@@ -82,7 +82,7 @@ std::vector<FunctionCost> functionCosts(const CallPathTable& paths,
                                         const FrameSymbols& symbols) {
   std::vector<FunctionCost> costs;
   std::unordered_map<std::string, uint32_t> numbers;
-  std::unordered_map<FrameId, std::vector<uint32_t>> of_frame;  // functions there
+  std::unordered_map<FrameId, std::vector<uint32_t>> of_frame;  // functions of each frame
   std::vector<FrameFunction> functions;
   const auto functionsOf = [&](FrameId frame) -> const std::vector<uint32_t>& {
     const auto [it, is_new] = of_frame.try_emplace(frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program's call stacks cost: host time, device time that was asked for there, memory.
+// Costs of the program's call stacks: host time, device time launched from there, and memory.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace tracesmith {
 
-/// Of the calls with one stack.
+/// Cost of all calls with one stack.
 struct CallPathCost {
   CallPathId path{};
   uint64_t calls = 0;
   int64_t host_ns = 0;    ///< in the calls themselves
-  int64_t device_ns = 0;  ///< kernels, copies and fills that they asked for, each for itself
-  uint64_t bytes = 0;     ///< that they allocated
+  int64_t device_ns = 0;  ///< kernels, copies and fills they launched, each counted separately
+  uint64_t bytes = 0;     ///< bytes allocated
 };
 
-/// Of every path that has a call, by number. Device work without a stack of its own takes that of
-/// its host call: the one of its process and correlation id.
+/// Costs of every path that has a call, by number. Device work without its own stack uses that of
+/// its host call, found by process and correlation id.
 std::vector<CallPathCost> callPathCosts(const Trace& trace);
 
-/// The frames of a path, outermost first; a path of a damaged trace that leads into itself ends.
+/// The frames of a path, outermost first. Terminates even if a damaged trace has a cyclic path.
 std::vector<FrameId> framesOf(const CallPathTable& paths, CallPathId path);
 inline std::vector<FrameId> framesOf(const Trace& trace, CallPathId path) {
   return framesOf(trace.call_path, path);
 }
 
-/// Of a function, wherever it is on a stack, inlined or not; counted once for each call.
+/// Cost of a function anywhere on a stack, inlined or not; counted once per call.
 struct FunctionCost {
   std::string name;
   uint64_t calls = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a stretch of time a set of intervals covers.
+// Computes how much of a period a set of intervals covers.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace tracesmith {
 class CoveredTime {
  public:
   CoveredTime() = default;
-  /// In any order; they may overlap.
+  /// `intervals` may be in any order and may overlap.
   explicit CoveredTime(std::vector<Interval> intervals);
-  /// Of [begin, end), in logarithmic time; 0 where that is empty.
+  /// Covered time within [begin, end), in logarithmic time; 0 if the range is empty.
   int64_t within(int64_t begin_ns, int64_t end_ns) const;
 
  private:
   int64_t before(int64_t time) const;
 
   std::vector<Interval> union_;
-  std::vector<int64_t> before_;  // total of those before each
+  std::vector<int64_t> before_;  // total length of the intervals before each one
 };
 
 }  // namespace tracesmith

@@ -31,10 +31,10 @@ BoundBy boundOf(WorkClass work) {
 
 /// The work that a call waits for: one op, or all work of a stream, a device or a process.
 struct WaitedWork {
-  uint32_t last = DeviceOp::kNone;  ///< of it, the one that ended last
+  uint32_t last = DeviceOp::kNone;  ///< op of this work that ended last
   bool only_last = false;
-  StreamId stream{};  ///< kNone: of any stream
-  DeviceId device{};  ///< kNone: of any device
+  StreamId stream{};  ///< kNone: any stream
+  DeviceId device{};  ///< kNone: any device
   ProcessId process{};
 };
 
@@ -61,7 +61,7 @@ class Walk {
     path_ = {};
     path_.begin_ns = from;
     path_.end_ns = to;
-    // What ended last: a piece of device work, or a thread.
+    // The last end: of a piece of device work or of a thread.
     const uint32_t last_op = lastOp(from, to);
     const auto [thread, host_end] = lastThread(from, to);
     bool on_device = last_op != DeviceOp::kNone && ops_.ops[last_op].end_ns >= host_end &&
@@ -77,7 +77,7 @@ class Walk {
     countLeftOut(to);
     uint32_t op = last_op;
     ThreadId on = thread;
-    // Each step goes back in time, but for work without a length.
+    // Each step goes back in time, except over work without a duration.
     for (size_t steps = 0; at > from && steps < 4 * (ops_.ops.size() + waits_ + 16); ++steps) {
       if (on_device) {
         const DeviceOp& o = ops_.ops[op];
@@ -114,7 +114,7 @@ class Walk {
     return path_;
   }
 
-  /// Host time of the path within operators and calls alone.
+  /// Reduces host time on the path to operators and calls.
   void countOperatorsOnly(CriticalPath& path, int64_t from, int64_t to) const {
     std::unordered_map<ThreadId, std::vector<Interval>> inside;
     const HostCallTable& calls = trace_.host_call;
@@ -142,7 +142,8 @@ class Walk {
   }
 
  private:
-  /// Adds what lies between `begin` and `end`, not before `from`; returns where it goes on.
+  /// Adds a segment from `begin`, but not before `from`, to `end`; returns the time at which the
+  /// path continues.
   int64_t add(int64_t begin, int64_t end, int64_t from, BoundBy bound, uint32_t op, uint32_t call,
               ThreadId thread) {
     begin = std::min(std::max(begin, from), end);
@@ -153,11 +154,11 @@ class Walk {
     return begin;
   }
 
-  /// Waits that a tool drew on a stream are none.
+  /// False for synchronisation rows, which a tool drew on a stream.
   bool isWork(uint32_t op) const { return ops_.ops[op].table != TableId::kSync; }
 
-  /// The last to end of what was launched in [from, to), also where it ends later; of work whose
-  /// launch is not in the trace, what ended by then.
+  /// The op that ended last among those launched in [from, to), even if it ended later. Ops without
+  /// a known launch count if they ended by `to`.
   uint32_t lastOp(int64_t from, int64_t to) const {
     uint32_t last = DeviceOp::kNone;
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
@@ -171,8 +172,8 @@ class Walk {
     return last;
   }
 
-  /// What an op had to wait for, as the trace says; or, where that had ended long before it began,
-  /// what ended on another stream of its device just before: most traces do not tell of events.
+  /// The predecessor of an op according to the trace. If that ended long before the op started: the
+  /// op that ended on another stream of its device just before, because most traces lack events.
   uint32_t waitedFor(uint32_t op, int64_t launched) const {
     const DeviceOp& o = ops_.ops[op];
     const uint32_t known = before_[op];
@@ -184,15 +185,15 @@ class Walk {
     return likely ? near : known;
   }
 
-  /// Of each op the last one to end of those that it had to wait for: in its stream, or by events.
-  /// And of each wait of the host for an event.
+  /// Finds for each op its predecessor, in its stream or by events, that ended last; and for each
+  /// host wait for an event its op.
   void predecessors() {
     before_.assign(ops_.ops.size(), DeviceOp::kNone);
     for (const StreamOps& s : ops_.streams) {
       uint32_t last = DeviceOp::kNone;
       for (uint32_t i = s.begin; i < s.end; ++i) {
         if (!isWork(i)) continue;
-        // One that overlaps was not waited for.
+        // An overlapping op was not waited for.
         if (last != DeviceOp::kNone && ops_.ops[last].end_ns <= ops_.ops[i].begin_ns)
           before_[i] = last;
         if (last == DeviceOp::kNone || ops_.ops[i].end_ns >= ops_.ops[last].end_ns) last = i;
@@ -211,7 +212,7 @@ class Walk {
              (d.why == Dependency::Why::kHostWaitedForIt && to.table == TableId::kSync &&
               trace_.sync.kind[to.row] == SyncKind::kEventWait);
     };
-    // Waits that are drawn on a stream are no ops: what follows them waits instead.
+    // Waits drawn on a stream are not ops: the op that follows waits instead.
     std::multimap<uint32_t, uint32_t> behind;
     for (const Dependency& d : graph.dependencies) {
       const bool is_wait = graph.operations[d.from].table == TableId::kSync;
@@ -247,7 +248,7 @@ class Walk {
 
   void hostWaits() {
     const HostCallTable& calls = trace_.host_call;
-    std::unordered_map<uint32_t, uint32_t> own;  // of copies: call to op
+    std::unordered_map<uint32_t, uint32_t> own;  // for copies: call to op
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       if (ops_.ops[i].table == TableId::kCopy && ops_.ops[i].launch != DeviceOp::kNone) {
         own[ops_.ops[i].launch] = i;
@@ -255,7 +256,7 @@ class Walk {
     }
     const SyncTable& syncs = trace_.sync;
     const LaunchIndex call_of(trace_);
-    std::unordered_map<uint32_t, uint32_t> sync_of;  // call to what the trace knows of its wait
+    std::unordered_map<uint32_t, uint32_t> sync_of;  // call to its synchronisation row
     for (uint32_t i = 0; i < syncs.size(); ++i) {
       if ((syncs.flags[i] & op_flags::kHostSide) == 0) continue;
       const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
@@ -281,8 +282,8 @@ class Walk {
     }
   }
 
-  /// What a call waited for: the work of the stream or device that the trace names, else of the
-  /// calling process. `sync`: its row, or DeviceOp::kNone.
+  /// The work that a call waited for: of the stream or device that the trace names, otherwise of
+  /// the calling process. `sync`: its row, or DeviceOp::kNone.
   WaitedWork waitedForBy(uint32_t call, uint32_t sync) const {
     const HostCallTable& calls = trace_.host_call;
     const int64_t end = ops_.call_end_ns[call];
@@ -306,7 +307,7 @@ class Walk {
     return {.last = ended_.onDevice(process, device, end), .device = device, .process = process};
   }
 
-  /// Calls about synchronisation that the host does not wait in.
+  /// False for synchronisation calls in which the host does not wait.
   bool blocks(StringId function) {
     const auto [it, fresh] = blocks_.try_emplace(function, true);
     if (fresh) {
@@ -341,7 +342,7 @@ class Walk {
     }
   }
 
-  /// The thread whose host calls end last, or ranges, if it ever waited for a device; and when.
+  /// The thread whose host calls or ranges end last, if it ever waited for a device; and that end.
   std::pair<ThreadId, int64_t> lastThread(int64_t from, int64_t to) const {
     ThreadId thread{};
     int64_t last = from;
@@ -351,7 +352,7 @@ class Walk {
       if (end > last && end <= to) std::tie(thread, last) = std::tie(calls.thread_id[i], end);
     }
     forEachRange(to, [&](ThreadId of, int64_t begin, int64_t end) {
-      // What encloses the stretch is the name of it, and no work.
+      // A range that encloses the whole period names it and is not work.
       if (end <= last || (begin <= from && end >= to)) return;
       if (waits_of_.contains(of)) std::tie(thread, last) = std::tie(of, end);
     });
@@ -381,7 +382,7 @@ class Walk {
     }
   }
 
-  /// What the host waited for had to end when the last of it did.
+  /// A host wait is the deadline of the work that it waited for.
   std::vector<Deadline> deadlines() const {
     std::vector<Deadline> found;
     for (const auto& [thread, waits] : waits_of_) {

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Two processes with a thread each; two devices, of which each process has a stream on each.
+/// Two processes with one thread each; two devices, on each of which each process has a stream.
 class CriticalPathTest : public ::testing::Test {
  protected:
   CriticalPathTest() {
@@ -47,7 +47,7 @@ class CriticalPathTest : public ::testing::Test {
                         .flags = op_flags::kHostSide});
   }
   CriticalPath path() const { return CriticalPath::of(s_.trace, DeviceOps::of(s_.trace)); }
-  /// The names of the work on the path, the first one first.
+  /// Names of the work on the path, in order.
   std::vector<std::string> work() const {
     const DeviceOps ops = DeviceOps::of(s_.trace);
     std::vector<std::string> names;
@@ -124,7 +124,7 @@ TEST_F(CriticalPathTest, ThreadsThatWaitForNoDeviceAreLeftOutAndCounted) {
   EXPECT_EQ(path().threads_left_out, 0U);
 }
 
-// The queue's own order bounds what an event's wait would allow, and the other way round.
+// The queue's order limits what an event's wait would allow, and the reverse.
 TEST_F(CriticalPathTest, AnOpWithTwoPredecessorsBoundsBoth) {
   const StreamId second = s_.stream(device_[0], process_[0]);
   launched("short", 0, stream_[0][0], 0, 10'000, 20'000);

@@ -27,7 +27,7 @@ bool beginsWithAny(std::string_view text, std::initializer_list<std::string_view
                      [&](std::string_view part) { return text.starts_with(part); });
 }
 
-/// HTA's classes, which go by names alone: of 0.5.0 (hta/utils/utils.py).
+/// HTA's classification, by name only: of 0.5.0 (hta/utils/utils.py).
 WorkClass classByHta(std::string_view name) {
   if (name.starts_with("nccl") && holds(name.substr(4), "Kernel")) {
     return WorkClass::kCommunication;
@@ -36,7 +36,7 @@ WorkClass classByHta(std::string_view name) {
   return holds(name, "Memcpy") || holds(name, "Sync") ? WorkClass::kOther : WorkClass::kCompute;
 }
 
-/// The same of its main branch (hta/common/types.py).
+/// HTA's classification on its main branch (hta/common/types.py).
 WorkClass classByHtaMain(std::string_view name) {
   if (beginsWithAny(name, {"nccl", "hip", "hccl"}) || holds(name, "ncclKernel")) {
     return WorkClass::kCommunication;
@@ -51,7 +51,7 @@ WorkClass classByHtaMain(std::string_view name) {
   return other ? WorkClass::kOther : WorkClass::kCompute;
 }
 
-/// Times as HTA has them: doubles of microseconds, starts rounded up, ends down.
+/// Times as in HTA: doubles of microseconds, starts rounded up, ends down.
 struct HtaRounding {
   static double micros(int64_t ns) {
     return static_cast<double>(static_cast<long double>(ns) / 1000.0L);
@@ -64,8 +64,8 @@ struct HtaRounding {
   }
 };
 
-/// HTA: with several steps only what was launched before the last one began counts. Nullopt: there
-/// are not several.
+/// HTA: with several steps, only work launched before the start of the last one counts. Returns
+/// that start; nullopt: there are not several steps.
 std::optional<int64_t> lastStepBegin(const Trace& trace) {
   bool several = false;
   int64_t last_ns = INT64_MIN;
@@ -102,7 +102,7 @@ class DeviceWorkFinder {
   void add(const Table& table);
   template <class Table>
   bool isDeviceWork(const Table& table, size_t row) const;
-  // By the table, so that each is compiled into the loop over its rows.
+  // A template by table, so that each table gets its own compiled loop.
   template <TableId kTable>
   bool setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const;
   template <TableId kTable>
@@ -112,7 +112,7 @@ class DeviceWorkFinder {
   const Trace& trace_;
   const AnalysisOptions& options_;
   const LaunchIndex launches_;
-  std::vector<int8_t> classes_;  // by name
+  std::vector<int8_t> classes_;  // class by name
   DeviceOps out_;
 };
 
@@ -164,13 +164,13 @@ template <class Table>
 bool DeviceWorkFinder::isDeviceWork(const Table& table, size_t row) const {
   if ((table.flags[row] & (op_flags::kDeviceClock | op_flags::kNoDeviceTime)) != 0) return false;
   if (!options_.as_hta && (table.flags[row] & op_flags::kHostSide) != 0) return false;
-  // What no clock can have given would make sums of times overflow.
+  // Impossible times would make sums of times overflow.
   constexpr int64_t kLastNs = int64_t{1} << 61;
   return table.start_ns[row] >= -kLastNs &&
          endOf(table.start_ns[row], table.duration_ns[row]) <= kLastNs;
 }
 
-/// False: it does not count.
+/// False: the row does not count.
 template <TableId kTable>
 bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const {
   if (!options_.as_hta) {
@@ -178,7 +178,7 @@ bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration
     op.end_ns = endOf(start_ns, duration_ns);
     return op.work != WorkClass::kOther;
   }
-  // A wait of the whole device is on no stream.
+  // A wait of the whole device has no stream.
   const auto s = static_cast<size_t>(op.stream);
   if (kTable == TableId::kSync && s != 0 && s <= trace_.stream.size() &&
       static_cast<int64_t>(trace_.stream.handle[s - 1]) < 0) {

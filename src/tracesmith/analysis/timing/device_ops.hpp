@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device work of a trace as every analysis wants it: by stream and time, sorted into classes,
+// The device work of a trace in the form that all analyses use: by stream and time, classified,
 // with the host call that launched it.
 #pragma once
 
@@ -17,12 +17,12 @@ enum class WorkClass : uint8_t {
   kCompute,
   kCommunication,  ///< kernels of collectives and of point-to-point transfers between devices
   kMemory,         ///< copies and fills
-  kOther,          ///< waits and markers: time in which a device does nothing
+  kOther,          ///< waits and markers: the device does nothing
 };
 constexpr size_t kWorkClasses = 4;
 std::string_view toString(WorkClass c);
 
-/// Of a kernel, by its name: NCCL's, RCCL's, HCCL's and oneCCL's are communication, and the
+/// Class of a kernel, by its name. Communication: kernels of NCCL, RCCL, HCCL and oneCCL, and the
 /// all-reduce of vLLM and SGLang.
 WorkClass classOfKernel(std::string_view name);
 
@@ -30,14 +30,14 @@ WorkClass classOfKernel(std::string_view name);
 struct DeviceOp {
   static constexpr uint32_t kNone = ~uint32_t{0};
   int64_t begin_ns = 0;
-  int64_t end_ns = 0;  ///< before the begin where rounding made it so (AnalysisOptions::as_hta)
+  int64_t end_ns = 0;  ///< may precede the start because of rounding (AnalysisOptions::as_hta)
   uint64_t correlation_id = 0;
   StringId name{};
   StreamId stream{};
   DeviceId device{};
   ProcessId process{};
   uint32_t launch = kNone;  ///< row of host_call
-  uint32_t row = 0;         ///< in `table`
+  uint32_t row = 0;         ///< row in `table`
   TableId table{};
   WorkClass work{};
 };
@@ -51,12 +51,12 @@ struct StreamOps {
 };
 
 struct DeviceOps {
-  std::vector<DeviceOp> ops;  ///< by stream, then begin
+  std::vector<DeviceOp> ops;  ///< by stream, then start
   std::vector<StreamOps> streams;
-  /// As rounded by `options`, of host_call rows.
+  /// Times of host_call rows, rounded as `options` demand.
   std::vector<int64_t> call_begin_ns, call_end_ns;
-  /// AnalysisOptions::as_hta: the begin of the last ProfilerStep, where there are several. Work
-  /// that was launched later is not among `ops`, and calls that begin later do not count.
+  /// AnalysisOptions::as_hta: the start of the last ProfilerStep, if there are several. Work
+  /// launched later is not among `ops`, and calls that start later do not count.
   std::optional<int64_t> until_ns;
 
   static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values are spread.
+// Summary statistics of a set of values.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace tracesmith {
 
-/// All 0 for no values. Quantiles are interpolated linearly between the two values around position
-/// p * (n - 1) of the sorted ones (numpy's and R's default); `deviation` is that of a sample, with
-/// n - 1 (0 for a single value).
+/// All 0 if there are no values. Quantiles are interpolated linearly between the two values around
+/// position p * (n - 1) of the sorted values (the default of numpy and R). `deviation` is the
+/// sample standard deviation, with n - 1 (0 for a single value).
 struct Distribution {
   uint64_t count = 0;
   double sum = 0, mean = 0, deviation = 0;
   double min = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0, p99 = 0, max = 0;
 };
-/// `values` is reordered.
+/// Reorders `values`.
 Distribution distributionOf(std::vector<double>& values);
 inline Distribution distributionOf(std::vector<double>&& values) { return distributionOf(values); }
 

@@ -6,8 +6,8 @@
 namespace tracesmith {
 namespace {
 
-/// Blocks that a multiprocessor holds at once (CUDA C++ Programming Guide, "Technical
-/// Specifications per Compute Capability"); 0: not known.
+/// Most resident blocks per multiprocessor (CUDA C++ Programming Guide, "Technical Specifications
+/// per Compute Capability"); 0: unknown.
 uint64_t mostBlocks(const DeviceRow& device) {
   if (device.backend != PlatformType::CUDA) return 0;
   switch (100 * device.compute_major + device.compute_minor) {
@@ -48,7 +48,7 @@ std::optional<KernelOccupancy> KernelOccupancy::of(const Trace& trace, ShapeId s
   if (s == 0 || s > trace.launch_shape.size() || d == 0 || d > trace.device.size()) return {};
   const LaunchShapeRow shape = trace.launch_shape.row(s - 1);
   const DeviceRow device = trace.device.row(d - 1);
-  // No device has blocks of a million threads: what says so is damage.
+  // No device has blocks of a million threads: a larger number is damage.
   constexpr double kMostThreads = 1 << 20;
   const double product = static_cast<double>(shape.local_x) * std::max(shape.local_y, 1u) *
                          std::max(shape.local_z, 1u);

@@ -15,7 +15,7 @@ int64_t nearestRank(std::span<const int64_t> sorted, uint64_t percent) {
   return sorted[std::max<uint64_t>(rank, 1) - 1];
 }
 
-/// Durations and extras of one name while they are gathered.
+/// Accumulates durations and other sums of one name.
 struct Group {
   std::vector<int64_t> durations;
   uint64_t bytes = 0;
@@ -42,7 +42,7 @@ std::vector<NamedStats> finish(std::map<std::string, Group>& groups) {
   return out;
 }
 
-/// Rows by a StringId column, without a text per row.
+/// Groups rows by a StringId column, without creating a text per row.
 template <class Table, class Each>
 std::map<std::string, Group> byName(const Trace& trace, const Table& table, Each&& each) {
   std::vector<Group> by_id(trace.strings.size() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often and how long: per kernel name, per kind of copy, per API function, per range name.
+// Counts and durations: per kernel name, per kind of copy, per API function, per range name.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace tracesmith {
 
 struct DeviceOps;
 
-/// Percentiles are nearest-rank: the smallest value that at least p % of all values do not exceed.
+/// Percentiles use the nearest-rank method: the smallest value that at least p % of all values do
+/// not exceed.
 struct DurationStats {
   uint64_t count = 0;
   int64_t total_ns = 0;
@@ -23,7 +24,7 @@ struct DurationStats {
   int64_t min_ns = 0, max_ns = 0;
 };
 
-/// `durations` is reordered.
+/// Reorders `durations`.
 DurationStats statsOf(std::span<int64_t> durations);
 
 struct NamedStats {
@@ -31,22 +32,22 @@ struct NamedStats {
   DurationStats time;
   double share = 0;             ///< of the total time of all names
   uint64_t bytes = 0;           ///< copies and fills
-  uint64_t first_launches = 0;  ///< kernels: rows that carry a just-in-time compile
+  uint64_t first_launches = 0;  ///< kernels: rows that include a just-in-time compile
 };
 
-/// Whether a row counts; empty: all do.
+/// Returns whether a row counts; empty: all rows do.
 using KeepRow = std::function<bool(TableId table, size_t row)>;
 
-/// By total time, longest first. Device rows without device times are left out.
+/// By total time, longest first. Omits device rows without device times.
 std::vector<NamedStats> kernelStats(const Trace& trace, const KeepRow& keep = {});
 /// Copies by direction, and fills as "fill".
 std::vector<NamedStats> copyStats(const Trace& trace, const KeepRow& keep = {});
-/// Of the pieces of work in `ops` alone, with the times and the classes that these have there: what
-/// computes or communicates is a kernel.
+/// Covers only the work in `ops`, with the times and classes given there: compute and communication
+/// count as kernels.
 std::vector<NamedStats> kernelStats(const Trace& trace, const DeviceOps& ops);
 std::vector<NamedStats> copyStats(const Trace& trace, const DeviceOps& ops);
 std::vector<NamedStats> hostCallStats(const Trace& trace, const KeepRow& keep = {});
-/// Ranges with a begin and an end; one within another counts in both.
+/// Ranges with a start and an end; a nested range counts in both.
 std::vector<NamedStats> rangeStats(const Trace& trace, const KeepRow& keep = {});
 
 }  // namespace tracesmith

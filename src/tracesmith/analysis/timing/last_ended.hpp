@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which piece of device work ended last before a time: of a stream, of a device, of a process. What
-// one process waits for is its own work; devices that several share keep it apart.
+// Finds the device work that ended last before a given time: of a stream, of a device, of a
+// process. A process waits only for its own work, so work of other processes on a shared device is
+// kept separate.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,17 @@
 
 namespace tracesmith {
 
-/// Answers are numbers of DeviceOps::ops; kNone: nothing had ended. Waits that a tool drew on a
-/// stream do not count. Looks at `ops` as long as it lives.
+/// Results are indices into DeviceOps::ops; kNone: nothing had ended. Waits that a tool drew on a
+/// stream do not count. `ops` must outlive this object.
 class LastEnded {
  public:
   static constexpr uint32_t kNone = DeviceOp::kNone;
   explicit LastEnded(const DeviceOps& ops);
 
-  /// On a device (kNone: on any), of what a process launched, or an unknown one.
+  /// On a device (kNone: on any), among work launched by `process` or by an unknown process.
   uint32_t onDevice(ProcessId process, DeviceId device, int64_t by_ns) const;
   uint32_t onStream(StreamId stream, int64_t by_ns) const;
-  /// All of the work by its end.
+  /// All work, sorted by end.
   const std::vector<uint32_t>& all() const { return all_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through the trace from its end to its begin. When the end of an op is met, the begins of all
-// that waited for it have been met before, and with them their latest begins.
+// Sweeps the trace from its end to its start. When the sweep reaches the end of an op, it has
+// already passed the starts of all ops that waited for it, so their latest starts are known.
 #include "tracesmith/analysis/timing/latest_ends.hpp"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace tracesmith {
 namespace {
 
-enum class Kind : uint8_t { kDeadline, kBegin, kEnd };  // at one time in this order
+enum class Kind : uint8_t { kDeadline, kBegin, kEnd };  // order of events at the same time
 
 struct Moment {
   int64_t time_ns = 0;
   Kind kind{};
-  uint32_t number = 0;  // of the op, or of the deadline
+  uint32_t number = 0;  // index of the op or of the deadline
 };
 
 class LatestEnds {
@@ -36,8 +36,8 @@ class LatestEnds {
   }
 
   std::vector<int64_t> run() {
-    // A second pass changes something only where ops without a length wait for each other at one
-    // and the same time.
+    // A second pass changes something only if ops without a duration wait for each other at the
+    // same time.
     constexpr int kMostPasses = 16;
     for (int pass = 0; pass < kMostPasses && sweep(); ++pass) {
     }
@@ -54,7 +54,7 @@ class LatestEnds {
   void listMoments() {
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       if (!isWait(i)) moments_.push_back({ops_.ops[i].begin_ns, Kind::kBegin, i});
-      // Work without a length has one moment, at which its end is handled first.
+      // Work without a duration has a single moment, at which its end is handled first.
       if (isWait(i) || length(i) > 0) moments_.push_back({ops_.ops[i].end_ns, Kind::kEnd, i});
     }
     for (uint32_t i = 0; i < deadlines_.size(); ++i) {
@@ -67,10 +67,10 @@ class LatestEnds {
     });
   }
 
-  /// True when a latest end has changed.
+  /// Returns true if a latest end changed.
   bool sweep() {
     bool changed = false;
-    // By stream: the latest begin of all that begins from here on, and deadlines from here on.
+    // By stream: the latest start over all ops that start from here on, and deadlines from here on.
     std::vector<int64_t> bound(ops_.streams.size(), end_ns_);
     for (const Moment& m : moments_) {
       if (m.kind == Kind::kDeadline) {

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// The definition, by each pair of ops, again and again until nothing changes.
+/// The definition, applied to each pair of ops until nothing changes.
 std::vector<int64_t> byDefinition(const DeviceOps& all, const std::vector<Deadline>& deadlines,
                                   const std::vector<EventWait>& event_waits, int64_t end_ns) {
   const std::vector<DeviceOp>& ops = all.ops;
@@ -64,10 +64,10 @@ DeviceOps opsOf(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& str
 }
 
 TEST(LatestEnds, AnOpIsBoundByItsStreamAndByAnEventAlike) {
-  // 0 and 1 of a queue, and 2, which waits for 0 and takes up all the time that is left.
+  // Ops 0 and 1 of a queue, and op 2, which waits for 0 and takes all remaining time.
   const DeviceOps ops = opsOf({{{0, 100}, {150, 200}}, {{110, 1'000}}});
   EXPECT_THAT(latestEnds(ops, {}, {{0, 2}}, 1'000), ElementsAre(110, 1'000, 1'000));
-  // Both wait, and the queue's op is the one that bounds it.
+  // Both wait, and the queue's op is the limit.
   EXPECT_THAT(latestEnds(ops, {{.op = 1, .by_ns = 205}}, {{0, 2}}, 2'000),
               ElementsAre(155, 205, 2'000));
 }
@@ -103,7 +103,7 @@ TEST(LatestEnds, EqualTheDefinitionOnRandomGraphs) {
     for (uint32_t i = chance() % 12; i > 0; --i) {
       const auto from = static_cast<uint32_t>(chance() % count);
       const auto to = static_cast<uint32_t>(chance() % count);
-      // In the order of their numbers, where both are without a length at one time.
+      // By index, if both have no duration at the same time.
       const bool drawn = all.ops[to].table == TableId::kSync;
       const int64_t over = drawn ? all.ops[to].end_ns : all.ops[to].begin_ns;
       const bool later = all.ops[from].end_ns < over || (all.ops[from].end_ns == over && from < to);

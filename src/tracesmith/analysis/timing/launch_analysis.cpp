@@ -8,7 +8,8 @@
 namespace tracesmith {
 namespace {
 
-/// HTA knows launches by their function's name; `queue` knows more than `latency`.
+/// HTA identifies launches by function name; its queue analysis knows more names than its latency
+/// analysis.
 bool launchesByHta(std::string_view function, bool queue, bool main_branch) {
   constexpr std::array<std::string_view, 5> kLatency = {
       "cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync",
@@ -92,7 +93,7 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
       changes.push_back({op.begin_ns, -1});
     }
     if (changes.empty()) continue;
-    // Of what happens at once, launches come first: an op is in the queue before it leaves it.
+    // At the same time, launches come first: an op enters the queue before it leaves it.
     std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
       return a.time != b.time ? a.time < b.time : a.by > b.by;
     });

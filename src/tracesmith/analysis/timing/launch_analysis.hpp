@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the host to the device: how long launches take to begin, and how many wait in a stream.
+// From host to device: how long launched work takes to start, and how many launches wait in a
+// stream.
 #pragma once
 
 #include <optional>
@@ -10,29 +11,29 @@
 
 namespace tracesmith {
 
-/// Over every op whose launch is in the trace; in ns.
+/// Over all ops whose launch is in the trace; in ns.
 struct LaunchLatency {
-  Distribution call;     ///< duration of the host call
-  Distribution work;     ///< duration of the op
-  Distribution delay;    ///< from the end of the call to the begin of the op; 0 where that overlaps
-  Distribution latency;  ///< from the begin of the call to the begin of the op; 0 where that is
-                         ///< before it
+  Distribution call;   ///< duration of the host call
+  Distribution work;   ///< duration of the op
+  Distribution delay;  ///< from the end of the call to the start of the op; 0 if they overlap
+  /// From the start of the call to the start of the op; 0 if the op starts first.
+  Distribution latency;
   uint64_t without_launch = 0;  ///< ops whose launch is not in the trace
-  uint64_t before_launch = 0;   ///< that begin before their launch: clocks that do not agree
+  uint64_t before_launch = 0;   ///< ops that start before their launch: the clocks disagree
 };
 LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
                             const AnalysisOptions& options = {});
 
-/// How many ops of a stream had been launched and had not begun, at each launch and begin. One that
-/// begins before its launch was in no queue.
+/// Number of ops of a stream that were launched but not started, at each launch and start. An op
+/// that starts before its launch was never queued.
 struct QueueDepth {
   StreamId stream{};
   DeviceId device{};
   ProcessId process{};
-  Distribution at_changes;               ///< over the values after each change
-  std::optional<double> mean_over_time;  ///< none: all changes were at once
+  Distribution at_changes;               ///< over the depth after each change
+  std::optional<double> mean_over_time;  ///< none: all changes at the same time
   int64_t most = 0;
-  uint64_t before_launch = 0;  ///< ops that begin before their launch
+  uint64_t before_launch = 0;  ///< ops that start before their launch
 };
 std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
                                     const AnalysisOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the host call with a correlation id. Ids are those of a process.
+// Finds the host call with a correlation id. Correlation ids are per process.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class LaunchIndex {
     uint32_t row = 0;
   };
   std::vector<Key> keys_;       // by id and process
-  std::vector<uint32_t> rows_;  // by id, where one process has all and they are dense
+  std::vector<uint32_t> rows_;  // by id, if one process has all and they are dense
   uint64_t first_ = 0;
   ProcessId process_{};
 };

@@ -10,7 +10,7 @@
 namespace tracesmith {
 namespace {
 
-/// Stacks as a tree: a node is a name below another node.
+/// A tree of range stacks: a node is a name below another node.
 class Stacks {
  public:
   uint32_t child(uint32_t parent, StringId name) {
@@ -35,7 +35,7 @@ class Stacks {
   std::unordered_map<uint64_t, uint32_t> known_;
 };
 
-/// Whether names are those of steps, looked up once.
+/// Caches whether names are step names.
 class StepNames {
  public:
   bool operator()(const Trace& trace, StringId name) {
@@ -50,12 +50,12 @@ class StepNames {
 
 struct Open {
   int64_t end_ns;
-  int64_t first_end_ns;  ///< of it and those around it
+  int64_t first_end_ns;  ///< earliest end of this range and its enclosing ones
   uint32_t node;
   StringId name;
 };
 
-/// The ranges that are open on a thread, outermost first.
+/// The open ranges of a thread, outermost first.
 class OpenRanges {
  public:
   explicit OpenRanges(Stacks& stacks) : stacks_(stacks) {}
@@ -67,7 +67,7 @@ class OpenRanges {
   void closeUntil(int64_t time) {
     while (!open_.empty() && open_.back().end_ns <= time) open_.pop_back();
     if (open_.empty() || open_.back().first_end_ns > time) return;
-    // Ranges may overlap: what goes on is now below another one.
+    // Ranges may overlap: the remaining ones now have another parent.
     std::vector<Open> left = std::move(open_);
     open_.clear();
     for (const Open& o : left) {
@@ -87,7 +87,7 @@ std::vector<LaunchPath> launchPaths(const Trace& trace, const DeviceOps& ops) {
   StepNames isStep;
   const RangeTable& r = trace.range;
   for (uint32_t i = 0; i < r.size(); ++i) {
-    // Steps are left out, so that what each of them launches in the same place adds up.
+    // Omit steps, so that launches from the same place in each step add up.
     if (r.kind[i] == RangeKind::kRange && r.stream_id[i] == StreamId::kNone &&
         !isStep(trace, r.name[i])) {
       ranges[r.thread_id[i]].push_back(i);
@@ -102,7 +102,7 @@ std::vector<LaunchPath> launchPaths(const Trace& trace, const DeviceOps& ops) {
   std::map<uint32_t, LaunchPath> by_node;
   for (auto& [thread, mine] : launches) {
     std::vector<uint32_t>& around = ranges[thread];
-    // Of those that begin together the longest is the outermost.
+    // Of ranges that start at the same time, the longest is the outermost.
     std::sort(around.begin(), around.end(), [&](uint32_t a, uint32_t b) {
       if (r.start_ns[a] != r.start_ns[b]) return r.start_ns[a] < r.start_ns[b];
       return r.duration_ns[a] > r.duration_ns[b];

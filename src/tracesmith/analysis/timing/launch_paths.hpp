@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranges of the host a piece of device work was launched in, outermost first.
+// Finds the host ranges in which device work was launched, outermost first.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tracesmith {
 
-/// Device work by the names of the ranges that were open on the launching thread when the launch
-/// began; the longest first.
+/// Device work by the names of the ranges open on the launching thread at the start of the launch;
+/// the longest first.
 struct LaunchPath {
-  std::vector<StringId> names;  ///< outermost first; none: launched outside of ranges
+  std::vector<StringId> names;  ///< outermost first; empty: launched outside of ranges
   uint64_t ops = 0;
   int64_t device_ns = 0;
 };

@@ -77,7 +77,7 @@ LaunchStackCheck checkLaunchStacks(const Trace& trace, const ExpectedStacks& exp
   std::unordered_map<CallPathId, NamedStack> stacks;
   const size_t launches = std::min(kernels.size(), expected.launches.size());
   const size_t before = kernels.size() - launches;
-  std::vector<std::string> outside;  // of the first stack: what called its outermost function
+  std::vector<std::string> outside;  // of the first stack: callers of its outermost function
   bool outside_known = false;
   for (size_t i = 0; i < launches; ++i) {
     ++check.launches;

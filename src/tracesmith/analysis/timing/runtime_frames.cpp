@@ -14,19 +14,19 @@ std::string_view fileName(std::string_view path) {
   return path;
 }
 
-/// What is left of `text` behind `prefix`, or nothing where it does not begin so.
+/// The rest of `text` after `prefix`, or nothing if it does not start with it.
 std::optional<std::string_view> behind(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   return text.substr(prefix.size());
 }
 
-/// "", "3", "3.11", "3.13t", "3.12d": what follows the name of an interpreter.
+/// "", "3", "3.11", "3.13t", "3.12d": suffix of an interpreter's name.
 bool isVersion(std::string_view text) {
   while (!text.empty() && (text.back() == 't' || text.back() == 'd')) text.remove_suffix(1);
   return text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-/// The C library's functions around main() and around a thread's function.
+/// The C library's functions that call main() and thread functions.
 bool startsThreads(std::string_view path) {
   const std::string_view file = fileName(path);
   return file.starts_with("libc.so") || file.starts_with("libpthread.so") ||
@@ -39,7 +39,7 @@ std::vector<FrameKind> frameKinds(const Trace& trace) {
   for (size_t i = 0; i < kinds.size(); ++i) {
     const StringId module = trace.frame.module[i];
     const std::string_view path = trace.text(module);
-    if (path == "Python" && trace.frame.address[i] == 0) {  // as an agent describes them
+    if (path == "Python" && trace.frame.address[i] == 0) {  // as recorded by an agent
       kinds[i] = FrameKind::kPython;
       continue;
     }
@@ -96,12 +96,13 @@ CallPathTable withoutRuntimeFrames(const Trace& trace) {
     const auto frame = static_cast<size_t>(paths.frame[path]);
     return frame == 0 || frame > kinds.size() ? FrameKind::kOwn : kinds[frame - 1];
   };
-  // A path is younger than its caller's; one of a damaged trace that is not counts as outermost.
+  // A path has a higher id than its caller's path; in a damaged trace, a path that does not counts
+  // as outermost.
   const auto callerOf = [&](size_t path) {
     const auto caller = static_cast<size_t>(paths.parent[path]);
     return caller <= path ? caller : 0;
   };
-  std::vector<bool> python(paths.size());  // on the stack, or on one that goes on from it
+  std::vector<bool> python(paths.size());  // on the stack, or on a stack that extends it
   for (size_t i = 0; i < paths.size(); ++i) {
     const size_t caller = callerOf(i);
     python[i] = kindOf(i) == FrameKind::kPython || (caller != 0 && python[caller - 1]);
@@ -111,16 +112,16 @@ CallPathTable withoutRuntimeFrames(const Trace& trace) {
     if (caller != 0 && python[i]) python[caller - 1] = true;
   }
   CallPathTable shown = paths;
-  std::vector<CallPathId> kept(paths.size());  // the innermost path with a frame that is shown
+  std::vector<CallPathId> kept(paths.size());  // the innermost path with a shown frame
   std::unordered_map<PathKey, CallPathId, PathKeyHash> known;
   for (size_t i = 0; i < paths.size(); ++i) {
     const size_t caller = callerOf(i);
     const CallPathId outer = caller == 0 ? CallPathId::kNone : kept[caller - 1];
     const FrameKind kind = kindOf(i);
-    const bool hidden =
-        kind == FrameKind::kTrampoline || (kind == FrameKind::kInterpreter && python[i]) ||
-        // Functions of the C library that the program called itself have callers that are shown.
-        (kind == FrameKind::kStarter && python[i] && outer == CallPathId::kNone);
+    const bool hidden = kind == FrameKind::kTrampoline ||
+                        (kind == FrameKind::kInterpreter && python[i]) ||
+                        // C library functions called by the program itself have shown callers.
+                        (kind == FrameKind::kStarter && python[i] && outer == CallPathId::kNone);
     if (!hidden) {
       kept[i] = known.try_emplace({outer, paths.frame[i]}, idAt<CallPathId>(i)).first->second;
       shown.parent[i] = outer;

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A trace whose stacks are given outermost first, as "module:function".
+/// Builds a trace from stacks given outermost first, as "module:function".
 class Stacks {
  public:
   CallPathId add(const std::vector<std::string>& frames) {
@@ -145,7 +145,7 @@ TEST(RuntimeFrames, StacksThatDifferInSuchFramesOnlyAreOneLine) {
   EXPECT_THAT(all.note, Not(HasSubstr("--all-frames")));
 }
 
-/// Against the definition, applied to each stack by itself.
+/// Compares with the definition, applied to each stack separately.
 TEST(RuntimeFrames, RandomStacksAreWhatTheDefinitionSays) {
   std::mt19937 random(7);
   const std::vector<std::string> kinds = {"Python:p", "/b/python3:i", "/l/libffi.so.8:f",

@@ -8,7 +8,7 @@ namespace tracesmith {
 StepFinder::StepFinder(const Steps& steps, const DeviceOps& ops) : steps_(steps), ops_(ops) {
   for (uint32_t i = 0; i < steps.all.size(); ++i) {
     std::vector<Place>& places = places_[steps.all[i].process];
-    // What ends before this one does cannot be open behind it, and is not looked at again.
+    // A step that ends before this one cannot be open after it, and is skipped from then on.
     uint32_t longer = places.empty() ? kNone : static_cast<uint32_t>(places.size() - 1);
     while (longer != kNone && steps.all[places[longer].step].end_ns <= steps.all[i].end_ns) {
       longer = places[longer].longer;
@@ -23,8 +23,8 @@ size_t StepFinder::stepOf(const DeviceOp& op) const {
   const int64_t at = steps_.device_times ? op.begin_ns : ops_.call_begin_ns[op.launch];
   auto found = places_.find(op.process);
   if (found == places_.end()) {
-    // Where one process alone has steps, it may have had the others work for it; and in a container
-    // tools may know it by two numbers.
+    // If only one process has steps, the others may work for it. In a container, tools may also
+    // list one process under two pids.
     if (places_.size() != 1 || steps_.from == Steps::From::kRepeatedKernels) return none;
     found = places_.begin();
   }

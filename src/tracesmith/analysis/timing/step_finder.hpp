@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which step a piece of device work belongs to.
+// Finds the step to which a piece of device work belongs.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace tracesmith {
 
-/// Looks at `steps` and `ops` as long as it lives.
+/// `steps` and `ops` must outlive this object.
 class StepFinder {
  public:
   StepFinder(const Steps& steps, const DeviceOps& ops);
 
-  /// Number in Steps::all of the step of its process in which an op was launched (began, where step
-  /// times are those of the device): the last to begin where several are open. Where one process
-  /// alone marks steps, those of all. all.size(): none.
+  /// Index in Steps::all of the step, within its process, in which an op was launched (started, if
+  /// step times are device times). If several are open, the one that started last. If only one
+  /// process marks steps, they apply to all processes. all.size(): none.
   size_t stepOf(const DeviceOp& op) const;
 
  private:
-  /// Of one process, by begin.
+  /// Steps of one process, by start.
   struct Place {
     uint32_t step = 0;
-    uint32_t longer = kNone;  ///< the last one before that ends later
+    uint32_t longer = kNone;  ///< the last earlier step that ends later
   };
   static constexpr uint32_t kNone = DeviceOp::kNone;
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 constexpr size_t kFewestRepetitions = 3;
-constexpr size_t kLongestNumber = 18;  // of digits: fits an int64_t
+constexpr size_t kLongestNumber = 18;  // in digits: fits an int64_t
 
 int64_t numberAt(std::string_view text, size_t at) {
   int64_t number = 0;
@@ -29,7 +29,7 @@ int64_t numberAt(std::string_view text, size_t at) {
   return number;
 }
 
-/// Whether one of its words is one that people give to steps.
+/// True if one of its words is a usual name for steps.
 bool saysStep(std::string_view text) {
   constexpr std::array<std::string_view, 6> kWords = {"step",  "iteration", "iter",
                                                       "batch", "minibatch", "frame"};
@@ -53,7 +53,7 @@ struct Member {
   uint32_t row;
 };
 
-/// One after the other, and their numbers grow where `numbered`.
+/// True if the members do not overlap, and their numbers grow if `numbered`.
 bool isSequence(std::vector<Member>& members, bool numbered) {
   std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
     return std::tie(a.begin_ns, a.end_ns) < std::tie(b.begin_ns, b.end_ns);
@@ -95,7 +95,7 @@ class RangeSteps {
     return steps;
   }
 
-  /// What the program marked: not what a framework or tool recorded of itself.
+  /// Steps marked by the program, not ranges that a framework or tool recorded itself.
   Steps markedSteps() {
     std::map<std::pair<ThreadId, uint32_t>, std::vector<Member>> numbered;  // by pattern
     std::map<std::pair<ThreadId, StringId>, std::vector<Member>> repeated;
@@ -131,12 +131,12 @@ class RangeSteps {
   }
 
  private:
-  /// What a name says: found once, as it may be long and that of many ranges.
+  /// Result of parsing a name. Cached, because names may be long and shared by many ranges.
   struct Name {
     bool seen = false;
     bool says_step = false;
-    uint32_t pattern = DeviceOp::kNone;  ///< what is around its last number
-    int64_t number = 0;                  ///< its last one
+    uint32_t pattern = DeviceOp::kNone;  ///< the text around its last number
+    int64_t number = 0;                  ///< its last number
   };
 
   void look(Name& name, std::string_view text) {
@@ -145,7 +145,8 @@ class RangeSteps {
     if (!name.says_step) return;
     const size_t last = text.find_last_of(kDigits);
     if (last == std::string_view::npos) return;
-    const size_t at = text.find_last_not_of(kDigits, last) + 1;  // npos + 1: all before are digits
+    // npos + 1: everything before is digits.
+    const size_t at = text.find_last_not_of(kDigits, last) + 1;
     name.number = numberAt(text, at);
     std::string pattern(text.substr(0, at));
     pattern.append("#").append(text.substr(last + 1));
@@ -179,8 +180,8 @@ class RangeSteps {
     return it->second;
   }
 
-  /// Of those that are sequences, with more time in the steps than between them: what covers the
-  /// most time, and of each other process its sequence of that name that does.
+  /// Considers sequences with more time in steps than between them. Returns the one that covers the
+  /// most time, and for each other process its longest sequence of the same name.
   template <class Groups>
   std::vector<const typename Groups::value_type*> bestOf(Groups& groups, size_t fewest,
                                                          bool numbered) const {
@@ -244,7 +245,7 @@ class RangeSteps {
 
 // --- Kernels ---------------------------------------------------------------------------------
 
-/// Hashes of any stretch of a sequence in constant time: polynomials modulo 2^61 - 1.
+/// Hashes of any range of a sequence in constant time: polynomials modulo 2^61 - 1.
 class StretchHash {
  public:
   void add(uint64_t value) {
@@ -270,9 +271,10 @@ class StretchHash {
   std::vector<uint64_t> powers_{1};
 };
 
-/// What the kernels of the stream that has the most of them repeat. A kernel that stands once in
-/// each step cuts the stream into steps: of all names that cut most of it into equal pieces that
-/// with the longest ones, and of these that before which the device idles longest.
+/// Finds steps as repetitions of kernels, on the stream with the most kernels. A kernel that occurs
+/// once per step divides the stream into steps. Among the names that divide most of it into equal
+/// pieces, it chooses the longest pieces, and among those the name before which the device idles
+/// longest.
 class KernelSteps {
  public:
   KernelSteps(const Trace& trace, const DeviceOps& ops) : trace_(trace), ops_(ops) {}
@@ -305,7 +307,7 @@ class KernelSteps {
     }
   }
 
-  /// The places of a name as begins of steps.
+  /// Considers the positions of a name as starts of steps.
   void consider(const std::vector<uint32_t>& places) {
     if (places.size() < kFewestRepetitions) return;
     struct Piece {
@@ -322,7 +324,7 @@ class KernelSteps {
     const size_t begin = places[most->first];
     const size_t length = places[most->first + 1] - begin;
     const uint64_t shape = hash_.of(begin, begin + length);
-    // What is cut off in front and behind may be part of one more.
+    // The remainders before the first and after the last step may be parts of another one.
     const size_t front = places.front();
     const size_t behind = kernels_.size() - places.back();
     const bool part_behind = behind <= length && hash_.of(places.back(), kernels_.size()) ==
@@ -346,7 +348,7 @@ class KernelSteps {
     }
   }
 
-  /// The median of the idle times before these kernels. DeviceOps has no times whose differences
+  /// Median of the idle times before these kernels. Differences of times in DeviceOps cannot
   /// overflow.
   int64_t idleBefore(const std::vector<uint32_t>& places) const {
     std::vector<int64_t> idle;
@@ -379,7 +381,7 @@ class KernelSteps {
                 .made = fmt::format("repetition {}", steps.all.size() + 1),
                 .process = kernels_[at]->process,
                 .begin_ns = beginOf(steps, at)};
-      // To where the next one begins, if it follows.
+      // Ends at the start of the next step, if that follows directly.
       step.end_ns = next < kernels_.size() ? beginOf(steps, static_cast<uint32_t>(next))
                                            : kernels_[last]->end_ns;
       step.end_ns = std::max(step.end_ns, step.begin_ns);
@@ -394,7 +396,7 @@ class KernelSteps {
 
   const Trace& trace_;
   const DeviceOps& ops_;
-  std::vector<const DeviceOp*> kernels_;  // of the stream, by begin
+  std::vector<const DeviceOp*> kernels_;  // kernels of the stream, by start
   StretchHash hash_;
   std::map<StringId, std::vector<uint32_t>> places_;
   size_t best_length_ = 0;
@@ -407,7 +409,7 @@ class KernelSteps {
 std::string Steps::basis() const {
   switch (from) {
     case From::kNowhere:
-      return "no steps: the trace names none, and its kernels repeat nothing";
+      return "no steps: the trace names none, and its kernels do not repeat";
     case From::kProfilerStep:
       return "ranges ProfilerStep of PyTorch";
     case From::kNumberedRanges:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a training or the requests of an inference: named by the trace, or found as what
-// its kernels repeat.
+// The steps of a training run or the requests of an inference: named by the trace, or inferred from
+// repeated kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace tracesmith {
 
-/// What PyTorch's names of steps begin with.
+/// Prefix of PyTorch's step names.
 constexpr std::string_view kPyTorchStep = "ProfilerStep";
 
 struct Step {
   int64_t number = 0;
-  StringId name{};   ///< of its range
-  std::string made;  ///< its name where it has no range
+  StringId name{};   ///< name of its range
+  std::string made;  ///< its name if it has no range
   ProcessId process{};
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -35,20 +35,21 @@ struct Steps {
     kNowhere,
     kProfilerStep,     ///< ranges "ProfilerStep#7" of PyTorch
     kNumberedRanges,   ///< "step 3", "train iteration 17", "batch_5": on one thread of a process
-    kRepeatedRange,    ///< a range of one name that says that it is a step; the same
+    kRepeatedRange,    ///< a repeated range whose name denotes a step; on one thread of a process
     kRepeatedKernels,  ///< inferred: the same kernels in the same order
   };
   From from = From::kNowhere;
-  std::string pattern;  ///< "step #", or the kernel that each step begins with
-  /// By begin; times of the host, where `device_times` is false.
+  std::string pattern;  ///< "step #", or the first kernel of each step
+  /// By start; host times unless `device_times`.
   std::vector<Step> all;
-  bool device_times = false;  ///< those of kernels: launches are unknown, or one launched several
-  /// For people: "repetition of 412 kernels from … on (inferred)".
+  /// Times are those of kernels, because launches are unknown or one launched several steps.
+  bool device_times = false;
+  /// Readable text: "repetition of 412 kernels from … on (inferred)".
   std::string basis() const;
 };
 
-/// The first of the ways above that finds at least one ProfilerStep, two numbered ranges, three
-/// repeated ones, or three repetitions that make up half of a stream's kernels.
+/// Uses the first method of Steps::From that finds at least one ProfilerStep, two numbered ranges,
+/// three repeated ranges, or three repetitions that cover half of a stream's kernels.
 Steps stepsOf(const Trace& trace, const DeviceOps& ops);
 
 }  // namespace tracesmith

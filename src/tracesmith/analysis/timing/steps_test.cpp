@@ -33,7 +33,7 @@ class StepsTest : public ::testing::Test {
                          .process_id = s_.trace.thread.process_id[0],
                          .thread_id = thread_});
   }
-  /// Kernels of 10 ns, one after the other; "|": the device idles; launched 1000 ns before.
+  /// Kernels of 10 ns, one after the other; "|": the device idles. Launched 1000 ns before.
   void kernels(std::string_view letters, bool launches = true) {
     for (const char c : letters) {
       if (c == '|') {
@@ -110,7 +110,7 @@ TEST_F(StepsTest, ARangeOfOneNameThatIsMostOfTheTime) {
 }
 
 TEST_F(StepsTest, KernelsThatRepeatAreStepsAndTheirLayersAreNot) {
-  // Some first work; then steps of four equal layers, the first of which was still tuned.
+  // Initial work; then steps of four equal layers, the first of which was still being tuned.
   kernels("xyzw|aeebcbcbcbcod|abcbcbcbcod|abcbcbcbcod|abcbcbcbcod|abcbcbc");
   const Steps steps = found();
   EXPECT_EQ(steps.from, Steps::From::kRepeatedKernels);

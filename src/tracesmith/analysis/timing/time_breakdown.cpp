@@ -10,7 +10,7 @@
 namespace tracesmith {
 namespace {
 
-/// Also of intervals that end before they begin (see AnalysisOptions::as_hta).
+/// Includes intervals that end before they start (see AnalysisOptions::as_hta).
 int64_t lengthOfAll(const std::vector<Interval>& intervals) {
   int64_t sum = 0;
   for (const Interval& i : intervals) sum += i.end_ns - i.begin_ns;
@@ -123,7 +123,8 @@ std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& opt
     for (uint32_t i = s.begin; i < s.end; ++i) {
       const DeviceOp& op = ops.ops[i];
       if (op.table == TableId::kSync) continue;
-      // HTA compares with the op before; exact is with the last end so far, as ops may overlap.
+      // HTA compares with the previous op; the exact method uses the last end so far, because ops
+      // may overlap.
       const int64_t gap = op.begin_ns - previous_end;
       const int64_t from = previous_end;
       const bool counts = !first && (gap > 0 || options.as_hta);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a device's time went: by what ran at once, and why it was idle.
+// Breakdown of a device's time: by what ran concurrently, and by the reason for idling.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace tracesmith {
 
-/// Of one device, or of all ops of a trace taken together (device kNone). `span_ns` is from the
-/// first begin to the last end.
+/// For one device, or for all ops of a trace together (device kNone). `span_ns` is from the first
+/// start to the last end.
 struct TimeBreakdown {
   DeviceId device{};
   int64_t begin_ns = 0;
@@ -23,28 +23,28 @@ struct TimeBreakdown {
   int64_t communication_ns = 0;
   int64_t memory_ns = 0;
   int64_t non_compute_ns = 0;  ///< span - idle - compute
-  int64_t kernel_ns = 0;       ///< union of kernels, whatever their class
+  int64_t kernel_ns = 0;       ///< union of kernels of any class
   /// Time in which exactly these classes ran: bit 0 compute, bit 1 communication, bit 2 memory.
   std::array<int64_t, 8> together_ns{};
-  /// Share of communication that compute ran beside (union with union); none: no communication.
+  /// Share of communication time overlapped by compute (union with union); none: no communication.
   std::optional<double> overlap;
 
   /// Share of the span in which kernels ran; 0 for an empty span.
   double kernelUtilization() const;
 };
 
-/// Of all ops together, whatever device they ran on: their union.
+/// For all ops together, on any device: their union.
 TimeBreakdown breakdownOf(const DeviceOps& ops);
-/// The times of all devices added up (device kNone).
+/// Sum of the times of all devices (device kNone).
 TimeBreakdown sumOverDevices(const DeviceOps& ops);
-/// Of each device with ops, in their order.
+/// For each device with ops, in their order.
 std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
 
-/// Why a stream had nothing to do between two of its ops.
-///   host wait    the later one was launched after the earlier one had ended: the host was late
-///   kernel wait  it was there, and the gap is shorter than AnalysisOptions::kernel_wait_ns
-///   other        it was there and waited longer (for another stream, an event), or its launch is
-///                not in the trace
+/// Reasons why a stream was idle between two of its ops:
+///   host wait    the later op was launched after the earlier one had ended: the host was late
+///   kernel wait  it was launched in time; the gap is below AnalysisOptions::kernel_wait_ns
+///   other        it was launched in time but waited longer (another stream, an event), or its
+///                launch is not in the trace
 struct IdleTime {
   StreamId stream{};
   DeviceId device{};

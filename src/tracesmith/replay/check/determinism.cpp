@@ -24,31 +24,32 @@ namespace {
 
 constexpr uint32_t kAdaptiveRuns = 26;  // 0.7^26 < 10^-4
 constexpr uint32_t kLeastRuns = 10;
-constexpr size_t kOrders = 14;          // legal ones that are tried
-constexpr size_t kRandomOrders = 4;     // of those at least: for what uses memory unseen
-constexpr size_t kDirectedOrders = 20;  // at most
-constexpr size_t kPairs = 256;          // of unordered commands: at most
-constexpr int kPairRuns = 16;           // that try them: at most
-constexpr size_t kNamedAlike = 3;       // divergences of one kind and kernel: at most
+constexpr size_t kOrders = 14;  // number of legal orders to try
+// Least number of random ones: for commands that use memory unseen
+constexpr size_t kRandomOrders = 4;
+constexpr size_t kDirectedOrders = 20;  // most directed orders
+constexpr size_t kPairs = 256;          // most pairs of unordered commands
+constexpr int kPairRuns = 16;           // most runs that try pairs
+constexpr size_t kNamedAlike = 3;       // most divergences named per cause and kernel
 constexpr double kMissed = 1e-4;
 constexpr int kControlTwins = 3;
 
 using Outputs = std::map<ObjectIndex, std::vector<ContentHash>>;
 
-/// What is known of one launch over all runs.
+/// Facts about one launch, collected over all runs.
 struct LaunchFacts {
   bool seen = false;
   uint64_t input = 0;
-  Outputs first;                   // of the first run
-  uint32_t runs = 0;               // from that input
-  uint32_t unlike = 0;             // of those: different output
-  ObjectIndex memory = 0;          // that was left otherwise
-  std::set<std::string> settings;  // in which it did
+  Outputs first;                   // input of the first run
+  uint32_t runs = 0;               // runs from that input
+  uint32_t unlike = 0;             // of those, runs with different output
+  ObjectIndex memory = 0;          // first memory object that differed
+  std::set<std::string> settings;  // settings in which it differed
   bool unlike_recorded = false;
   bool recorded = false;
 };
 
-/// What one replay in a legal order showed and left.
+/// Data read back and final memory of one replay in a legal order.
 struct OrderRun {
   uint64_t number = 0;
   std::vector<ShownHash> shown;
@@ -68,7 +69,7 @@ class Check {
   void runVariants(uint32_t share, bool device_is_known);
   std::vector<OrderRun> runOrders(const StepDependencies& dependencies);
   void completeReport();
-  /// `setting`: in which the run was.
+  /// `setting`: the setting of the run.
   void learn(const RunResult& result, const std::string& setting);
   void keepExamples(const RunResult& result);
   void findSelfDifferent();
@@ -98,8 +99,8 @@ class Check {
   std::vector<DifferenceExample> examples_;
   double done_ = 0;
   double total_ = 1;
-  bool orders_agree_ = true;     // on all that is read back
-  std::set<StepIndex> unnamed_;  // divergent as well, after several of their kind
+  bool orders_agree_ = true;     // all orders agree on all data read back
+  std::set<StepIndex> unnamed_;  // divergent too, but not named after kNamedAlike of their kind
 };
 
 ChildSettings Check::serial(uint32_t repeats) const {
@@ -131,7 +132,7 @@ ChildOutcome Check::run(const std::string& what, ChildSettings settings) {
                   "at launch {} ({})", plan_.step(outcome.step).launch,
                   plan_.kernelName(plan_.step(plan_.launch(plan_.step(outcome.step).launch))));
     report_.complete = false;
-    note(fmt::format("{}: the replay {} {}; what it would have found is missing here", what,
+    note(fmt::format("{}: the replay {} {}; its findings are missing here", what,
                      describeEnd(outcome, options_.step_limit_s), at));
   }
   return outcome;
@@ -154,13 +155,13 @@ void Check::learn(const RunResult& result, const std::string& setting) {
       if (facts.memory == 0) facts.memory = memory;
       facts.settings.insert(in);
     };
-    // Those began from what this run gave it, whatever another run did.
+    // Repetitions start from the input of this run, whatever other runs did.
     facts.runs += hash.runs_again;
     for (const auto& repeat : hash.repeats) differs(repeat.memory, setting);
     for (const auto& repeat : hash.permuted) {
       differs(repeat.memory, "other orders of its work-groups");
     }
-    if (hash.input != facts.input) continue;  // other inputs say nothing of what it leaves
+    if (hash.input != facts.input) continue;  // outputs from other inputs are not comparable
     ++facts.runs;
     for (const auto& [memory, chunks] : facts.first) {
       const auto now = outputs.find(memory);
@@ -228,8 +229,8 @@ std::vector<UninitialisedUse> Check::twinDifferences(const std::string& what, bo
   return run(what, settings).result.uninitialised;
 }
 
-/// Twins with equal memory are equal, but for what differs by itself; such a launch may have gone
-/// unseen until chance showed it between the twins.
+/// True if a launch varies by itself, which would explain the difference. Twin replays with equal
+/// memory differ only because of such launches, and one may not have shown up in the checks before.
 bool Check::differsWithoutNoise(const UninitialisedUse& use) {
   for (int i = 0; i < kControlTwins; ++i) {
     const auto differences = twinDifferences("equal memory, as a control", false);
@@ -253,15 +254,15 @@ bool Check::differsWithoutNoise(const UninitialisedUse& use) {
 }
 
 void Check::findUninitialised() {
-  // What has been computed from such bytes is handed on by all that follow, and a launch that
-  // differs from itself makes the twins differ: the first of each chain is named.
+  // Results computed from such bytes pass the difference on to everything after them, and a launch
+  // that varies by itself also makes the twins differ. So only the first of each chain is named.
   size_t named = 0;
-  for (const UninitialisedUse& use : twinDifferences("memory that nobody wrote", true)) {
+  for (const UninitialisedUse& use : twinDifferences("uninitialised memory", true)) {
     const ReplayStep& step = plan_.step(use.step);
     if (isDivergent(use.step) || handedOn()[use.step]) continue;
     if (step.kind() != CommandKind::kLaunch) {
-      note(fmt::format("the host reads {} bytes of {} that nobody had written (first: byte {})",
-                       use.bytes, plan_.objectName(use.memory), use.first_byte));
+      note(fmt::format("the host reads {} uninitialised bytes of {} (first: byte {})", use.bytes,
+                       plan_.objectName(use.memory), use.first_byte));
       continue;
     }
     if (++named > kNamedAlike) {
@@ -273,8 +274,7 @@ void Check::findUninitialised() {
     d.step = use.step;
     d.cause = DivergenceCause::kUninitialisedRead;
     d.memory = use.memory;
-    d.evidence = fmt::format(
-        "{} bytes that it left depend on what memory held that nobody had written", use.bytes);
+    d.evidence = fmt::format("{} bytes of its output depend on uninitialised memory", use.bytes);
     report_.divergences.push_back(std::move(d));
   }
 }
@@ -286,7 +286,7 @@ std::string Check::nameOf(StepIndex step) const {
              : fmt::format("command {}", s.header.sequence);
 }
 
-/// For each step whether it uses memory that a divergent one may have changed.
+/// For each step: whether it uses memory that a divergent step may have changed.
 std::vector<bool> Check::handedOn() const {
   std::vector<bool> out(plan_.steps().size());
   std::set<ObjectIndex> roots;
@@ -319,9 +319,8 @@ void Check::nameUnordered(const PairOutcome& outcome) {
   for (const MemoryUse& use : memoryUse(plan_, plan_.step(second))) {
     if (use.memory == outcome.memory) d.memory = outcome.memory;
   }
-  d.evidence =
-      fmt::format("nothing orders it and {}, which uses {} as well; in the opposite order ",
-                  nameOf(first), plan_.objectName(root));
+  d.evidence = fmt::format("it is not ordered with {}, which also uses {}; in the opposite order ",
+                           nameOf(first), plan_.objectName(root));
   d.evidence +=
       outcome.shown_by != kNoStep
           ? fmt::format("{} bytes that the host reads differ", fmt::group_digits(outcome.bytes))
@@ -335,13 +334,13 @@ void Check::findUnordered(const StepDependencies& dependencies) {
   UnorderedPairs all = unorderedPairs(plan_, dependencies, kPairs);
   if (all.too_many_commands) {
     note(
-        "there are too many commands to look at each two that nothing orders: they change places "
-        "by queue and by chance alone");
+        "there are too many commands to check each unordered pair: only whole queues were delayed, "
+        "and random orders were tried");
   }
   if (all.left_out != 0) {
     note(
-        fmt::format("{} pairs of commands that nothing orders were not tried: there are more than "
-                    "{}, or more than {} of the same kernels and memory",
+        fmt::format("{} unordered pairs of commands were not tried: there are more than {}, or "
+                    "more than {} of the same kernels and memory",
                     all.left_out, kPairs, UnorderedPairs::kMostAlike));
   }
   std::vector<UnorderedPair> left;
@@ -371,11 +370,12 @@ void Check::findUnordered(const StepDependencies& dependencies) {
     }
   }
   if (!left.empty()) {
-    note(fmt::format("{} pairs of commands that nothing orders could not be tried", left.size()));
+    note(fmt::format("{} unordered pairs of commands could not be tried", left.size()));
   }
 }
 
-/// What no pair explains: memory that the recording does not tell of, or what cannot be tried.
+/// Reports differences between orders that no pair explains: caused by memory unknown to the
+/// recording, or by commands that cannot be tried.
 void Check::compareOrders(const RunResult& serial_run, const std::vector<OrderRun>& orders) {
   std::map<StepIndex, uint64_t> shown;
   std::map<ObjectIndex, uint64_t> left;
@@ -409,10 +409,9 @@ void Check::compareOrders(const RunResult& serial_run, const std::vector<OrderRu
         in_order);
     report_.divergences.push_back(std::move(d));
   } else if (memory != 0 && report_.divergences.empty()) {
-    note(
-        fmt::format("{} is left otherwise in another legal order, though nothing that is read back "
-                    "is",
-                    plan_.objectName(memory)));
+    note(fmt::format(
+        "the final content of {} differs in another legal order, but no data that is read back",
+        plan_.objectName(memory)));
   }
 }
 
@@ -420,7 +419,7 @@ void Check::findUnlikeRecorded(const RunResult& serial_run) {
   size_t named = 0;
   for (uint32_t launch = 1; launch < facts_.size() && named < kNamedAlike; ++launch) {
     const StepIndex step = plan_.launch(launch);
-    // What another divergence, or one of these, has changed is not its own doing.
+    // Skip launches whose difference comes from another divergence or from one named here.
     if (!facts_[launch].unlike_recorded || isDivergent(step) || handedOn()[step]) continue;
     ++named;
     Divergence d;
@@ -432,19 +431,19 @@ void Check::findUnlikeRecorded(const RunResult& serial_run) {
     }
     d.evidence =
         d.cause == DivergenceCause::kMissingData
-            ? fmt::format("the recording could not be replayed whole: {}",
+            ? fmt::format("the recording could not be replayed completely: {}",
                           serial_run.problems.front().text)
-            : fmt::format("all {} runs of it agree with each other and not with the recording{}",
+            : fmt::format("all {} runs of it agree with each other but not with the recording{}",
                           facts_[launch].runs,
                           report_.same_device ? "" : "; the device is not the recorded one");
     report_.divergences.push_back(std::move(d));
   }
   if (report_.shown != report_.shown_equal && report_.divergences.empty()) {
     note(
-        fmt::format("{} of {} read-backs are not those of the recording{}: {}. "
-                    "A recording made with --launch-hashes names the launch",
+        fmt::format("{} of {} read-backs differ from the recording{}: {}. A recording made with "
+                    "--launch-hashes identifies the launch",
                     report_.shown - report_.shown_equal, report_.shown,
-                    orders_agree_ ? ", though every replay agrees" : "",
+                    orders_agree_ ? ", although all replays agree" : "",
                     serial_run.problem_count != 0 ? "parts of it could not be replayed"
                     : report_.same_device         ? "the driver or compiler is another"
                                                   : "the device is another"));
@@ -468,8 +467,7 @@ void Check::describe(Divergence& d) {
   }
 }
 
-/// Of the launches that were executed, how often the one was that ran from equal inputs least
-/// often.
+/// The smallest number of runs from equal inputs over all executed launches.
 uint32_t Check::leastRuns() const {
   uint32_t least = UINT32_MAX;
   for (const LaunchFacts& facts : facts_) {
@@ -478,7 +476,7 @@ uint32_t Check::leastRuns() const {
   return least == UINT32_MAX ? 0 : least;
 }
 
-/// Of the run as it was recorded.
+/// Takes over the results of the replay in recorded order.
 void Check::takePlain(const RunResult& plain) {
   report_.device = plain.device;
   report_.same_device = plain.same_device;
@@ -494,8 +492,8 @@ void Check::takePlain(const RunResult& plain) {
   learn(plain, "the driver's own threads");
 }
 
-/// A third of the runs with one thread of the driver's, a third with many, and one with programs
-/// that are compiled again. `device_is_known`: the run before them came to its end.
+/// Runs a third of the runs with one driver thread, a third with many, and one run with recompiled
+/// programs. `device_is_known`: the run before them completed.
 void Check::runVariants(uint32_t share, bool device_is_known) {
   const ScratchFolder cold_cache;
   const std::string threads = std::to_string(std::max(4u, 4 * std::thread::hardware_concurrency()));
@@ -504,12 +502,12 @@ void Check::runVariants(uint32_t share, bool device_is_known) {
     const char* setting;
     std::pair<std::string, std::string> variable;
     uint32_t repeats;
-    uint64_t seed;  // of the orders of work-groups
+    uint64_t seed;  // seed for the orders of work-groups
   } variants[] = {
       {"with one thread", "one thread", {"POCL_MAX_PTHREAD_COUNT", "1"}, share - 1, 0},
       {"with many threads", "many threads", {"POCL_MAX_PTHREAD_COUNT", threads}, share - 1, 500},
-      {"with programs compiled anew",
-       "programs compiled anew",
+      {"with recompiled programs",
+       "recompiled programs",
        {"POCL_CACHE_DIR", cold_cache.path()},
        0,
        0},
@@ -517,8 +515,8 @@ void Check::runVariants(uint32_t share, bool device_is_known) {
   const bool pocl = report_.device.starts_with("Portable Computing Language");
   if (!pocl && device_is_known) {
     note(
-        "the number of the driver's threads and its cache of programs can be set of PoCL alone: "
-        "what stands for them here are repetitions");
+        "the driver's number of threads and its program cache can be set only for PoCL: on this "
+        "driver, plain repetitions replace those runs");
   }
   for (const auto& variant : variants) {
     ChildSettings settings = serial(variant.repeats);
@@ -530,7 +528,7 @@ void Check::runVariants(uint32_t share, bool device_is_known) {
 }
 
 std::vector<OrderRun> Check::runOrders(const StepDependencies& dependencies) {
-  // Chance alone would hardly move a command past another that comes many commands after it.
+  // Random orders would rarely move a command past one that comes many commands later.
   const OrderChanges changes = orderChanges(plan_, dependencies, kDirectedOrders);
   const size_t directed = changes.late.size();
   const size_t count = std::max(kOrders, directed + kRandomOrders);
@@ -548,10 +546,10 @@ std::vector<OrderRun> Check::runOrders(const StepDependencies& dependencies) {
   return orders;
 }
 
-/// What the report says of each divergence, once all have been found.
+/// Completes the report's text for each divergence, after all have been found.
 void Check::completeReport() {
   if (!unnamed_.empty()) {
-    note(fmt::format("{} more commands have a part in divergences like those that are named",
+    note(fmt::format("{} more commands are involved in divergences like those named",
                      unnamed_.size()));
   }
   std::sort(report_.divergences.begin(), report_.divergences.end(),
@@ -565,7 +563,8 @@ void Check::completeReport() {
 Result<DeterminismReport> Check::go() {
   const uint32_t runs = options_.runs == 0 ? kAdaptiveRuns : std::max(options_.runs, kLeastRuns);
   total_ = 7 + kOrders + 2.0 * runs / 3;
-  // First as it is. A third of the runs each with: the driver's own threads, one, and many.
+  // The first run uses the recorded order. Then a third of the runs each with: the driver's own
+  // number of threads, one, and many.
   const uint32_t share = runs / 3;
   const ChildOutcome plain = run("each launch again", serial(runs - 2 * share - 1));
   if (plain.end == ChildEnd::kFailed) return tl::unexpected<Error>(plain.error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that do not always do the same, by construction, and some that do.
+// Programs that are nondeterministic by construction, and some that are not.
 #include "tracesmith/replay/check/determinism.hpp"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST(Determinism, WhatAlwaysDoesTheSameRaisesNoAlarm) {
   r.argument(fine, 0, a);
   r.argument(copy, 0, a);
   r.argument(copy, 1, b);
-  // Memory that nobody wrote is written before it is read.
+  // Uninitialised memory is written before it is read.
   const std::vector<uint8_t> zero(4);
   Fill fill{.queue = q1, .memory = a, .pattern = zero};
   fill.box.region[0] = 4 * kItems;
@@ -121,7 +121,7 @@ TEST(Determinism, NamesTheLaunchThatReadsWhatNobodyWrote) {
   r.argument(half, 0, a);
   r.argument(copy, 0, a);
   r.argument(copy, 1, b);
-  r.launch(q, half, kItems);  // leaves every other one as it was: no read
+  r.launch(q, half, kItems);  // leaves every other element unchanged: no read
   r.launch(q, copy, kItems);  // reads them
   const auto report = checked(r);
   SKIP_WITHOUT_REPORT(report);
@@ -129,7 +129,7 @@ TEST(Determinism, NamesTheLaunchThatReadsWhatNobodyWrote) {
   ASSERT_EQ(report->divergences.size(), 1u);
   EXPECT_EQ(report->divergences[0].cause, DivergenceCause::kUninitialisedRead);
   EXPECT_THAT(report->divergences[0].evidence,
-              HasSubstr("depend on what memory held that nobody had written"));
+              HasSubstr("bytes of its output depend on uninitialised memory"));
 }
 
 TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
@@ -145,7 +145,7 @@ TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
   r.launch(q1, fine, kItems);
   r.add(Finish{.queue = q1});
   r.launch(q1, fine, kItems);
-  r.launch(q2, copy, kItems);  // should wait for the one before
+  r.launch(q2, copy, kItems);  // should wait for the previous one
   const auto report = checked(r);
   SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
@@ -154,7 +154,7 @@ TEST(Determinism, NamesTheLaunchThatWaitsForNobody) {
     EXPECT_EQ(d.cause, DivergenceCause::kMissingSynchronisation) << d.evidence;
   }
   EXPECT_EQ(report->divergences.size(), 1u);
-  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("nothing orders it"));
+  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("it is not ordered with"));
 }
 
 TEST(Determinism, WhatTwoQueuesMayDoToOneBufferRaisesNoAlarm) {
@@ -231,7 +231,7 @@ TEST(Determinism, AReadBeforeAWriteThatDoesNotWaitIsNamedOnce) {
   SKIP_WITHOUT_REPORT(report);
   ASSERT_TRUE(report) << report.error().toString();
   ASSERT_EQ(report->divergences.size(), 1u) << report->divergences[1].evidence;
-  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("nothing orders it"));
+  EXPECT_THAT(report->divergences[0].evidence, HasSubstr("it is not ordered with"));
 }
 
 TEST(Determinism, OneDivergenceHidesNoOther) {
@@ -267,7 +267,7 @@ TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {
   std::vector<float> after = values;
   for (int launch = 0; launch < 4; ++launch) {
     for (size_t i = 0; i < after.size(); ++i) after[i] = after[i] * 1.5f + static_cast<float>(i);
-    if (launch == 2) after[7] += 1;  // as a compiler that rounds otherwise would have left it
+    if (launch == 2) after[7] += 1;  // as left by a compiler that rounds differently
     const uint64_t of = r.launch(q, k, 1024);
     const std::vector<ContentHash> hashes = {
         hashOf({reinterpret_cast<const uint8_t*>(after.data()), 4096})};

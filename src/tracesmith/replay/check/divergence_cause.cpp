@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The causes of divergences as reports name them.
+// Names of divergence causes in reports.
 #include "tracesmith/replay/check/determinism.hpp"
 
 namespace tracesmith {

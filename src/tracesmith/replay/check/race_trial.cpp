@@ -24,20 +24,21 @@ using races::Verdict;
 
 namespace {
 
-/// So often each order is replayed before a difference is believed.
+/// Number of replays of each order before a difference is accepted.
 constexpr size_t kRuns = 3;
-/// Of what is seen in a replay; where there is more the first byte is known to a MiB.
+/// Most bytes kept of the content observed in a replay; beyond that, the first differing byte is
+/// known only to a MiB.
 constexpr uint64_t kSeenBytes = 64u << 20;
 
-/// Two commands that race, in the order of the recording.
+/// Two racing commands, in recorded order.
 struct Pair {
   StepIndex earlier = kNoStep;
   StepIndex later = kNoStep;
   TurnedOrder turned;
-  std::set<ObjectIndex> memory;  // whole objects that hold what the two leave
+  std::set<ObjectIndex> memory;  // whole objects that the two commands write
 };
 
-/// The same thing, seen in two replays.
+/// The same content, observed in two replays.
 struct Difference {
   const Seen* one;
   const Seen* other;
@@ -87,8 +88,8 @@ class Trials {
   const RecordedProgram& recorded_;
   const RaceTrialOptions& options_;
   const StepDependencies dependencies_;
-  Looks looks_;                               // in the recorded order, of all pairs
-  std::vector<ChildOutcome> recorded_order_;  // replays of it, as many as were needed
+  Looks looks_;                               // for the recorded order, for all pairs
+  std::vector<ChildOutcome> recorded_order_;  // replays of the recorded order, as many as needed
   RaceTrials out_;
 };
 
@@ -99,19 +100,20 @@ RaceVerdict verdictOf(Verdict verdict, std::string reason) {
   return out;
 }
 
-/// The number of a command is all that the two readings of the recording share.
+/// The sequence number of a command is the only key that both readings of the recording share.
 Result<StepIndex> Trials::stepOf(races::StepId id) const {
   const races::RecordedStep& step = recorded_.steps[id];
   if (!races::isOfStream(recorded_.program.step(id).kind)) {
     return fail(ErrorCode::kUnsupported,
-                "one of the two is done by the program itself, which is not replayed");
+                "one of the two is an access by the program itself, which is not replayed");
   }
   const StepIndex index = plan_.bySequence(step.sequence);
   if (index == kNoStep || plan_.step(index).kind() != step.kind || !isCommand(plan_.step(index))) {
-    return fail(ErrorCode::kDamaged,
-                fmt::format("command {} is not where its number says", step.sequence));
+    return fail(
+        ErrorCode::kDamaged,
+        fmt::format("command {} is not at the position that its number gives", step.sequence));
   }
-  // Memory that is freed is kept in replays of other orders.
+  // Replays in other orders keep freed memory, so a race with a free cannot be tried.
   if (step.kind == CommandKind::kUnsupported || step.kind == CommandKind::kSvmFree) {
     return fail(
         ErrorCode::kUnsupported,
@@ -120,7 +122,8 @@ Result<StepIndex> Trials::stepOf(races::StepId id) const {
   return index;
 }
 
-/// Replays run one command after the other, and would run such a one too early.
+/// Replays run one command after the other, so they would run a command that waits for a later user
+/// event too early.
 bool Trials::waitsForWhatIsSetLater(StepIndex last) const {
   std::set<ObjectIndex> unset;
   for (StepIndex i = 0; i <= last; ++i) {
@@ -139,7 +142,8 @@ Result<Pair> Trials::pairOf(const Race& race) const {
   const races::RecordedAllocation& allocation = recorded_.allocations[race.allocation];
   if (allocation.kind == races::AllocationKind::kHostMemory) {
     return fail(ErrorCode::kUnsupported,
-                "the memory is the program's own; in a replay each command has its own copy of it");
+                "the memory is host memory of the program; in a replay each command has its own "
+                "copy of it");
   }
   TS_TRY(const StepIndex first, stepOf(race.first));
   TS_TRY(const StepIndex second, stepOf(race.second));
@@ -147,15 +151,15 @@ Result<Pair> Trials::pairOf(const Race& race) const {
   if (waitsForWhatIsSetLater(pair.later)) {
     return fail(ErrorCode::kUnsupported,
                 "a command before them waits for an event that the program sets later, which "
-                "replays in other orders do not follow");
+                "replays in other orders do not support");
   }
   auto turned = turnedRound(plan_, dependencies_, pair.earlier, pair.later);
   if (!turned) {
     return fail(ErrorCode::kUnsupported,
                 race.across_threads
-                    ? "calls of different threads are replayed in the order that was recorded"
-                    : "replays keep the two in the recorded order: what orders them there may be "
-                      "a wait that they do not need");
+                    ? "calls of different threads are replayed in the recorded order"
+                    : "replays keep the two in the recorded order, possibly because of a wait that "
+                      "is not needed");
   }
   pair.turned = std::move(*turned);
   for (const StepIndex step : {pair.earlier, pair.later}) {
@@ -163,7 +167,7 @@ Result<Pair> Trials::pairOf(const Race& race) const {
       if (use.writes) pair.memory.insert(rootOf(plan_, use.memory));
     }
   }
-  // Shared memory that a kernel reaches without an argument.
+  // Shared memory that a kernel accesses without an argument.
   const StepIndex made = plan_.bySequence(allocation.sequence);
   if (made != kNoStep && plan_.step(made).object != 0 &&
       plan_.object(plan_.step(made).object).object_class == ObjectClass::kMemory) {
@@ -201,7 +205,7 @@ const ChildOutcome& Trials::recordedOrderRun(size_t i) {
   return recorded_order_[i];
 }
 
-/// Unless a replay went to its end and executed both commands nothing can be said.
+/// No conclusion is possible unless a replay completed and executed both commands.
 std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutcome& outcome,
                                                const char* order) const {
   if (outcome.end == ChildEnd::kFailed) {
@@ -217,7 +221,7 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
     std::string why;
     const auto& left_out = result.not_executed;
     if (std::find(left_out.begin(), left_out.end(), step) != left_out.end()) {
-      why = "it was left out";
+      why = "it was skipped";
     }
     for (const StepProblem& problem : result.problems) {
       if (problem.step == step) why = problem.text;
@@ -227,16 +231,16 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
                                                        stepName(plan_, step), why));
     }
   }
-  // More than are named: these two may be among them.
+  // There are more problems than are listed, and these two commands may be among them.
   if (result.problem_count > result.problems.size()) {
     return verdictOf(Verdict::kNotTried,
-                     fmt::format("{} calls cannot be made as recorded", result.problem_count));
+                     fmt::format("{} calls cannot be repeated as recorded", result.problem_count));
   }
   const auto looks = std::count_if(result.seen.begin(), result.seen.end(), [&](const Seen& seen) {
     return seen.step == kNoStep && isOf(pair, seen);
   });
   if (static_cast<size_t>(looks) != pair.memory.size()) {
-    return verdictOf(Verdict::kUndecided, "not all that the two left can be read");
+    return verdictOf(Verdict::kUndecided, "not all memory that the two wrote can be read");
   }
   return std::nullopt;
 }
@@ -282,11 +286,11 @@ RaceDifference Trials::describe(const Pair& pair, const Difference& difference) 
 }
 
 RaceVerdict Trials::tryOut(const Pair& pair) {
-  // Those of the recorded order are made once for all pairs, the others for this one.
+  // Replays of the recorded order are shared by all pairs; the others are for this pair.
   const size_t still_shared = kRuns - std::min(kRuns, recorded_order_.size());
   if (out_.replays + kRuns + still_shared > options_.most_replays) {
     return verdictOf(Verdict::kNotTried,
-                     fmt::format("at most {} replays were to be made", options_.most_replays));
+                     fmt::format("the limit of {} replays was reached", options_.most_replays));
   }
   constexpr const char* kAsRecorded = "in the recorded order";
   constexpr const char* kTurned = "with the two in the opposite order";
@@ -312,7 +316,7 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
     out.verdict = Verdict::kNoDifference;
     return out;
   }
-  // What memory holds after the two comes before what is made of it later.
+  // Memory content directly after the two commands comes before results computed from it later.
   std::stable_partition(differences.begin(), differences.end(),
                         [](const Difference& d) { return d.one->step == kNoStep; });
   const std::string varying = stepName(
@@ -332,7 +336,7 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
   if (differences.empty()) {
     return verdictOf(
         Verdict::kUndecided,
-        fmt::format("results differ in replays of one order, too, first what is seen after {}",
+        fmt::format("results also differ between replays of the same order, first after {}",
                     varying));
   }
   out.verdict = Verdict::kConfirmed;
@@ -350,10 +354,10 @@ RaceTrials Trials::go(std::span<const RaceGroup> groups) {
   std::map<std::pair<StepIndex, StepIndex>, size_t> known;
   out_.verdicts.resize(groups.size());
   for (size_t i = 0; i < groups.size(); ++i) {
-    // Each has an order in memory, and needs a replay.
+    // Each pair keeps an order in memory and needs a replay.
     if (pairs.size() >= options_.most_replays) {
       out_.verdicts[i].reason =
-          fmt::format("at most {} replays were to be made", options_.most_replays);
+          fmt::format("the limit of {} replays was reached", options_.most_replays);
       continue;
     }
     Result<Pair> pair = pairOf(groups[i].race);

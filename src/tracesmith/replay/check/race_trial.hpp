@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes races: the recording is replayed with the two commands of a race the one way round and
-// the other, and what they left, and what the program would have read, is compared.
+// Confirms races by execution: replays the recording with the two commands of a race in one order
+// and in the other, and compares the resulting memory and the data read by the program.
 //
-// A race is confirmed when something is the same in each replay of the one order, the same in each
-// of the other, and not the same in the two. What varies by itself, as sums of floats by atomics
-// do, confirms nothing. docs/races.md.
+// A race is confirmed when some content is identical in all replays of the first order, identical
+// in all replays of the second, and differs between the two. Content that varies within one order,
+// such as floating-point sums by atomics, confirms nothing. See docs/races.md.
 #pragma once
 
 #include <functional>
@@ -23,18 +23,18 @@ struct RaceTrialOptions {
   ExecutorOptions executor;
   uint32_t most_replays = 50;
   double step_limit_s = 60;
-  /// Which replay has begun (from 1), and how much of it is done (0 to 1).
+  /// Called with the number of the current replay (from 1) and its progress (0 to 1).
   std::function<void(uint32_t replay, double share)> progress;
 };
 
 struct RaceTrials {
-  std::vector<races::RaceVerdict> verdicts;  ///< of the first race of each group
+  std::vector<races::RaceVerdict> verdicts;  ///< for the first race of each group
   uint32_t replays = 0;
-  std::string device;  ///< "": nothing was executed
+  std::string device;  ///< empty: nothing was executed
 };
 
-/// `plan` and `recorded` are of the same commands. Each pair of commands is tried once, whatever
-/// memory they race about, in the order of the groups. It forks: see runInChild().
+/// `plan` and `recorded` come from the same commands. Tries each pair of commands once, in the
+/// order of the groups, even if they race on several memory objects. Forks: see runInChild().
 RaceTrials tryRaces(const ReplayPlan& plan, RecordingReader& reader,
                     const races::RecordedProgram& recorded,
                     std::span<const races::RaceGroup> groups, const RaceTrialOptions& options);

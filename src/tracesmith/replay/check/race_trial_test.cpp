@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races of recordings made by hand, executed both ways round on a real OpenCL device.
+// Races of synthetic recordings, executed in both orders on a real OpenCL device.
 #include "tracesmith/replay/check/race_trial.hpp"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ Tried tried(RecordingBuilder& recording, RaceTrialOptions options = {}) {
   if ((out).trials.device.empty()) \
   GTEST_SKIP() << ((out).trials.verdicts.empty() ? "" : (out).trials.verdicts.front().reason)
 
-/// Two queues, and a kernel of each that uses buffer 1.
+/// Two queues, with one kernel each, both using buffer 1.
 struct TwoQueues : RecordingBuilder {
   Handle first = queue(), second = queue();
   Handle code = program(kTrialSource);
@@ -120,7 +120,7 @@ TEST(RaceTrial, EqualBytesShowNoDifference) {
 }
 
 TEST(RaceTrial, TwoHalvesOfABufferShowNoDifference) {
-  // Right after the first of the two memory is another one each way round; after both it is not.
+  // Memory right after the first of the two depends on the order; after both it does not.
   TwoQueues r;
   r.launchOf("front", r.first);
   r.launchOf("back", r.second);
@@ -166,7 +166,7 @@ TEST(RaceTrial, OnlyTheTwoChangePlacesAndWhatMustStayWithThem) {
     r.argument(k, 0, memory);
     r.launch(queue, k, 512);
   };
-  r.launchOf("sevens", r.first);  // does not race: the next one orders it
+  r.launchOf("sevens", r.first);  // no race: the next one orders it
   number(r.first, r.shared);
   number(r.first, other);   // has to come after the one before it
   number(r.second, third);  // and this before the last one
@@ -176,7 +176,7 @@ TEST(RaceTrial, OnlyTheTwoChangePlacesAndWhatMustStayWithThem) {
   SKIP_WITHOUT_TRIALS(t);
   const RaceVerdict& v = t.trials.verdicts.at(0);
   EXPECT_EQ(v.verdict, Verdict::kConfirmed);
-  // The one way round 2, 4, 6, ..., the other 14 everywhere: numbers of two bytes each.
+  // In one order 2, 4, 6, ..., in the other 14 everywhere: numbers of two bytes each.
   uint64_t differing = 0;
   for (int i = 1; i <= 512; ++i) differing += (2 * i % 256 != 14) + (2 * i / 256 != 0);
   EXPECT_EQ(v.difference->differing, differing);
@@ -184,7 +184,7 @@ TEST(RaceTrial, OnlyTheTwoChangePlacesAndWhatMustStayWithThem) {
 }
 
 TEST(RaceTrial, WhatVariesByItselfConfirmsNothing) {
-  // More threads than processors: who comes when is another thing each time.
+  // More threads than processors: the order differs each time.
   setenv("POCL_MAX_PTHREAD_COUNT", "8", 1);
   TwoQueues r;
   const Handle big = r.buffer(1 << 22);
@@ -193,7 +193,7 @@ TEST(RaceTrial, WhatVariesByItselfConfirmsNothing) {
   r.argument(other, 0, big);
   r.launch(r.first, k, (1 << 20) - 64, {}, 0, 16);
   r.launch(r.second, other, (1 << 20) - 64, {}, 0, 16);
-  // On a quiet machine one thread may do all of it, several times in a row.
+  // On an idle machine one thread may do all the work, several times in a row.
   for (int attempt = 0; attempt < 6; ++attempt) {
     const Tried t = tried(r);
     ASSERT_THAT(t.report.groups, SizeIs(1));
@@ -202,7 +202,7 @@ TEST(RaceTrial, WhatVariesByItselfConfirmsNothing) {
     ASSERT_NE(v.verdict, Verdict::kConfirmed);
     if (v.verdict == Verdict::kNoDifference) continue;
     EXPECT_EQ(v.verdict, Verdict::kUndecided);
-    EXPECT_THAT(v.reason, HasSubstr("in replays of one order, too"));
+    EXPECT_THAT(v.reason, HasSubstr("between replays of the same order"));
     unsetenv("POCL_MAX_PTHREAD_COUNT");
     return;
   }
@@ -240,7 +240,7 @@ TEST(RaceTrial, MorePairsThanReplaysAreNotTried) {
   SKIP_WITHOUT_TRIALS(t);
   EXPECT_EQ(t.trials.verdicts.at(0).verdict, Verdict::kConfirmed);
   EXPECT_EQ(t.trials.verdicts.at(1).verdict, Verdict::kNotTried);
-  EXPECT_THAT(t.trials.verdicts.at(1).reason, HasSubstr("at most 6 replays"));
+  EXPECT_THAT(t.trials.verdicts.at(1).reason, HasSubstr("limit of 6 replays"));
   EXPECT_EQ(t.trials.replays, 6u);
 }
 
@@ -278,7 +278,7 @@ TEST(RaceTrial, WhatCanNotBeExecutedIsNotCalledConfirmed) {
 
 TEST(RaceTrial, TheProgramsOwnMemoryIsNotTried) {
   TwoQueues r;
-  // Two reads into the same memory of the program, that nobody waits for.
+  // Two reads into the same host memory, without a wait.
   for (const Handle q : {r.first, r.second}) {
     Read c{.queue = q, .memory = q == r.first ? r.shared : r.result, .host = 0x7000};
     c.box.region[0] = 4096;
@@ -288,7 +288,7 @@ TEST(RaceTrial, TheProgramsOwnMemoryIsNotTried) {
   ASSERT_THAT(t.report.groups, SizeIs(1));
   if (!test::kRunsDrivers) return;
   EXPECT_EQ(t.trials.verdicts.at(0).verdict, Verdict::kNotTried);
-  EXPECT_THAT(t.trials.verdicts.at(0).reason, HasSubstr("the program's own"));
+  EXPECT_THAT(t.trials.verdicts.at(0).reason, HasSubstr("host memory of the program"));
   EXPECT_EQ(t.trials.replays, 0u);
 }
 

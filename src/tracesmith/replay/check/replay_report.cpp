@@ -44,12 +44,9 @@ std::string lowered(std::string_view name) {
 }  // namespace
 
 ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes) {
-  // In JSON "notes" are those of the tables themselves.
-  ReportTable table{"remarks",
-                    "What else is to be known",
-                    {{"where", "where", Q::kText}, {"what", "what", Q::kText}},
-                    {},
-                    {}};
+  // "remarks", because in JSON "notes" are those of the tables themselves.
+  ReportTable table{
+      "remarks", "Remarks", {{"where", "where", Q::kText}, {"what", "what", Q::kText}}, {}, {}};
   for (const auto& [where, what] : notes) table.rows.push_back({where, what});
   return table;
 }
@@ -109,7 +106,7 @@ std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReade
                       {"launches", "launches", Q::kCount},
                       {"recorded_ns", "recorded in", Q::kNs},
                       {"memory_objects", "memory objects", Q::kCount},
-                      {"memory_bytes", "of bytes", Q::kBytes},
+                      {"memory_bytes", "bytes", Q::kBytes},
                       {"content_bytes", "content", Q::kBytes}},
                      {},
                      {}};
@@ -161,7 +158,7 @@ ReportTable readBacksTable(const RunResult& result) {
 
 ReportTable launchesTable(const RunResult& result) {
   ReportTable launches{"launches",
-                       "What launches left, compared with the recorded hashes",
+                       "Launch outputs compared with the recorded hashes",
                        {{"compared", "compared", Q::kCount},
                         {"equal", "equal", Q::kCount},
                         {"different", "different", Q::kCount}},
@@ -189,7 +186,7 @@ ReportTable launchDifferencesTable(const ReplayPlan& plan, const RunResult& resu
 
 ReportTable differencesTable(const ReplayPlan& plan, const RunResult& result) {
   ReportTable differences{"differences",
-                          "Not as recorded",
+                          "Differences from the recording",
                           {{"what", "what", Q::kText},
                            {"byte", "first byte", Q::kCount},
                            {"differing", "bytes", Q::kCount}},
@@ -241,7 +238,8 @@ std::string divergenceLine(const ReplayPlan& plan, const Divergence& d) {
     if (t.most_ulps != 0)
       line += fmt::format(", {} ulp apart, at most {}", t.first_ulps, t.most_ulps);
     if (t.nan_in_one != 0) line += fmt::format(", {} are NaN in one of them", t.nan_in_one);
-    if (t.nan_payloads != 0) line += fmt::format(", {} are NaN with other bits", t.nan_payloads);
+    if (t.nan_payloads != 0)
+      line += fmt::format(", {} are NaN with different bits", t.nan_payloads);
     if (t.zero_signs != 0) line += fmt::format(", {} differ in the sign of zero", t.zero_signs);
   }
   return line;
@@ -261,8 +259,7 @@ ReportTable determinismTotals(const DeterminismReport& report) {
        {"read_backs", "read-backs", Q::kCount},
        {"read_backs_equal", "as recorded", Q::kCount}},
       {},
-      "a launch that differs in that share of its runs is missed with a chance of "
-      "0.0001"};
+      "a launch that differs in that share of its runs is missed with a probability of 0.0001"};
   totals.rows.push_back({count(report.launches), count(report.divergences.size()),
                          count(report.runs), count(report.orders), report.share_found,
                          count(report.shown), count(report.shown_equal)});
@@ -311,7 +308,7 @@ ReportTable divergencesTable(const ReplayPlan& plan, const DeterminismReport& re
 
 ReportTable ulpsTable(const ReplayPlan& plan, const DeterminismReport& report) {
   ReportTable ulps{"ulps",
-                   "Distances in units of the last place: elements that far apart",
+                   "Elements by distance in units in the last place (ulp)",
                    {{"kernel", "kernel", Q::kText},
                     {"launch", "launch", Q::kCount},
                     {"up_to_ulps", "up to ulp", Q::kCount},

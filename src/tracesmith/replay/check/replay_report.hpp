@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replays found, as tables and lines for people and programs.
+// Tables and lines that present the results of replays to people and programs.
 #pragma once
 
 #include <string>
@@ -13,24 +13,24 @@ namespace tracesmith {
 
 /// "set argument".
 std::string commandName(recording::CommandKind kind);
-/// How long the recorded calls took, from the first to the end of the last.
+/// Time from the start of the first recorded call to the end of the last.
 int64_t recordedNs(const ReplayPlan& plan);
 /// "read of buffer 3 after launch 42 (matmul)".
 std::string stepName(const ReplayPlan& plan, StepIndex step);
 
-/// What no count says: where, and what. (In JSON "notes" are those of tables.)
+/// Table of notes: where, and what. (In JSON, "notes" holds the notes of tables.)
 ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes);
 
-/// What would be executed: commands by kind, of the steps that are `chosen` (stepsChosen());
-/// memory, programs, what the plan lacks.
+/// What a replay would execute: commands by kind, counting the `chosen` steps (stepsChosen());
+/// memory; programs; what the plan lacks.
 std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader,
                                     const std::vector<bool>& chosen);
 
-/// Of one replay. `of` and `runs`: which of several it was.
+/// Tables for one replay.
 std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& result);
 
-/// "divergent KERNEL launch 12 argument 0 (float*) buffer 3: …", one line. What launches and reads
-/// that diverge have in common; no other line of ours begins so.
+/// One line, "divergent KERNEL launch 12 argument 0 (float*) buffer 3: …". Launches and reads that
+/// diverge share this prefix; no other output line starts with it.
 std::string divergenceLine(const ReplayPlan& plan, const Divergence& divergence);
 std::vector<ReportTable> determinismReport(const ReplayPlan& plan, const DeterminismReport& report);
 

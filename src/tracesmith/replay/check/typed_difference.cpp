@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// How the bits of a floating-point type are divided.
+/// Bit layout of a floating-point type.
 struct FloatFormat {
   unsigned bits;
   unsigned mantissa;
@@ -39,7 +39,8 @@ bool isNan(uint64_t bits, FloatFormat f) {
   return magnitude > infinity;
 }
 
-/// Places of the numbers in their order, from the most negative: one apart for neighbours.
+/// Position of a number in the order of all numbers, from the most negative: neighbours are one
+/// apart.
 int64_t place(uint64_t bits, FloatFormat f) {
   const uint64_t sign = uint64_t{1} << (f.bits - 1);
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
@@ -158,7 +159,7 @@ ElementType elementTypeOf(std::string_view argument_type) {
       break;
     }
   }
-  // "float4": as many floats.
+  // "float4" is treated as floats.
   while (!word.empty() && word.back() >= '0' && word.back() <= '9') word.pop_back();
   for (const ElementType type :
        {ElementType::kI8, ElementType::kU8, ElementType::kI16, ElementType::kU16, ElementType::kI32,

@@ -58,7 +58,7 @@ TEST(TypedDifference, DistancesCountTheNumbersBetween) {
   b[2] = std::nextafter(1.0f, 0.0f);
   b[3] = std::nextafter(std::nextafter(std::nextafter(1.0f, 2.0f), 2.0f), 2.0f);
   a[4] = -std::numeric_limits<float>::denorm_min();
-  b[4] = std::numeric_limits<float>::denorm_min();  // with one zero between them
+  b[4] = std::numeric_limits<float>::denorm_min();  // with one zero in between
   a[5] = std::numeric_limits<float>::max();
   b[5] = std::numeric_limits<float>::infinity();
   const TypedDifference d = compareTyped(viewOf(a), viewOf(b), ElementType::kF32);

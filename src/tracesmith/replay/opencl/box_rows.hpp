@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a box of memory: where each lies with pitches, and where when they are close
-// together.
+// Offsets of the rows of a box of memory, both with pitches and when packed without gaps.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@ namespace tracesmith {
 
 constexpr std::array<size_t, 3> kNowhere = {0, 0, 0};
 
-/// Bytes of a box whose rows are `row_bytes` long; none when that is impossible.
+/// Size in bytes of a box whose rows are `row_bytes` long; none on overflow or above 2^40.
 inline std::optional<uint64_t> boxBytes(const recording::Box& box, uint64_t row_bytes) {
   uint64_t bytes = row_bytes;
   if (__builtin_mul_overflow(bytes, box.region[1], &bytes) ||
@@ -23,7 +22,7 @@ inline std::optional<uint64_t> boxBytes(const recording::Box& box, uint64_t row_
   return bytes;
 }
 
-/// Pitches of 0: as close as can be.
+/// A pitch of 0 means packed.
 struct BoxRows {
   uint64_t rows, slices, row_bytes, row_pitch, slice_pitch;
 
@@ -34,7 +33,7 @@ struct BoxRows {
         row_pitch(row_step != 0 ? row_step : row),
         slice_pitch(slice_step != 0 ? slice_step : row_pitch * rows) {}
 
-  /// f(offset when rows are close together, offset with pitches, bytes of the row)
+  /// Calls f(packed offset, offset with pitches, bytes of the row) for each row.
   template <class F>
   void forEach(F&& f) const {
     for (uint64_t z = 0; z < slices; ++z) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands of queues.
+// Commands executed by queues.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ using namespace recording;
 
 namespace {
 
-/// One row may still begin in another row of the buffer, whose pitch is then that of the region.
+/// True for a contiguous range of a buffer. Even a single row is a box if its origin is in another
+/// row: its pitch is then that of the region.
 bool isStretch(const Box& box) {
   return box.is_image == 0 && box.region[1] == 1 && box.region[2] == 1 && box.origin[1] == 0 &&
          box.origin[2] == 0 && box.row_pitch == 0 && box.slice_pitch == 0;
@@ -32,7 +33,7 @@ void OpenClExecutor::problem(std::string text) {
   problem_ += std::move(text);
 }
 
-/// It may have been known only when the command was complete: then it is in its Done.
+/// If the content was known only when the command completed, its Done has it.
 Payload OpenClExecutor::knownOf(const Payload& payload, Done& done) const {
   const bool later = !payload.known() && step_->done != kNoStep &&
                      decode(plan_.step(step_->done).fields, done) && done.kept != 0;
@@ -43,14 +44,14 @@ Result<Bytes> OpenClExecutor::content(const Payload& payload, uint64_t bytes) {
   Done done;
   const Payload known = knownOf(payload, done);
   if (!known.known()) {
-    problem("what it gives the device is not known");
-    return fail(ErrorCode::kNotFound, "content is not known", reader_.path());
+    problem("the data that it gives the device is unknown");
+    return fail(ErrorCode::kNotFound, "content is unknown", reader_.path());
   }
   auto found = reader_.content(known);
   if (!found) {
     problem(found.error().toString());
   } else if (found->size() < bytes) {
-    found = fail(ErrorCode::kDamaged, "content is shorter than what it is for", reader_.path());
+    found = fail(ErrorCode::kDamaged, "content is shorter than its destination", reader_.path());
     problem(found.error().toString());
   }
   return found;
@@ -91,18 +92,19 @@ StepOutcome OpenClExecutor::perform(StepIndex index, StepMode mode) {
                                    [&](const auto& command) { outcome.result = call(command); });
     if (!known) problem("the command is damaged or unknown");
   } catch (const std::exception&) {  // bad_alloc, length_error
-    problem("there is not enough memory for what the command says");
+    problem("there is not enough memory for the command");
   }
   const ObjectIndex made = step_->object;
   if (made != 0 && plan_.object(made).made_by == index && objects_[made] == nullptr) {
     absent_[made] =
-        !problem_.empty() ? problem_ : "could not be made: " + openClError(outcome.result);
+        !problem_.empty() ? problem_ : "could not be created: " + openClError(outcome.result);
   }
   if (mode == StepMode::kAlone && step_->queue != 0 && objects_[step_->queue] != nullptr) {
     const cl_int result = cl_.clFinish(queue());
     if (outcome.result == CL_SUCCESS) outcome.result = result;
   }
-  // A command of another queue may wait for it, and no call of the host's will flush this one.
+  // Flush, because a command of another queue may wait for this one, and no later host call flushes
+  // it.
   if (mode == StepMode::kConcurrent && called_ && step_->queue != 0 &&
       objects_[step_->queue] != nullptr) {
     cl_.clFlush(queue());
@@ -130,10 +132,10 @@ StepOutcome OpenClExecutor::finish() {
   return outcome;
 }
 
-/// Gives up what nobody reads any more, and waits for those that read the oldest until no more than
-/// so many bytes are left besides the last upload.
+/// Frees uploads that no command reads any more. Then waits for readers of the oldest until at most
+/// `most_bytes` remain besides the last upload.
 void OpenClExecutor::dropUploads(size_t most_bytes) {
-  // Each look asks for all of them: twice as many come before the next.
+  // Each check queries all uploads, so the next one waits until there are twice as many.
   if (most_bytes > 0 && old_upload_bytes_ <= most_bytes && uploads_.size() < next_upload_look_)
     return;
   for (auto it = uploads_.begin(); it != uploads_.end();) {
@@ -143,7 +145,7 @@ void OpenClExecutor::dropUploads(size_t most_bytes) {
       cl_int status = CL_QUEUED;
       cl_.clGetEventInfo(readers.front(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
                          nullptr);
-      // One that waits for an event of the host's would wait for us.
+      // A reader that waits for a user event would wait for this thread.
       const bool may_wait = !is_last && old_upload_bytes_ > most_bytes && !host_events_;
       if (status > CL_COMPLETE && !may_wait) break;
       if (status > CL_COMPLETE) cl_.clWaitForEvents(1, &readers.front());
@@ -167,7 +169,8 @@ std::vector<cl_event> OpenClExecutor::waits() const {
   for (const ObjectIndex event : plan_.waitsOf(*step_)) {
     if (objects_[event] != nullptr) events.push_back(live<cl_event>(event));
   }
-  // A marker without a list is about all that is before it in its queue: a list would change that.
+  // A marker without a wait list waits for everything before it in its queue; adding a list would
+  // change that.
   const bool is_about_all = step_->kind() == CommandKind::kMarker && step_->waits == 0;
   if (host_wait_ != nullptr && step_->queue != 0 && !is_about_all) events.push_back(host_wait_);
   return events;
@@ -176,10 +179,10 @@ std::vector<cl_event> OpenClExecutor::waits() const {
 template <class Enqueue>
 cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
   if (queue() == nullptr && step_->header.result == CL_SUCCESS) {
-    problem("its queue is not there");
+    problem("its queue does not exist");
     return CL_SUCCESS;
   }
-  // Drivers do not check everything that they are given.
+  // Drivers do not check all their arguments.
   const bool worked = step_->header.result == CL_SUCCESS;
   if (worked && (!isThere(step_->object) || !isThere(step_->other))) return CL_SUCCESS;
   const std::vector<cl_event> list = waits();
@@ -187,7 +190,7 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
   const bool followed = mode_ == StepMode::kConcurrent;
   const bool wanted = step_->event != 0 || own != nullptr || followed;
   called_ = true;
-  // One that failed for its wait list is given one that fails.
+  // A command that failed because of its wait list gets an invalid one again.
   const bool no_list = step_->header.result == CL_INVALID_EVENT_WAIT_LIST && list.empty();
   const cl_int result = enqueue(no_list ? 1 : static_cast<cl_uint>(list.size()),
                                 list.empty() ? nullptr : list.data(), wanted ? &event : nullptr);
@@ -208,7 +211,7 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
 cl_int OpenClExecutor::call(const Launch& c) {
   if (step_->object == 0 || objects_[step_->object] == nullptr) {
     if (step_->header.result == CL_SUCCESS) {
-      if (isThere(step_->object, "its ")) problem("its kernel is not there");
+      if (isThere(step_->object, "its ")) problem("its kernel does not exist");
       return CL_SUCCESS;
     }
   } else if (!argumentsAreThere()) {
@@ -221,7 +224,7 @@ cl_int OpenClExecutor::call(const Launch& c) {
   std::vector<size_t> offset(c.offset.begin(), c.offset.end());
   std::vector<size_t> global(c.global.begin(), c.global.end());
   std::vector<size_t> local(c.local.begin(), c.local.end());
-  if (c.is_task != 0 && global.empty()) global = local = {1};  // clEnqueueTask says no sizes
+  if (c.is_task != 0 && global.empty()) global = local = {1};  // clEnqueueTask has no sizes
   const size_t dimensions = global.size();
   if ((!offset.empty() && offset.size() != dimensions) ||
       (!local.empty() && local.size() != dimensions)) {
@@ -260,7 +263,7 @@ cl_int OpenClExecutor::call(const Write& c) {
   if (!source) return CL_SUCCESS;
   const bool blocking = isBlocking();
   cl_event own = nullptr;
-  // A call that failed for want of a pointer fails the same way again.
+  // A call that failed because of a null pointer gets a null pointer again.
   const void* from = failed && c.host == 0 ? nullptr : source->data();
   auto* const memory = live<cl_mem>(step_->object);
   const Corner origin(c.box.origin), region(c.box.region);
@@ -355,7 +358,7 @@ cl_int OpenClExecutor::call(const Copy& c) {
 cl_int OpenClExecutor::call(const Fill& c) {
   auto* const memory = live<cl_mem>(step_->object);
   const Corner origin(c.box.origin), region(c.box.region);
-  // Drivers read it before they return.
+  // Drivers read the pattern before they return.
   alignas(16) std::array<uint8_t, 128> pattern{};
   std::copy_n(c.pattern.begin(), std::min(c.pattern.size(), pattern.size()), pattern.begin());
   return command([&](cl_uint n, const cl_event* list, cl_event* event) {
@@ -402,7 +405,7 @@ cl_int OpenClExecutor::call(const Unmap& c) {
   const auto shown = shown_.find(step_->of);
   if (shown == shown_.end()) {
     if (step_->header.result == CL_SUCCESS) {
-      // In a range it may have been mapped before the begin: what the host left is what counts.
+      // In a recorded range, the map may lie before the start. Write what the host left in it.
       if (c.content.bytes == 0) return CL_SUCCESS;
       Write write;
       write.queue = c.queue;
@@ -465,7 +468,7 @@ cl_int OpenClExecutor::call(const SvmCopy& c) {
   }
   Shown shown;
   if (step_->object == 0) {
-    // To memory of the host.
+    // Destination is host memory.
     shown.box.region[0] = shown.row_bytes = c.bytes;
     shown.bytes = buffers_.take(c.bytes);
     to = shown.bytes.data();
@@ -558,7 +561,7 @@ cl_int OpenClExecutor::call(const Flush&) {
 cl_int OpenClExecutor::call(const WaitForEvents& c) {
   const std::vector<cl_event> events = waits();
   called_ = true;
-  if (events.empty()) return step_->header.result;  // all of them were over before
+  if (events.empty()) return step_->header.result;  // all of them had ended before
   if (c.queue != 0) {
     return cl_.clEnqueueBarrierWithWaitList(queue(), static_cast<cl_uint>(events.size()),
                                             events.data(), nullptr);
@@ -572,17 +575,17 @@ cl_int OpenClExecutor::call(const WaitForEvents& c) {
 }
 
 cl_int OpenClExecutor::call(const Snapshot& c) {
-  // One of a launch's results is there to be compared with, not to be restored.
+  // A snapshot of a launch's results is for comparison and is not restored.
   if (c.after != 0 || step_->object == 0) return CL_SUCCESS;
   auto found = content(c.content, 0);
   if (!found) return CL_SUCCESS;
   const PlannedObject& object = plan_.object(step_->object);
   if (const auto map = svm_maps_.find(step_->object); map != svm_maps_.end()) {
-    // It is the host's until it is unmapped: nothing in a queue may be waited for, or used for it.
+    // The memory belongs to the host until it is unmapped: no queue may be waited for or used.
     Shown& shown = shown_[map->second];
     const uint64_t offset = c.memory - object.handle;
     if (offset > object.bytes || found->size() > object.bytes - offset) {
-      problem("shows a part of shared memory that is not there");
+      problem("shows a part of shared memory that does not exist");
       return CL_SUCCESS;
     }
     await(shown);
@@ -592,11 +595,11 @@ cl_int OpenClExecutor::call(const Snapshot& c) {
     return CL_SUCCESS;
   }
   if (object.is_svm && found->size() < object.bytes) {
-    // A part of it, from an address within.
+    // The snapshot covers a part of the memory, from an address within.
     auto whole = contents(step_->object);
     const uint64_t offset = c.memory - object.handle;
     if (!whole || offset > whole->size() - found->size()) {
-      problem("shows a part of shared memory that is not there");
+      problem("shows a part of shared memory that does not exist");
       return CL_SUCCESS;
     }
     std::copy(found->begin(), found->end(), whole->begin() + static_cast<ptrdiff_t>(offset));

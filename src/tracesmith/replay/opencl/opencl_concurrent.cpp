@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands as concurrent as their dependencies allow. Queues stay what they are: in an in-order
-// queue each command has to come after the one before, in any other the driver may do what it
-// likes. Only the host no longer waits: what it waited for is an event, and every command that it
-// called after that waits for that event on the device.
+// Executes commands as concurrently as their dependencies allow. Queues keep their rules: an
+// in-order queue runs its commands one after the other; in other queues the driver may choose. Only
+// the host does not wait: what it waited for becomes an event, and all commands issued after that
+// wait for the event on the device.
 #include "tracesmith/replay/opencl/opencl_executor.hpp"
 
 namespace tracesmith {
@@ -10,13 +10,13 @@ namespace tracesmith {
 using namespace recording;
 
 namespace {
-/// So many commands are given to the device ahead of it: enough for any overlap, and a bound of
-/// what the driver has to keep.
+/// Most commands submitted ahead of the device: enough for any overlap, and a limit on what the
+/// driver has to keep.
 constexpr size_t kMostInFlight = 1024;
 }  // namespace
 
 bool OpenClExecutor::putsOffItsWait() const {
-  // A call that failed has to fail again. And no command can wait for one of another context.
+  // A failed call has to fail again, and a command cannot wait for one of another context.
   return mode_ == StepMode::kConcurrent && step_->header.result == CL_SUCCESS && contexts_ == 1;
 }
 
@@ -25,12 +25,12 @@ bool OpenClExecutor::isBlocking() const {
          ((step_->header.flags & command_flags::kBlocking) != 0 && !putsOffItsWait());
 }
 
-/// Takes the references to `events`.
+/// Takes over the references to `events`.
 void OpenClExecutor::hostWaitsFor(std::vector<cl_event> events) {
   if (host_wait_ != nullptr) events.push_back(host_wait_);
   host_wait_ = nullptr;
   if (events.size() > 1) {
-    // In a queue of the host's own: in one of the program's it would wait for more.
+    // Use a helper queue: in a queue of the program, the marker would wait for more.
     cl_event all = nullptr;
     const auto queue = helperQueueOf(context_);
     const cl_int result =
@@ -49,14 +49,14 @@ void OpenClExecutor::hostWaitsFor(std::vector<cl_event> events) {
   }
 }
 
-/// Takes the reference to `event`, of the command that was just given to the device.
+/// Takes over the reference to `event`, of the command just submitted.
 void OpenClExecutor::follow(cl_event event) {
   in_flight_.push_back(event);
   if ((step_->header.flags & command_flags::kBlocking) != 0 && putsOffItsWait()) {
     cl_.clRetainEvent(event);
     hostWaitsFor({event});
   }
-  // The oldest may wait for an event of the host's, and so for us.
+  // With user events, the oldest may wait for this thread.
   if (in_flight_.size() > kMostInFlight && !host_events_) (void)waitForOldest();
 }
 

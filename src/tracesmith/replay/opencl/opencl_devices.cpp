@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices stand for those of the recording.
+// Chooses devices that replace those of the recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::vector<Candidate> candidates(const OpenClLibrary& cl) {
 
 std::string asText(Text t) { return {t.begin(), t.end()}; }
 
-/// The device that the user named; nullptr with a reason when there is none.
+/// The device named by the user; nullptr with a reason if there is none.
 Result<const Candidate*> named(const std::vector<Candidate>& all, const std::string& wanted) {
   char* end = nullptr;
   const unsigned long number = std::strtoul(wanted.c_str(), &end, 10);
@@ -61,7 +61,7 @@ Result<const Candidate*> named(const std::vector<Candidate>& all, const std::str
   }
   std::string known;
   for (size_t i = 0; i < all.size(); ++i) known += fmt::format("\n  {}  {}", i, all[i].fullName());
-  return fail(ErrorCode::kNotFound, "no OpenCL device is called so; there are:" + known, wanted);
+  return fail(ErrorCode::kNotFound, "no OpenCL device has this name; available:" + known, wanted);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ Status OpenClExecutor::chooseDevices() {
     if (step.kind() != CommandKind::kDevice || !decode(step.fields, recorded)) continue;
     const Candidate* stands_for = chosen;
     const auto best = [&](auto&& fits) {
-      // One that stands for no other yet, if there is one.
+      // Prefer a device that does not replace another one yet.
       for (const bool unused_only : {true, false}) {
         for (const Candidate& c : all) {
           const bool unused = std::find(used.begin(), used.end(), &c) == used.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of a plan again, on a real OpenCL device. Objects are made by
-// opencl_objects.cpp, commands of queues by opencl_commands.cpp; opencl_memory.cpp looks at memory;
+// Repeats the calls of a plan on a real OpenCL device. opencl_objects.cpp creates objects,
+// opencl_commands.cpp enqueues commands, opencl_memory.cpp reads and writes memory, and
 // opencl_concurrent.cpp lets the device wait where the host did.
 #pragma once
 
@@ -34,7 +34,7 @@ class OpenClExecutor final : public Executor {
   }
   ~OpenClExecutor() override;
 
-  /// Chooses the devices that stand for the recorded ones.
+  /// Chooses the devices that replace the recorded ones.
   Status chooseDevices();
 
   StepOutcome perform(StepIndex step, StepMode mode) override;
@@ -53,15 +53,15 @@ class OpenClExecutor final : public Executor {
 
  private:
   struct Shown {
-    Buffer<uint8_t> bytes;    // of a read
-    bool is_dropped = false;  // of a read: see ExecutorOptions
-    void* mapped = nullptr;   // of a map
-    bool is_old = false;      // mapped to be overwritten: what it holds means nothing
-    size_t row_pitch = 0;     // of a mapped image
+    Buffer<uint8_t> bytes;    // for a read
+    bool is_dropped = false;  // for a read: see ExecutorOptions
+    void* mapped = nullptr;   // for a map
+    bool is_old = false;      // mapped to be overwritten: its content is undefined
+    size_t row_pitch = 0;     // for a mapped image
     size_t slice_pitch = 0;
-    cl_event event = nullptr;  // of a command that was not waited for
+    cl_event event = nullptr;  // for a command that was not waited for
     recording::Box box;
-    uint64_t row_bytes = 0;  // of box.region[0]
+    uint64_t row_bytes = 0;  // size of one row (box.region[0])
     BoxRows rows() const { return {box, row_bytes, row_pitch, slice_pitch}; }
   };
 
@@ -72,26 +72,27 @@ class OpenClExecutor final : public Executor {
   cl_int markerFor(std::vector<cl_event> list, cl_event* event);
   cl_command_queue queue() const { return live<cl_command_queue>(step_->queue); }
   void findUnrecordedReads();
-  /// Where a read goes that is not looked at.
+  /// Destination of a read whose result is not used.
   uint8_t* placeOfDropped(uint64_t bytes);
   void keep(ObjectIndex object, void* handle);
   void giveUp(ObjectIndex object);
   void destroy(ObjectIndex object);
   void problem(std::string text);
-  /// False, with a problem that begins with `what`, when the object is one and is not there.
+  /// False if `object` names an object that does not exist; reports a problem that starts with
+  /// `what`.
   bool isThere(ObjectIndex object, const std::string& what = "");
   bool argumentsAreThere();
   Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
-  /// The same for what a command reads from while it runs. The view lives until the next call, and
-  /// as long as the commands that readsUpload() tells of.
+  /// As content(), for data that a command reads while it runs. The view is valid until the next
+  /// call, and until the commands passed to readsUpload() have ended.
   Result<ByteView> upload(const recording::Payload& payload, uint64_t bytes);
   void readsUpload(cl_event event);
   recording::Payload knownOf(const recording::Payload& payload, recording::Done& done) const;
   std::vector<cl_event> waits() const;
-  /// The present call waits for its command, as it did when it was recorded, or because it is
-  /// alone.
+  /// True if the current call waits for its command: because it was recorded as blocking, or
+  /// because it runs alone.
   bool isBlocking() const;
-  /// The present call need not wait: later commands do so on the device.
+  /// True if the current call need not wait because later commands wait on the device.
   bool putsOffItsWait() const;
   void hostWaitsFor(std::vector<cl_event> events);
   void follow(cl_event event);
@@ -99,15 +100,16 @@ class OpenClExecutor final : public Executor {
   uint64_t pixelBytesOf(ObjectIndex image) const;
   uint64_t rowBytes(const recording::Box& box, ObjectIndex memory) const;
   Result<cl_command_queue> helperQueue(ObjectIndex memory);
-  /// setContents() of memory that nothing uses yet.
+  /// As setContents(), for memory that nothing uses yet.
   Status fill(ObjectIndex memory, ByteView bytes);
   Result<cl_command_queue> helperQueueOf(ObjectIndex context);
   Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
-  /// What the kernel of the present launch asks for that splitting it would change.
+  /// Which size queries the kernel of the current launch makes that would return other values if
+  /// the launch were split.
   enum class Asks : uint8_t { kNothing, kOfTheWhole, kUnknown };
   Asks asksForItsSize(ObjectIndex kernel, bool without_local_size);
-  /// A kernel compiled to answer as a whole launch does when it runs in parts; no kernel: it cannot
-  /// be.
+  /// A kernel compiled so that its size queries return the values of the whole launch when it runs
+  /// in parts. No kernel: this is not possible.
   struct CutKernel {
     cl_program program = nullptr;
     cl_kernel kernel = nullptr;
@@ -122,15 +124,15 @@ class OpenClExecutor final : public Executor {
   cl_int applyExecInfos();
   void* svmAddress(recording::Handle address, ObjectIndex memory) const;
   void dropUploads(size_t most_bytes);
-  /// Runs a command: `enqueue(wait count, waits, event*)`; its event is kept where it is needed.
+  /// Runs a command: `enqueue(wait count, waits, event*)`. Keeps its event where it is needed.
   template <class Enqueue>
   cl_int command(Enqueue&& enqueue, cl_event* own = nullptr);
-  /// Until what it shows is there.
+  /// Waits until the shown data is available.
   cl_int await(Shown& shown);
-  /// The content of a mapped or read box, rows close to each other.
+  /// The content of a mapped or read box, packed.
   Buffer<uint8_t> packed(const Shown& shown);
 
-  // What is made; the result is the call's.
+  // Calls that create objects; each returns the result of its OpenCL call.
   cl_int call(const recording::Device&) { return CL_SUCCESS; }
   cl_int call(const recording::CreateContext& c);
   cl_int call(const recording::CreateQueue& c);
@@ -175,9 +177,11 @@ class OpenClExecutor final : public Executor {
   cl_int call(const recording::End&) { return CL_SUCCESS; }
   cl_int failImage(const recording::CreateImage& c, const cl_image_format& format,
                    cl_image_desc description);
-  /// The result of a call that failed when it was recorded. Releases what it makes now.
+  /// For a call that failed when it was recorded: releases the object that it creates now and
+  /// returns the result.
   cl_int released(cl_mem memory, cl_int result);
-  /// What the memory uses as its own (CL_MEM_USE_HOST_PTR) stays as long as it does.
+  /// Keeps host memory that an object uses as its storage (CL_MEM_USE_HOST_PTR) as long as the
+  /// object lives.
   void keepHostMemory(cl_mem memory, Bytes bytes);
   void makeAnew(ObjectIndex program);
   cl_program linked(const recording::CreateProgram& c, cl_int& result);
@@ -187,33 +191,35 @@ class OpenClExecutor final : public Executor {
   const ReplayPlan& plan_;
   RecordingReader& reader_;
   ExecutorOptions options_;
-  std::vector<void*> objects_;                           // by ObjectIndex; nullptr: not there
-  std::vector<uint32_t> references_;                     // that the program holds
-  std::set<ObjectIndex> queues_;                         // that are there
-  std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not made
+  std::vector<void*> objects_;                           // by ObjectIndex; nullptr: does not exist
+  std::vector<uint32_t> references_;                     // references held by the program
+  std::set<ObjectIndex> queues_;                         // existing queues
+  std::unordered_map<ObjectIndex, std::string> absent_;  // why an object was not created
   bool keep_objects_ = false;
   std::set<ObjectIndex> built_;                           // programs, while objects are kept
-  std::unordered_map<ObjectIndex, std::string> folders_;  // of programs that include files
+  std::unordered_map<ObjectIndex, std::string> folders_;  // for programs that include files
   std::string device_name_;
   bool same_device_ = false;
 
-  const ReplayStep* step_ = nullptr;  // the one being performed
+  const ReplayStep* step_ = nullptr;  // the step being performed
   StepIndex index_ = kNoStep;
   StepMode mode_ = StepMode::kAsRecorded;
   std::string problem_;
-  bool called_ = false;  // the call of the step was made
+  bool called_ = false;  // the step's call was issued
 
-  std::unordered_map<ObjectIndex, std::vector<StepIndex>> arguments_;  // as they are set now
+  std::unordered_map<ObjectIndex, std::vector<StepIndex>> arguments_;  // current values
   struct ExecInfo {
-    std::set<StepIndex> calls;  // that set it, in whatever order they were met
-    StepIndex now = kNoStep;    // as it is set now
+    std::set<StepIndex> calls;  // all calls so far that set it
+    StepIndex now = kNoStep;    // the current setting
   };
   std::unordered_map<ObjectIndex, std::map<uint64_t, ExecInfo>> exec_infos_;  // by kernel and name
   std::unordered_map<ObjectIndex, cl_command_queue> helper_queues_;           // by context
   std::unordered_map<StepIndex, Shown> shown_;
-  std::unordered_map<ObjectIndex, StepIndex> svm_maps_;  // shared memory that is the host's now
-  /// What commands that may not be over read from. The last one stays, for programs that upload the
-  /// same again and again; of the others the oldest are waited for when it is much.
+  // Shared memory currently mapped to the host.
+  std::unordered_map<ObjectIndex, StepIndex> svm_maps_;
+  /// Data read by commands that may still be running. The last upload is kept, for programs that
+  /// upload the same data repeatedly. When the others exceed kMostUploadBytes, the oldest are
+  /// waited for.
   struct Upload {
     std::vector<recording::ContentHash> chunks;
     Bytes bytes;
@@ -221,23 +227,22 @@ class OpenClExecutor final : public Executor {
   };
   static constexpr size_t kMostUploadBytes = 64u << 20;
   std::deque<Upload> uploads_;
-  size_t old_upload_bytes_ = 0;  // of all but the last
-  size_t next_upload_look_ = 0;  // how many there are when it is looked which are over
-  BufferPool buffers_;           // for what is read
-  ObjectIndex context_ = 0;      // the last one
+  size_t old_upload_bytes_ = 0;  // of all uploads but the last
+  size_t next_upload_look_ = 0;  // number of uploads at which finished ones are looked for next
+  BufferPool buffers_;           // for data read back
+  ObjectIndex context_ = 0;      // the most recent context
   uint32_t contexts_ = 0;
-  // Of kConcurrent.
-  std::deque<cl_event> in_flight_;           // of commands that may not be over, the oldest first
-  cl_event host_wait_ = nullptr;             // of all that the host has waited for
-  cl_int failed_in_flight_ = CL_SUCCESS;     // what the first command ended with that failed
-  bool host_events_ = false;                 // the program made events that it sets itself
-  std::unordered_map<uint64_t, Asks> asks_;  // asksForItsSize() of kernels
+  // Events of commands that may still be running, the oldest first.
+  std::deque<cl_event> in_flight_;
+  cl_event host_wait_ = nullptr;             // covers everything the host has waited for
+  cl_int failed_in_flight_ = CL_SUCCESS;     // status of the first command that failed
+  bool host_events_ = false;                 // the program created user events
+  std::unordered_map<uint64_t, Asks> asks_;  // asksForItsSize() by kernel
   std::map<std::pair<ObjectIndex, std::string>, CutKernel> cut_kernels_;  // by their added lines
   std::unordered_map<ObjectIndex, std::string> built_with_;               // options, by program
   Buffer<uint8_t> last_shown_;
   std::vector<bool> is_unrecorded_;  // by step: a read without content in the recording
-  std::vector<Buffer<uint8_t>>
-      dropped_;  // the last one has room for any read before; commands use them
+  std::vector<Buffer<uint8_t>> dropped_;
 };
 
 }  // namespace tracesmith

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not executed: commands of a part of a recording that are left out, and those that cannot
-// be made because something is not there.
+// Steps that are not executed: skipped commands of a partial replay, and commands that cannot be
+// issued because an object is missing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using namespace recording;
 bool OpenClExecutor::isThere(ObjectIndex object, const std::string& what) {
   if (object == 0 || objects_[object] != nullptr) return true;
   const auto why = absent_.find(object);
-  problem(fmt::format("{}{} is not there: {}", what, plan_.objectName(object),
-                      why != absent_.end() ? why->second : "the program had given it up"));
+  problem(fmt::format("{}{} does not exist: {}", what, plan_.objectName(object),
+                      why != absent_.end() ? why->second : "the program had released it"));
   return false;
 }
 
@@ -57,7 +57,7 @@ void OpenClExecutor::passOver(StepIndex index) {
 }
 
 cl_int OpenClExecutor::markerFor(std::vector<cl_event> list, cl_event* event) {
-  // In a queue without an order a marker without a list would wait for all that is in it.
+  // In an out-of-order queue, a marker without a list would wait for all commands in it.
   cl_event nothing = nullptr;
   cl_int result = CL_SUCCESS;
   if (list.empty() && isOutOfOrder(plan_, step_->queue)) {

@@ -14,7 +14,7 @@
 
 namespace tracesmith {
 
-// Those that every loader has.
+// Functions that every loader has.
 #define TS_REPLAYED_OPENCL(X)     \
   X(clGetPlatformIDs)             \
   X(clGetPlatformInfo)            \
@@ -70,7 +70,7 @@ namespace tracesmith {
   X(clFinish)                     \
   X(clFlush)
 
-// Those of later versions, which may be missing.
+// Functions of later versions, which may be missing.
 #define TS_REPLAYED_OPENCL_LATER(X)    \
   X(clSetMemObjectDestructorCallback)  \
   X(clCreateProgramWithIL)             \
@@ -95,7 +95,7 @@ struct OpenClLibrary {
 #undef TS_X
 };
 
-/// Loads it once for the process. kNotFound: which library or function is missing.
+/// Loads the library once per process. kNotFound names the missing library or function.
 Result<const OpenClLibrary*> openClLibrary();
 
 /// "CL_INVALID_VALUE (-30)".

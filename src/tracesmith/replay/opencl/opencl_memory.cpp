@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at what commands left in memory, and putting it there.
+// Reads and writes the content of memory objects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,13 +58,14 @@ Result<ByteView> OpenClExecutor::shown(StepIndex step) {
     shown_.erase(it);
     return ByteView();
   }
-  if (shown.is_old) return fail(ErrorCode::kNotFound, "showed nothing: it is to be overwritten");
+  if (shown.is_old)
+    return fail(ErrorCode::kNotFound, "showed nothing: it was mapped to be overwritten");
   if (const cl_int result = await(shown); result != CL_SUCCESS) {
     return fail(ErrorCode::kIo, openClError(result));
   }
   buffers_.give(std::exchange(last_shown_, {}));
   if (shown.mapped != nullptr) {
-    // The map itself is needed for its unmap; where its rows are close together it is the view.
+    // Keep the map for its unmap. If its rows are packed, return a view of it.
     const BoxRows rows = shown.rows();
     const bool is_close = (rows.rows == 1 || rows.row_pitch == rows.row_bytes) &&
                           (rows.slices == 1 || rows.slice_pitch == rows.row_bytes * rows.rows);
@@ -80,7 +81,7 @@ Result<ByteView> OpenClExecutor::shown(StepIndex step) {
 
 Result<cl_command_queue> OpenClExecutor::helperQueue(ObjectIndex memory) {
   const ReplayStep* made = &plan_.step(plan_.object(memory).made_by);
-  // A sub-buffer is of its buffer's context.
+  // A sub-buffer has the context of its buffer.
   while (made->kind() == CommandKind::kCreateSubBuffer && made->other != 0) {
     made = &plan_.step(plan_.object(made->other).made_by);
   }
@@ -91,7 +92,7 @@ Result<cl_command_queue> OpenClExecutor::helperQueueOf(ObjectIndex context) {
   cl_command_queue& queue = helper_queues_[context];
   if (queue != nullptr) return queue;
   if (context == 0 || objects_[context] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(context));
+    return fail(ErrorCode::kNotFound, "does not exist", plan_.objectName(context));
   }
   const std::vector<cl_device_id> devices = devicesOf(plan_.step(plan_.object(context).made_by));
   cl_int result = CL_INVALID_DEVICE;
@@ -117,7 +118,7 @@ std::array<size_t, 3> extentOf(const CreateImage& image) {
 Result<Bytes> OpenClExecutor::contents(ObjectIndex memory) {
   const PlannedObject& object = plan_.object(memory);
   if (objects_[memory] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+    return fail(ErrorCode::kNotFound, "does not exist", plan_.objectName(memory));
   }
   (void)finish();
   TS_TRY(cl_command_queue queue, helperQueue(memory));
@@ -151,7 +152,7 @@ Status OpenClExecutor::setContents(ObjectIndex memory, ByteView bytes) {
 Status OpenClExecutor::fill(ObjectIndex memory, ByteView bytes) {
   const PlannedObject& object = plan_.object(memory);
   if (objects_[memory] == nullptr) {
-    return fail(ErrorCode::kNotFound, "is not there", plan_.objectName(memory));
+    return fail(ErrorCode::kNotFound, "does not exist", plan_.objectName(memory));
   }
   if (bytes.size() != object.bytes) {
     return fail(ErrorCode::kDamaged,

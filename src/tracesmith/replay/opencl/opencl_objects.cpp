@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lives between commands: contexts, queues, memory, samplers, events.
+// Creates and releases objects: contexts, queues, memory, samplers, events.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -14,7 +14,7 @@ namespace tracesmith {
 using namespace recording;
 
 namespace {
-/// What would keep us from looking at a buffer, or from defining its content.
+/// Flags that would prevent a replay from reading a buffer or defining its content.
 constexpr cl_mem_flags kHostAccess =
     CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 }  // namespace
@@ -28,7 +28,7 @@ OpenClExecutor::~OpenClExecutor() {
   }
   for (const auto& [context, queue] : helper_queues_) cl_.clReleaseCommandQueue(queue);
   releaseCutKernels();
-  // From the last to the first: what was made of others goes before them.
+  // From the last to the first, so that objects are destroyed before those they were made from.
   for (size_t i = objects_.size(); i-- > 1;) destroy(static_cast<ObjectIndex>(i));
 }
 
@@ -54,7 +54,7 @@ void OpenClExecutor::destroy(ObjectIndex object) {
       cl_.clReleaseCommandQueue(static_cast<cl_command_queue>(handle));
       break;
     case ObjectClass::kMemory:
-      // What is mapped goes with it.
+      // Mappings are lost with their memory.
       std::erase_if(shown_, [&](const auto& shown) {
         return shown.second.mapped != nullptr && plan_.step(shown.first).object == object;
       });
@@ -86,7 +86,7 @@ void OpenClExecutor::destroy(ObjectIndex object) {
 void OpenClExecutor::giveUp(ObjectIndex object) {
   if (object == 0 || references_[object] == 0 || --references_[object] != 0) return;
   const ObjectClass is = plan_.object(object).object_class;
-  // Contexts stay: buffers hold on to theirs, and we ask them for helper queues.
+  // Keep contexts: buffers refer to theirs, and helper queues are created in them.
   if (keep_objects_ || is == ObjectClass::kContext || is == ObjectClass::kDevice) return;
   if (is == ObjectClass::kQueue) {
     if (mode_ == StepMode::kConcurrent) return;  // finish() waits for its commands
@@ -107,7 +107,7 @@ std::vector<cl_device_id> OpenClExecutor::devicesOf(const ReplayStep& step) cons
 }
 
 cl_int OpenClExecutor::call(const CreateContext&) {
-  // The properties that it failed for are those of another platform.
+  // The properties that made it fail belong to another platform, so the failure is not repeated.
   if (step_->header.result != CL_SUCCESS) return step_->header.result;
   ++contexts_;
   context_ = step_->object;
@@ -150,7 +150,8 @@ Bytes OpenClExecutor::undefinedContent(uint64_t bytes, ObjectIndex object) const
 
 void OpenClExecutor::keepHostMemory(cl_mem memory, Bytes bytes) {
   if (memory == nullptr) return;
-  // Commands and parts may hold on to it after it was given up: the driver knows when it goes.
+  // Commands and sub-buffers may use the object after its release: only the driver knows when it is
+  // destroyed.
   auto kept = std::make_unique<Bytes>(std::move(bytes));
   const auto drop = [](cl_mem, void* b) { delete static_cast<Bytes*>(b); };
   if (cl_.clSetMemObjectDestructorCallback != nullptr) {
@@ -161,7 +162,7 @@ void OpenClExecutor::keepHostMemory(cl_mem memory, Bytes bytes) {
 
 namespace {
 
-/// Memory for a call that fails: a driver that does not fail after all may look at it.
+/// Memory for a call that should fail, in case the driver accepts it and reads the memory.
 class Placeholder {
  public:
   explicit Placeholder(uint64_t bytes) : bytes_(std::clamp<uint64_t>(bytes, 4096, kMost)) {
@@ -219,7 +220,7 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
     flags |= CL_MEM_COPY_HOST_PTR;
   }
   cl_int result = CL_SUCCESS;
-  // Drivers take what they copy as something that could be written, and do not write it.
+  // The API takes a non-const pointer, but drivers do not write to memory that they copy from.
   void* host = bytes.empty() ? const_cast<uint8_t*>(zeros.view().data()) : bytes.data();
   called_ = true;
   cl_mem buffer = cl_.clCreateBuffer(live<cl_context>(step_->other), flags, c.bytes, host, &result);
@@ -286,13 +287,13 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
   return result;
 }
 
-/// One that failed when it was recorded, as the program asked for it.
+/// Repeats an image creation that failed when it was recorded, with the program's arguments.
 cl_int OpenClExecutor::failImage(const CreateImage& c, const cl_image_format& format,
                                  cl_image_desc description) {
   description.image_row_pitch = c.row_pitch;
   description.image_slice_pitch = c.slice_pitch;
   if (c.buffer != 0) description.mem_object = live<cl_mem>(plan_.listOf(*step_)[0]);
-  uint64_t bytes = 16;  // of a pixel, at most
+  uint64_t bytes = 16;  // most bytes of a pixel
   for (const uint64_t extent : {c.width, c.height, c.depth, c.array_size}) {
     if (__builtin_mul_overflow(bytes, std::max<uint64_t>(1, extent), &bytes)) bytes = UINT64_MAX;
   }
@@ -328,7 +329,7 @@ cl_int OpenClExecutor::call(const CreateUserEvent&) {
 
 cl_int OpenClExecutor::call(const SetUserEventStatus& c) {
   called_ = true;
-  // The program did it when all that it had waited for was over.
+  // The program set the event after all its earlier waits had ended.
   if (host_wait_ != nullptr) cl_.clWaitForEvents(1, &host_wait_);
   return cl_.clSetUserEventStatus(live<cl_event>(step_->object), static_cast<cl_int>(c.status));
 }
@@ -347,7 +348,7 @@ cl_int OpenClExecutor::call(const Release&) {
 
 cl_int OpenClExecutor::call(const SvmAlloc& c) {
   if (cl_.clSVMAlloc == nullptr || cl_.clSVMFree == nullptr) {
-    problem("the OpenCL loader here has no shared virtual memory");
+    problem("this OpenCL loader has no shared virtual memory");
     return CL_SUCCESS;
   }
   called_ = true;
@@ -361,7 +362,7 @@ cl_int OpenClExecutor::call(const SvmAlloc& c) {
   }
   const ZeroPages zeros(options_.noise ? 0 : c.bytes);
   const Bytes noise = zeros.view().empty() ? undefinedContent(c.bytes, step_->object) : Bytes();
-  // What is in queues knows nothing of it.
+  // Commands in queues do not use this memory yet.
   const Status filled = fill(step_->object, noise.empty() ? zeros.view() : ByteView(noise));
   if (!filled) problem("its memory could not be filled: " + filled.error().toString());
   return CL_SUCCESS;
@@ -369,7 +370,7 @@ cl_int OpenClExecutor::call(const SvmAlloc& c) {
 
 cl_int OpenClExecutor::call(const SvmFree&) {
   called_ = true;
-  // Whatever still uses it: it is over before the memory goes.
+  // Commands that use the memory must end before it is freed.
   if (!keep_objects_) (void)finish();
   for (const uint32_t object : plan_.listOf(*step_)) giveUp(object);
   return CL_SUCCESS;

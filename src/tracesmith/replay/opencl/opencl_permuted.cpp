@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch with its work-groups in another order: OpenCL promises none (3.0, 3.2.2), so that what a
-// kernel leaves must not depend on it. The launch is cut into parts along its longest dimension,
-// each of whole work-groups, that run one after the other in an order drawn at random; the global
-// offset gives every work-item the global id that it had. A kernel that asks for more than that is
-// compiled once more for the launch, with macros that answer as the whole launch would: the sizes
-// are known, and the number of a group follows from global ids.
+// Runs a launch with its work-groups in another order. OpenCL guarantees no order (3.0, 3.2.2), so
+// the result of a kernel must not depend on it.
+//
+// The launch is split along its longest dimension into parts of whole work-groups, which run one
+// after the other in a random order. The global offset gives every work-item its original global
+// id. A kernel that queries other sizes or ids is recompiled for the launch, with macros that
+// return the values of the whole launch: the sizes are known, and the group id follows from global
+// ids.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,14 +24,14 @@ using namespace recording;
 namespace {
 
 constexpr size_t kMostParts = 16;
-/// Each is a build of its own.
+/// Each is a separate build.
 constexpr size_t kMostCutKernels = 32;
 
-/// What a kernel can ask for that is another in a part of its launch.
+/// Queries whose result differs in a part of the launch.
 constexpr std::string_view kOfTheWhole[] = {"get_group_id", "get_num_groups", "get_global_size",
                                             "get_global_offset", "get_global_linear_id"};
 constexpr std::string_view kPrints[] = {"printf"};
-/// Without a local size of the program's the driver may choose another for a part.
+/// Without a local size from the program, the driver may choose another one for a part.
 constexpr std::string_view kOfTheGroup[] = {
     "get_local_id", "get_local_size", "get_local_linear_id", "get_enqueued_local_size",
     "barrier",      "local",          "work_group_",         "sub_group_"};
@@ -40,7 +42,7 @@ bool mentions(std::string_view source, std::span<const std::string_view> names) 
   });
 }
 
-/// Lines before a source that make it answer as if the launch were whole.
+/// Lines to insert before a source so that it gets the values of the whole launch.
 std::string linesForWhole(std::span<const size_t> offset, std::span<const size_t> global,
                           std::span<const size_t> local) {
   std::string lines;
@@ -71,7 +73,7 @@ std::string linesForWhole(std::span<const size_t> offset, std::span<const size_t
   return lines;
 }
 
-/// Seed 0: backwards, so that each part is on the other side of each other.
+/// Seed 0: reversed, so that the order of every two parts is swapped.
 std::vector<size_t> orderOfParts(size_t parts, uint64_t seed) {
   std::vector<size_t> order(parts);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -133,10 +135,10 @@ OpenClExecutor::Asks OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool wit
   if (!source) return it->second;
   const std::string text = kernelText(
       {reinterpret_cast<const char*>(source->data()), source->size()}, plan_.kernelName(*step_));
-  // What is included, or pasted together by macros, is not seen.
+  // Included code and names pasted together by macros are not visible here.
   const bool hidden =
       text.find("#include") != std::string::npos || text.find("##") != std::string::npos;
-  // What is printed would be printed in another order, and told twice.
+  // printf output would appear in another order, and twice.
   const bool prints = mentions(text, kPrints);
   const bool group = without_local_size && (hidden || mentions(text, kOfTheGroup));
   if (prints || group) {
@@ -147,7 +149,7 @@ OpenClExecutor::Asks OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool wit
   return it->second;
 }
 
-/// The sizes of a launch that is cut along its longest dimension.
+/// The sizes of a launch that is split along its longest dimension.
 struct OpenClExecutor::LaunchSizes {
   explicit LaunchSizes(const Launch& c)
       : global(c.global.begin(), c.global.end()),
@@ -162,7 +164,7 @@ struct OpenClExecutor::LaunchSizes {
            global[longest] / group >= 2;
   }
   size_t groups() const { return global[longest] / group; }
-  /// True when the number of a group follows from the numbers of its work-items.
+  /// True if the group id follows from the ids of its work-items.
   bool haveFixedGroups() const {
     bool fixed = local.size() == global.size();
     for (size_t i = 0; fixed && i < local.size(); ++i) {
@@ -189,18 +191,18 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   Launch c;
   if (step_->kind() != CommandKind::kLaunch || !decode(step_->fields, c) || step_->object == 0 ||
       objects_[step_->object] == nullptr || queue() == nullptr) {
-    return refuse("is no launch that can be made");
+    return refuse("is not a launch that can be executed");
   }
   const Asks asks = asksForItsSize(step_->object, c.local.empty());
-  if (asks == Asks::kUnknown) return refuse("what the kernel asks of its launch is not known");
+  if (asks == Asks::kUnknown) return refuse("it is unknown what the kernel queries of its launch");
   const LaunchSizes sizes(c);
   if (!sizes.hasSeveralGroups()) return refuse("has one work-group");
   if (!argumentsAreThere()) return refuse(problem_.c_str());
   auto* kernel = live<cl_kernel>(step_->object);
   if (asks == Asks::kOfTheWhole) {
-    // With a local size that the driver chooses, groups have no numbers that anyone could expect.
+    // With a local size chosen by the driver, group ids are unpredictable.
     if (!sizes.haveFixedGroups() || exec_infos_.contains(step_->object)) {
-      return refuse("the kernel asks for its group or the global size");
+      return refuse("the kernel queries its group or the global size");
     }
     kernel =
         cutKernel(step_->object, linesForWhole(sizes.offset, sizes.global, sizes.local)).kernel;
@@ -219,7 +221,7 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
   return outcome;
 }
 
-/// One after the other, until one fails.
+/// Enqueues the parts one after the other, until one fails.
 cl_int OpenClExecutor::enqueueParts(cl_kernel kernel, const LaunchSizes& whole, uint64_t seed) {
   const size_t groups = whole.groups();
   const size_t parts = std::min(kMostParts, groups);

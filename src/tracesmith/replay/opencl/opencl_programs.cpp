@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and kernels: how they are made and built, and the arguments that launches find set.
+// Creates and builds programs and kernels, and sets the arguments of launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
     case ProgramForm::kIl:
       if (cl_.clCreateProgramWithIL == nullptr) {
         called_ = false;
-        problem("the OpenCL loader here knows no intermediate language");
+        problem("this OpenCL loader does not support intermediate languages");
         return CL_SUCCESS;
       }
       program = cl_.clCreateProgramWithIL(context, code.data(), code.size(), &result);
@@ -89,9 +89,8 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
   return result;
 }
 
-/// A program that has kernels cannot be built again (CL_INVALID_OPERATION), and the kernels of the
-/// build before are still there when objects are kept. They hold on to the program that they are
-/// of.
+/// A program with kernels cannot be built again (CL_INVALID_OPERATION), and when objects are kept
+/// the kernels of the previous build still exist. Those kernels keep a reference to their program.
 void OpenClExecutor::makeAnew(ObjectIndex program) {
   const ReplayStep* const build = step_;
   const uint32_t references = references_[program];
@@ -119,7 +118,7 @@ cl_int OpenClExecutor::call(const BuildProgram& c) {
     options = optionsBelow(options_.include_folder, folder->second, options);
   }
   if (!options_.build_options.empty()) options += " " + options_.build_options;
-  // It changes no code; with it the driver knows the types of arguments.
+  // The option does not change the code, but lets the driver report the types of arguments.
   if (options.find("-cl-kernel-arg-info") == std::string::npos) options += " -cl-kernel-arg-info";
   built_with_[step_->object] = options;
   called_ = true;
@@ -177,7 +176,7 @@ cl_int OpenClExecutor::call(const CreateKernel& c) {
   const std::string name(c.name.begin(), c.name.end());
   cl_int result = CL_SUCCESS;
   called_ = true;
-  // Without a name it fails in another way than with an empty one.
+  // A null name fails in another way than an empty one.
   const bool no_name = name.empty() && step_->header.result == CL_INVALID_VALUE;
   keep(step_->object, cl_.clCreateKernel(live<cl_program>(step_->other),
                                          no_name ? nullptr : name.c_str(), &result));
@@ -185,7 +184,7 @@ cl_int OpenClExecutor::call(const CreateKernel& c) {
 }
 
 cl_int OpenClExecutor::call(const CloneKernel&) {
-  // A new kernel of the same name; its arguments are set when it is launched.
+  // Creates a new kernel of the same name; its arguments are set at its launch.
   const ReplayStep* original = step_;
   for (int clones = 0; original->kind() == CommandKind::kCloneKernel && clones < 100; ++clones) {
     if (original->other == 0) break;
@@ -267,7 +266,7 @@ std::string OpenClExecutor::argumentType(StepIndex launch, uint32_t argument) co
 
 cl_int OpenClExecutor::call(const SetArgument& c) {
   called_ = true;
-  // One that worked is set when it is needed: by then in whatever order.
+  // A successful call is applied at the launch, because launches may come in another order.
   if (step_->header.result == CL_SUCCESS) return CL_SUCCESS;
   const cl_int result = applyArgument(live<cl_kernel>(step_->object), index_);
   auto set = arguments_.find(step_->object);
@@ -286,7 +285,7 @@ cl_int OpenClExecutor::applyExecInfo(StepIndex info) {
     for (size_t i = 0; i < memory.size(); ++i) {
       void* const now =
           svmAddress(loadFixed<Handle>(c.value.data() + i * sizeof(Handle)), memory[i]);
-      // What was given up since cannot be used by the kernel.
+      // The kernel cannot use memory released since.
       if (now == nullptr && set.header.result == CL_SUCCESS) continue;
       const auto* const bytes = reinterpret_cast<const uint8_t*>(&now);
       value.insert(value.end(), bytes, bytes + sizeof now);
@@ -306,7 +305,7 @@ cl_int OpenClExecutor::applyExecInfos() {
     if (next == info.calls.begin() || *std::prev(next) == info.now) continue;
     const cl_int result = applyExecInfo(*std::prev(next));
     if (result != CL_SUCCESS) {
-      problem("what clSetKernelExecInfo said cannot be set: " + openClError(result));
+      problem("the settings of clSetKernelExecInfo cannot be applied: " + openClError(result));
       return result;
     }
     info.now = *std::prev(next);
@@ -316,12 +315,12 @@ cl_int OpenClExecutor::applyExecInfos() {
 
 cl_int OpenClExecutor::call(const SetExecInfo& c) {
   if (cl_.clSetKernelExecInfo == nullptr) {
-    problem("the OpenCL loader here has no clSetKernelExecInfo");
+    problem("this OpenCL loader has no clSetKernelExecInfo");
     return CL_SUCCESS;
   }
   called_ = true;
   if (step_->header.result != CL_SUCCESS) return applyExecInfo(index_);
-  // Set when it is needed, like arguments: launches may come in another order.
+  // Applied at the launch, like arguments: launches may come in another order.
   exec_infos_[step_->object][c.name].calls.insert(index_);
   return CL_SUCCESS;
 }

@@ -12,7 +12,7 @@ bool isWord(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Without comments, and with nothing between quotes.
+/// Removes comments and the content of quotes.
 std::string withoutComments(std::string_view source) {
   std::string out;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -42,7 +42,7 @@ std::string withoutComments(std::string_view source) {
   return out;
 }
 
-/// Moves the preprocessor's lines, and those that they go on in, from `text` to the result.
+/// Moves preprocessor lines, with their continuation lines, from `text` to the result.
 std::string takeDirectives(std::string& text) {
   std::string directives;
   std::string rest;
@@ -65,13 +65,14 @@ std::string takeDirectives(std::string& text) {
   return directives;
 }
 
-/// The name of the function that `head` begins ("kernel void f(global int* a) "); empty: none.
+/// The name of the function whose definition starts with `head` ("kernel void f(global int* a) ");
+/// empty: none.
 std::string functionName(std::string_view head) {
   std::string name;
   std::string word;
   int depth = 0;
   for (const char c : head) {
-    if (c == '=' && depth == 0) return {};  // an array's values
+    if (c == '=' && depth == 0) return {};  // an array initialiser
     if (isWord(c)) {
       if (!word.empty() && word.back() == ' ') word.clear();
       word += c;
@@ -128,7 +129,7 @@ std::string kernelText(std::string_view source, std::string_view kernel) {
   if (depth != 0) return std::string(source);
   std::vector<std::string> reached = {std::string(kernel)};
   if (!functions.contains(reached.front())) return std::string(source);
-  // What macros name may be called by whoever uses those.
+  // Code that uses a macro may call the functions named in it.
   forEachWord(directives, [&](std::string word) { reached.push_back(std::move(word)); });
   while (!reached.empty()) {
     const std::string name = std::move(reached.back());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel consists of, of the source of a program with many.
+// Extracts one kernel and everything it uses from the source of a program.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace tracesmith {
 
-/// The functions of OpenCL C `source` that `kernel` may reach, and all that belongs to no function:
-/// declarations, and the lines of the preprocessor. Comments are left out. The whole source where
-/// that cannot be told: when the kernel is made by a macro, or braces do not close.
+/// Returns the functions of OpenCL C `source` that `kernel` may reach, and everything outside of
+/// functions: declarations and preprocessor lines. Removes comments. Returns the whole source if
+/// the functions cannot be determined: when a macro defines the kernel, or braces do not match.
 std::string kernelText(std::string_view source, std::string_view kernel);
 
 }  // namespace tracesmith

@@ -56,7 +56,7 @@ TEST(KernelText, IsTheWholeSourceWhereTheKernelCanNotBeTold) {
   }
 }
 
-/// How often words are in a text, by a hash of the word.
+/// Number of occurrences of words in a text, by a hash of the word.
 std::array<int, 1024> wordsOf(std::string_view text) {
   std::array<int, 1024> words{};
   size_t hash = 0;
@@ -72,7 +72,7 @@ std::array<int, 1024> wordsOf(std::string_view text) {
   return words;
 }
 
-/// True when the text has no word that its source lacks, and none more often.
+/// True if each word is at most as frequent in the text as in its source.
 bool isPartOf(std::string_view text, std::string_view source) {
   const auto all = wordsOf(source);
   const auto words = wordsOf(text);
@@ -103,7 +103,7 @@ TEST(KernelText, EveryCutAndEveryByteIsRead) {
       EXPECT_TRUE(isPartOf(kernelText(other, "first"), other)) << at << c;
     }
   }
-  EXPECT_GT(reduced, source.size() / 10);  // or it gave everything back as it was
+  EXPECT_GT(reduced, source.size() / 10);  // or everything was returned unchanged
 }
 
 }  // namespace

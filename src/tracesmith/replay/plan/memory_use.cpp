@@ -93,7 +93,7 @@ std::vector<bool> stepsNeeded(const ReplayPlan& plan, const std::vector<bool>& w
     for (const MemoryUse& u : uses) memory.insert(rootOf(plan, u.memory));
     if (unmaps(step)) mapped[step.of] = true;
   }
-  // What is mapped has to be unmapped.
+  // A needed map needs its unmap.
   for (size_t i = 0; i < plan.steps().size(); ++i) {
     const ReplayStep& step = plan.step(static_cast<StepIndex>(i));
     if (unmaps(step)) needed[i] = needed[step.of];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory a step reads and writes, as far as the recording tells: of a launch all that its
-// arguments name, for a kernel may do with them what it likes.
+// Which memory a step reads and writes, as far as the recording tells. A launch counts as reading
+// and writing everything its arguments name, because the kernel may do either.
 #pragma once
 
 #include <vector>
@@ -15,15 +15,16 @@ struct MemoryUse {
   bool writes = false;
 };
 
-/// Each object once, in the order of arguments. Objects as they are named: see rootOf().
+/// Each object once, in the order of arguments. Objects are those named in the call: see rootOf().
 std::vector<MemoryUse> memoryUse(const ReplayPlan& plan, const ReplayStep& step);
 
-/// The memory that a sub-buffer, an image of a buffer, or an object over shared memory is a part
-/// of; other objects are their own.
+/// Returns the memory that a sub-buffer, an image of a buffer, or an object over shared memory is
+/// part of. Returns `memory` itself for other objects.
 ObjectIndex rootOf(const ReplayPlan& plan, ObjectIndex memory);
 
-/// For each step whether it is needed for those that `wanted` names: itself, and what may have
-/// written what a needed one may read. Steps that are no commands are not asked and are kept.
+/// For each step: whether the steps in `wanted` need it. Needed are the wanted steps themselves,
+/// and every step that may have written what a needed step may read. Steps that are not commands
+/// are always kept.
 std::vector<bool> stepsNeeded(const ReplayPlan& plan, const std::vector<bool>& wanted);
 
 }  // namespace tracesmith

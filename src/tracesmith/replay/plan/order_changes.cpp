@@ -54,7 +54,7 @@ std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDepende
   for (size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
   const size_t first = std::min(place[earlier], place[later]);
   const size_t last = std::max(place[earlier], place[later]);
-  // Of the steps from the one to the other: what has to come after the first, before the last.
+  // For the steps between the two: which must come after the first, and which before the last.
   std::vector<bool> after(last - first + 1), before(last - first + 1);
   after.front() = true;
   before.back() = true;

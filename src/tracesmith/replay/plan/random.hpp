@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine for the same seed.
+// Random numbers that are identical on every machine for the same seed.
 #pragma once
 
 #include <cstdint>
 
 namespace tracesmith {
 
-/// splitmix64 (Steele, Lea, Flood 2014): small, and the same everywhere.
+/// splitmix64 (Steele, Lea, Flood 2014): small and portable.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -16,7 +16,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  /// Below `n`, without bias.
+  /// A number below `n`, without bias.
   uint64_t below(uint64_t n) {
     const uint64_t limit = UINT64_MAX - UINT64_MAX % n;
     for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: recordings made by hand, call by call, with what a program would have seen.
+// For tests: builds recordings call by call, including the data that the program would have read.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace tracesmith::test {
 
 namespace rec = recording;
 
-/// Drivers know nothing of our sanitizers and compile code of their own: with them nothing is
-/// executed, and tests that would say so.
+/// False with sanitizers: drivers are not instrumented and generate code of their own. Nothing is
+/// executed then, and tests that need execution are skipped.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kRunsDrivers = false;
 #elif defined(__has_feature)
@@ -47,7 +47,7 @@ class RecordingBuilder {
   static constexpr rec::Handle kDevice = 0xd0, kContext = 0xc0;
   std::string path() const { return folder_.path("out.sbr"); }
   rec::Handle newHandle() { return next_handle_ += 0x10; }
-  /// Of the latest command.
+  /// Sequence number of the latest command.
   uint64_t lastSequence() const { return next_sequence_ - 1; }
 
   /// Returns the sequence number.
@@ -105,7 +105,7 @@ class RecordingBuilder {
                           .content = {bytes, hashes}});
     return b;
   }
-  /// A program of that source, built.
+  /// Creates and builds a program from `source`.
   rec::Handle program(const std::string& source, const std::string& options = "") {
     const rec::Handle p = newHandle();
     const auto hashes = content(std::vector<char>(source.begin(), source.end()));
@@ -124,7 +124,7 @@ class RecordingBuilder {
     std::memcpy(bytes, &value, sizeof value);
     add(rec::SetArgument{.kernel = kernel, .index = index, .bytes = sizeof value, .value = bytes});
   }
-  /// With an event when `event` is given.
+  /// Adds an event if `event` is not 0.
   uint64_t launch(rec::Handle queue, rec::Handle kernel, uint64_t global,
                   std::vector<rec::Handle> waits = {}, rec::Handle event = 0, uint64_t local = 0) {
     const uint64_t globals[] = {global};
@@ -135,7 +135,7 @@ class RecordingBuilder {
     c.event = event;
     return add(c);
   }
-  /// A blocking read of a whole buffer that showed `values`.
+  /// A blocking read of a whole buffer that returned `values`.
   template <class T>
   uint64_t read(rec::Handle queue, rec::Handle buffer, const std::vector<T>& values,
                 bool keep = false) {
@@ -175,7 +175,7 @@ class RecordingBuilder {
   uint64_t next_sequence_ = 0;
 };
 
-/// What the first process of the recording did.
+/// Commands of the first process of the recording.
 inline Bytes commandsOf(RecordingBuilder& recording) {
   RecordingReader reader = recording.reader();
   return *reader.commands(1);

@@ -21,7 +21,7 @@ class PlanMaker {
 
   Status run();
 
-  // One for each kind of command; `step_` is the one being planned.
+  // One overload for each kind of command; `step_` is the step being planned.
   void plan(const Device& c) { step_->object = make(ObjectClass::kDevice, c.handle); }
   void plan(const CreateContext& c) {
     list(c.devices, ObjectClass::kDevice);
@@ -53,7 +53,7 @@ class PlanMaker {
     }
     fits = fits && !__builtin_mul_overflow(pixels, bytes, &pixels);
     step_->object = madeMemory(c.image, fits ? pixels : 0, of);
-    if (step_->object == 0) addList({of});  // one that failed is given what it was given
+    if (step_->object == 0) addList({of});  // a failed call gets its recorded arguments
     if (step_->object != 0) plan_.objects_[step_->object].is_image = true;
   }
   void plan(const CreateSampler& c) {
@@ -147,7 +147,7 @@ class PlanMaker {
       step_->first_list = kernel.first;
       step_->list = kernel.count;
     }
-    // Those that failed are no launches to anyone who counts them.
+    // Failed launches do not count as launches.
     if (step_->header.result == 0) plan_.launches_.push_back(index());
   }
   void plan(const Write& c) { transfer(c.queue, c.memory, c.waits, c.event); }
@@ -203,7 +203,7 @@ class PlanMaker {
     ReplayStep& command = plan_.steps_[of];
     command.done = index();
     step_->queue = command.queue;
-    // A call that was recorded when it began: how it ended is known now.
+    // For a call recorded when it started, the result is known now.
     if (step_->header.result != 0) command.header.result = step_->header.result;
     if (c.event != 0 && step_->header.result == 0) {
       command.event = make(ObjectClass::kEvent, c.event);
@@ -259,7 +259,7 @@ class PlanMaker {
     handles_[handle] = made;
     return made;
   }
-  /// Of a call that may have failed.
+  /// The object created by a call that may have failed.
   ObjectIndex made(ObjectClass object_class, Handle handle) {
     return handle == 0 || step_->header.result != 0 ? 0 : make(object_class, handle);
   }
@@ -276,8 +276,8 @@ class PlanMaker {
     if (it != handles_.end() && plan_.objects_[it->second].object_class == object_class) {
       return it->second;
     }
-    // A call that failed may well have been given something that never was.
-    if (step_->header.result == 0) note("is about an object whose making was not recorded");
+    // A failed call may have used a handle that never existed.
+    if (step_->header.result == 0) note("uses an object whose creation was not recorded");
     return 0;
   }
   ObjectIndex liveArgument(Handle handle) const {
@@ -288,7 +288,7 @@ class PlanMaker {
         is == ObjectClass::kMemory || is == ObjectClass::kSampler || is == ObjectClass::kQueue;
     return can_be ? it->second : 0;
   }
-  /// The shared memory that the driver uses as a memory object's own.
+  /// The shared memory that a memory object uses as its storage.
   ObjectIndex sharedUnder(uint64_t flags, Handle host, uint64_t bytes) const {
     constexpr uint64_t kUseHostPointer = 1 << 3;  // CL_MEM_USE_HOST_PTR
     const ObjectIndex shared = (flags & kUseHostPointer) == 0 ? 0 : svmAt(host);
@@ -311,7 +311,7 @@ class PlanMaker {
   }
   void setArgument(uint64_t argument) {
     constexpr uint64_t kMostArguments = 1024;
-    if (argument >= kMostArguments) return note("sets an argument of an impossible number");
+    if (argument >= kMostArguments) return note("sets an argument with an impossible index");
     Kernel& kernel = kernels_[step_->object];
     if (kernel.arguments.size() <= argument) kernel.arguments.resize(argument + 1, kNoStep);
     kernel.arguments[argument] = index();
@@ -330,7 +330,7 @@ class PlanMaker {
   void waits(Handles events) {
     step_->first_wait = static_cast<uint32_t>(plan_.lists_.size());
     for (const Handle h : events) {
-      // What was made before a range began is complete within it.
+      // Events created before the range started have ended within it.
       const auto it = handles_.find(h);
       const bool known =
           it != handles_.end() && plan_.objects_[it->second].object_class == ObjectClass::kEvent;
@@ -364,7 +364,7 @@ class PlanMaker {
   uint64_t notes_left_out_ = 0;
   StepIndex first_left_out_ = kNoStep;
   std::unordered_map<Handle, ObjectIndex> handles_;
-  std::map<Handle, ObjectIndex> svm_;  // live ones by their first address
+  std::map<Handle, ObjectIndex> svm_;  // live ranges by start address
   std::unordered_map<ObjectIndex, Kernel> kernels_;
   std::unordered_map<uint64_t, StepIndex> maps_;
   std::array<uint32_t, 16> counts_{};
@@ -388,7 +388,7 @@ Status PlanMaker::run() {
     step.fields = fields;
     plan_.steps_.push_back(step);
     step_ = &plan_.steps_.back();
-    if (header.sequence < next_sequence) note("has a number that is not its place");
+    if (header.sequence < next_sequence) note("has a sequence number that is not its position");
     next_sequence = header.sequence + 1;
     if (!withCommand(header.kind, fields, [&](const auto& command) { plan(command); })) {
       note("is damaged, or of a kind that this version does not know");
@@ -396,11 +396,11 @@ Status PlanMaker::run() {
     plan_.steps_.back().launch = plan_.launches();
     return true;
   });
-  if (!plan_.whole_) note("is the last whole one: the stream ends within a command");
+  if (!plan_.whole_) note("is the last complete one: the stream ends within a command");
   if (notes_left_out_ > 0) {
     plan_.notes_.push_back(
         {first_left_out_,
-         "is where notes end: " + std::to_string(notes_left_out_) + " more are left out"});
+         "is the last one with notes: " + std::to_string(notes_left_out_) + " more are left out"});
   }
   return {};
 }
@@ -422,7 +422,7 @@ StepIndex ReplayPlan::bySequence(uint64_t sequence) const {
 
 std::string ReplayPlan::kernelName(const ReplayStep& launch) const {
   ObjectIndex kernel = launch.object;
-  // A clone has the name of what it was cloned from.
+  // A clone has the name of its source.
   for (int clones = 0; kernel != 0 && clones < 100; ++clones) {
     const ReplayStep& made = steps_[objects_[kernel].made_by];
     if (made.kind() == CommandKind::kCreateKernel) {
@@ -478,7 +478,7 @@ uint64_t ReplayPlan::contentBytes(ObjectIndex object) const { return objects_[ob
 
 namespace {
 
-/// Of a pixel; 0 when the order is not known. Numbers from CL/cl.h.
+/// Channels of a pixel; 0 for an unknown order. Numbers from CL/cl.h.
 uint64_t channelsOf(uint64_t channel_order) {
   switch (channel_order) {
     case 0x10B0:  // R

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a recording ready to be replayed: the plan, what waits for what, and a legal order drawn
-// at random; of 100 thousand, one and ten million operations, for it has to be linear. Beside it,
-// that no less can be done: each command decoded once.
+// Preparing a recording for replay: the plan, its dependencies, and a random legal order; for 100
+// thousand, one and ten million operations, because time must be linear. For comparison, the lower
+// bound: decoding each command once.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -39,9 +39,9 @@ class Stream {
   uint64_t count_ = 0;
 };
 
-/// Launches in eight queues, one of them without an order; each sets an argument, makes an event,
-/// and every third waits for one of the latest; every 500 the host waits for a queue. Handles of
-/// events are given again, as drivers do.
+/// Launches in eight queues, one of them out-of-order. Each sets an argument and creates an event;
+/// every third waits for a recent one; every 500 the host waits for a queue. Event handles are
+/// reused, as by drivers.
 Bytes streamOf(uint32_t operations) {
   constexpr Handle kDevice = 1, kContext = 2, kProgram = 3, kQueue = 100, kBuffer = 200,
                    kKernel = 300, kEvent = 1000;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the commands of a recording: planned, with what waits for what, legal orders, and
-// what a launch needs. An order that breaks a dependency is a crash here. The input is a row of
-// commands in short: a kind, a byte whose bits choose, and bytes for its fields, so that mutations
-// reach commands that are whole; the last byte of the input says whether it is taken as it is.
+// Uses any bytes as the commands of a recording: plans them, with dependencies, legal orders, and
+// the steps that a launch needs. An order that violates a dependency crashes. The input is a
+// compact list of commands: a kind, a byte of option bits, and bytes for the fields, so that
+// mutations produce complete commands. The last byte of the input selects raw bytes instead.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -17,10 +17,10 @@ using namespace tracesmith;  // NOLINT: a program of few functions
 
 namespace {
 
-/// Numbers become small handles, lists have few elements: they meet each other.
+/// Numbers become small handles and lists are short, so that commands refer to each other.
 struct Filler {
   ByteView* in;
-  uint64_t values[32] = {};  // of all lists of a command
+  uint64_t values[32] = {};  // elements of all lists of a command
   size_t used = 0;
   recording::ContentHash hash{1, 1};
 
@@ -42,7 +42,7 @@ struct Filler {
       field = {values + used, count};
       for (size_t i = 0; i < count; ++i) values[used++] = next();
     } else {
-      // Text or raw bytes: an argument's value is a handle as often as not.
+      // Text or raw bytes: an argument's value is often a handle.
       const size_t count = used < std::size(values) ? next() % 9 : 0;
       field = {reinterpret_cast<decltype(field.data())>(values + used), count};
       if (count != 0) values[used++] = next();
@@ -77,7 +77,7 @@ Bytes commandsOf(ByteView in) {
   return out;
 }
 
-/// Steps that are in no circle of steps that wait for each other, and wait for none that is.
+/// Steps that are in no dependency cycle and wait for none.
 std::vector<bool> orderable(const ReplayPlan& plan, const StepDependencies& dependencies) {
   std::vector<bool> out(plan.steps().size());
   for (bool more = true; more;) {
@@ -92,8 +92,8 @@ std::vector<bool> orderable(const ReplayPlan& plan, const StepDependencies& depe
   return out;
 }
 
-/// An order of the steps before `end` that move, or, when `all` is true, of all steps before it;
-/// others may be among them.
+/// Checks an order of the steps before `end` that move, or, if `all`, of all steps before it; it
+/// may contain others.
 void checkOrder(const ReplayPlan& plan, const StepDependencies& dependencies,
                 const std::vector<StepIndex>& order, StepIndex end, bool all = false) {
   std::vector<uint32_t> place(plan.steps().size(), UINT32_MAX);

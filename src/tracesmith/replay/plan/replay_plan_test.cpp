@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of whole, cut and hostile streams, what ranges mean in them, and what launches need.
+// Plans of complete, truncated and hostile streams, the meaning of ranges, and what launches need.
 #include "tracesmith/replay/plan/replay_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,8 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 
-/// Six launches of "even" and "odd" in turn on buffers 1 and 2; the host waits after each second.
+/// Six launches of "even" and "odd" alternately on buffers 1 and 2; the host waits after every
+/// second one.
 struct SixLaunches {
   SixLaunches() {
     const auto p =
@@ -126,7 +127,7 @@ TEST(StepsNeeded, CopiesHandOnWhatTheirSourceNeeds) {
   wanted[first + 4] = true;
   const std::vector<bool> needed = stepsNeeded(plan, wanted);
   EXPECT_TRUE(needed[first]);       // fill of a
-  EXPECT_TRUE(needed[first + 1]);   // fill of b: the copy may be of a part
+  EXPECT_TRUE(needed[first + 1]);   // fill of b: the copy may be partial
   EXPECT_TRUE(needed[first + 2]);   // a to b
   EXPECT_FALSE(needed[first + 3]);  // c to a, after that
 }
@@ -177,8 +178,8 @@ TEST(ReplayPlan, SaysWhatItIsMadeWithout) {
   const auto says = [&](const char* text) {
     return Contains(Field(&PlanNote::text, HasSubstr(text)));
   };
-  EXPECT_THAT(plan.notes(), says("whose making was not recorded"));
-  EXPECT_THAT(plan.notes(), says("impossible number"));
+  EXPECT_THAT(plan.notes(), says("whose creation was not recorded"));
+  EXPECT_THAT(plan.notes(), says("impossible index"));
   EXPECT_THAT(plan.notes(), says("not in the recording"));
   EXPECT_THAT(plan.notes(), says("clEnqueueNativeKernel, which cannot be replayed"));
   EXPECT_EQ(plan.launches(), 1u);

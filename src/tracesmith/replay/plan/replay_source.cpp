@@ -22,7 +22,7 @@ Result<ReplaySource> ReplaySource::open(const std::string& path, std::optional<u
   }
   if (!best) {
     return fail(ErrorCode::kNotFound,
-                known.empty() ? "holds no process" : "holds no such process; there are:" + known,
+                known.empty() ? "holds no process" : "holds no such process; it has:" + known,
                 path);
   }
   return ReplaySource{std::move(reader), std::move(*best), std::move(best_process)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording to be replayed: opened, of one process, planned.
+// Opens a recording for replay, selects a process and plans its commands.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 
 namespace tracesmith {
 
-/// What is said, behind its path, of a recording of an earlier version.
+/// Message for a recording of an earlier version; follows its path.
 constexpr const char* kNoSessionId =
-    ": has no session id, as earlier versions made it: nothing says whether the trace beside it is "
-    "of the same run";
+    ": has no session id, because an earlier version wrote it: the trace beside it may be of "
+    "another run";
 
 struct ReplaySource {
   RecordingReader reader;
   ReplayPlan plan;
-  recording::Process process;  ///< whose plan it is
+  recording::Process process;  ///< the process that was planned
 
-  /// False when a part of the recording is missing: what is there is used.
+  /// False when a part of the recording is missing. The replay uses what is present.
   bool whole() const { return reader.complete() && reader.losses().empty() && plan.whole(); }
 
-  /// `process`: its pid; none: the one that launched most. kNotFound names those that there are.
+  /// `process`: its pid; none: the process with the most launches. kNotFound lists the processes in
+  /// the recording.
   static Result<ReplaySource> open(const std::string& path,
                                    std::optional<uint64_t> process = std::nullopt);
 };

@@ -17,16 +17,16 @@ namespace {
 
 struct Queue {
   bool out_of_order = false;
-  StepIndex last = kNoStep;  // in order: the command before; else the last barrier
-  // Commands since that barrier; a marker without a list stands for those before it.
+  StepIndex last = kNoStep;  // in-order: the previous command; otherwise the last barrier
+  // Commands since that barrier; a marker without a list replaces those before it.
   std::vector<StepIndex> unordered;
 };
 
-/// True for a call that was recorded when it began: its Done says when it was over. One without a
-/// Done never was, as far as the recording goes.
+/// True for a call recorded when it started: its Done marks its end. If the Done is missing, the
+/// call never ended in the recording.
 bool hasEnd(const ReplayStep& call) { return (call.header.flags & command_flags::kBegun) != 0; }
 
-/// For each event that the program sets itself the call that does.
+/// For each user event: the call that sets it.
 std::vector<StepIndex> eventSetters(const ReplayPlan& plan) {
   std::vector<StepIndex> setter(plan.objects().size(), kNoStep);
   for (StepIndex i = 0; i < plan.steps().size(); ++i) {
@@ -79,7 +79,7 @@ bool hostWaits(const ReplayStep& step) {
 
 bool restores(const ReplayStep& step) {
   Snapshot snapshot;
-  // One that belongs to a launch is there to be compared with.
+  // A snapshot that belongs to a launch is for comparison only.
   return step.kind() == CommandKind::kSnapshot && step.object != 0 &&
          decode(step.fields, snapshot) && snapshot.after == 0;
 }
@@ -101,12 +101,12 @@ bool isExecutedAlone(const ReplayStep& step) {
 
 namespace {
 
-/// Walks through the steps and finds what each depends on.
+/// Walks through the steps and finds the dependencies of each.
 class DependencyWalk {
  public:
   explicit DependencyWalk(const ReplayPlan& plan)
       : plan_(plan), producer_(eventSetters(plan)), mapped_by_(plan.objects().size(), kNoStep) {}
-  /// Adds what step `i` depends on to list(), steps in their order.
+  /// Adds the dependencies of step `i` to list(). Call with steps in order.
   void add(StepIndex i);
   std::vector<StepIndex>& list() { return list_; }
 
@@ -130,15 +130,15 @@ class DependencyWalk {
   const ReplayPlan& plan_;
   std::vector<StepIndex> list_;
   std::unordered_map<ObjectIndex, Queue> queues_;
-  std::vector<StepIndex> producer_;  // of events
-  // What the host knew last: a wait was over when it had ended, not when it began.
+  std::vector<StepIndex> producer_;  // by event: the step that ends it
+  // The last wait that the host has completed. A wait counts from its end, not from its start.
   StepIndex last_wait_ = kNoStep;
-  std::vector<StepIndex> mapped_by_;  // shared memory
+  std::vector<StepIndex> mapped_by_;  // by object: the map of shared memory
 };
 
 void DependencyWalk::add(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
-  // What failed when it was recorded left no trace in any queue.
+  // A call that failed when it was recorded had no effect on any queue.
   if (step.header.result != 0 || !moves(plan_, i)) return;
   depend(last_wait_);
   if (step.kind() == CommandKind::kSetUserEventStatus) return;
@@ -167,7 +167,8 @@ void DependencyWalk::add(StepIndex i) {
   if (hostWaits(step) && !hasEnd(step)) last_wait_ = i;
 }
 
-/// What is mapped is the host's alone; else all queues were finished before it was taken.
+/// Mapped memory belongs to the host; for other memory all queues were finished before the
+/// snapshot.
 void DependencyWalk::addSnapshot(const ReplayStep& step) {
   if (mapped_by_[step.object] != kNoStep) {
     depend(mapped_by_[step.object]);
@@ -195,7 +196,7 @@ void DependencyWalk::addCommand(const ReplayStep& step, StepIndex i) {
   Marker m;
   const bool barrier = step.kind() == CommandKind::kWaitForEvents ||
                        (marker && decode(step.fields, m) && m.is_barrier != 0);
-  // Without a list it stands for all that came before; with one, only for the list.
+  // Without a list it covers all commands before it; with one, only the list.
   if ((marker || barrier) && step.waits == 0) {
     for (const StepIndex other : queue.unordered) depend(other);
     queue.unordered.clear();
@@ -222,7 +223,7 @@ StepDependencies StepDependencies::of(const ReplayPlan& plan) {
 
 namespace {
 
-/// Hands out the steps that move once all before them were.
+/// Hands out the steps that move, each once everything before it has ended.
 class Schedule {
  public:
   Schedule(const ReplayPlan& plan, const StepDependencies& dependencies)
@@ -242,24 +243,24 @@ class Schedule {
     }
   }
   size_t moving() const { return moving_.size(); }
-  /// Calls f with each step that becomes ready when `step` is over.
+  /// Calls f with each step that becomes ready when `step` ends.
   template <class F>
   void over(StepIndex step, F&& f) {
     for (uint32_t a = first_[step]; a < first_[step + 1]; ++a) {
       if (--left_[after_[a]] == 0) f(after_[a]);
     }
   }
-  /// Adds what waits in a circle.
+  /// Adds the steps that wait in a cycle.
   void addRest(std::vector<StepIndex>& order) const {
     if (order.size() == moving_.size()) return;
     for (const StepIndex step : moving_) {
       if (left_[step] != 0) order.push_back(step);
     }
   }
-  std::vector<StepIndex> ready;  ///< at the begin
+  std::vector<StepIndex> ready;  ///< ready at the start
 
  private:
-  std::vector<uint32_t> left_;  // that have to be over before
+  std::vector<uint32_t> left_;  // by step: number of uncompleted dependencies
   std::vector<uint32_t> first_;
   std::vector<StepIndex> after_;
   std::vector<StepIndex> moving_;
@@ -308,7 +309,7 @@ std::vector<StepIndex> lateLegalOrder(const ReplayPlan& plan, const StepDependen
 
 namespace {
 
-/// The recorded order, but for what has to come before something else.
+/// Builds the recorded order, except for steps that must come before another.
 class NearOrder {
  public:
   explicit NearOrder(const ReplayPlan& plan)
@@ -318,19 +319,19 @@ class NearOrder {
         settled_(plan.steps().size()) {}
 
   void place(StepIndex i) {
-    // Steps that were recorded before it and do not move make things ready, for it as well.
+    // Earlier steps that do not move prepare objects, possibly for this step.
     for (; made_ < i; ++made_) {
       if (makesReady(made_)) add(made_);
     }
     add(i);
   }
 
-  /// Places all that has to be over before `i`, each after what has to be over before it.
+  /// Places all steps that must end before `i`, each after its own dependencies.
   void settle(StepIndex i) {
-    std::vector<std::pair<StepIndex, size_t>> path;  // with how many of its own were looked at
+    std::vector<std::pair<StepIndex, size_t>> path;  // step and number of its dependencies visited
     const auto enter = [&](StepIndex step) {
       if (settled_[step]) return;
-      settled_[step] = true;  // a circle ends here
+      settled_[step] = true;  // a cycle ends here
       path.emplace_back(step, 0);
     };
     enter(i);
@@ -346,7 +347,7 @@ class NearOrder {
     }
   }
 
-  /// All that has to be over when `end` is reached.
+  /// Places all steps that must have ended when `end` is reached.
   void settleUntil(StepIndex end) {
     for (; settled_until_ < end; ++settled_until_) settle(settled_until_);
   }
@@ -356,7 +357,7 @@ class NearOrder {
  private:
   bool makesReady(StepIndex i) const {
     const CommandKind kind = plan_.step(i).kind();
-    // What is given up may be needed until its place in the recording.
+    // A released object may be needed until the position of its release in the recording.
     return !moves(plan_, i) && kind != CommandKind::kRelease && kind != CommandKind::kSvmFree &&
            kind != CommandKind::kDone;
   }
@@ -369,13 +370,13 @@ class NearOrder {
   const ReplayPlan& plan_;
   const StepDependencies dependencies_;
   std::vector<bool> placed_;
-  std::vector<bool> settled_;  // all that has to be over before is placed
+  std::vector<bool> settled_;  // by step: all its dependencies are placed
   std::vector<StepIndex> order_;
   StepIndex made_ = 0;
   StepIndex settled_until_ = 0;
 };
 
-/// Without events that the program sets itself each step needs earlier ones only.
+/// Without user events, each step needs only earlier ones.
 bool isRecordedOrderLegal(const ReplayPlan& plan) {
   return std::none_of(plan.steps().begin(), plan.steps().end(), [](const ReplayStep& step) {
     return step.kind() == CommandKind::kSetUserEventStatus && step.header.result == 0;
@@ -388,7 +389,7 @@ std::vector<StepIndex> asRecorded(StepIndex end) {
   return order;
 }
 
-/// Calls at which an executor waits for what is in queues, though the program's did not.
+/// Calls at which an executor waits for queues, although the program did not.
 bool waitsForQueues(const ReplayPlan& plan, const ReplayStep& step) {
   if (step.kind() == CommandKind::kSvmFree || restores(step)) return true;
   return step.kind() == CommandKind::kRelease && step.object != 0 &&

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which step has to wait for which, and the orders that respect it.
+// Dependencies between steps, and orders that respect them.
 //
-// Exact where the recording says so: the order of an in-order queue, barriers, wait lists, events
-// that the program sets itself, what the host waited for before it went on. Host calls of different
-// threads are taken to have come in the order in which they were recorded, so that an order that is
-// called legal is legal.
+// The dependencies are exact where the recording states them: the order of an in-order queue,
+// barriers, wait lists, user events, and what the host waited for before its next call. Host calls
+// of different threads are assumed to have happened in the recorded order, so an order reported as
+// legal is legal.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,34 @@
 
 namespace tracesmith {
 
-/// True for what a device does, or a queue: the steps that other orders move. The others make
-/// things ready and come first.
+/// True for what a device or queue executes: the steps that other orders may move. All other steps
+/// prepare objects and come first.
 bool isCommand(const ReplayStep& step);
-/// True for calls and commands after which the host knows that others are over.
+/// True for calls and commands after which the host knows that others have ended.
 bool hostWaits(const ReplayStep& step);
-/// True for what puts back into memory what the recording found there: the begin of a range, or
-/// what the host left in shared memory.
+/// True for steps that restore recorded memory content: the start of a range, or what the host left
+/// in shared memory.
 bool restores(const ReplayStep& step);
-/// What other orders move: commands, calls that wait, what restores memory, and what says when the
-/// host went on: the Done of a call that waited, the setting of an event.
+/// True for steps that other orders may move: commands, waiting calls, steps that restore memory,
+/// and steps that mark when the host continued (the Done of a waiting call, the setting of an
+/// event).
 bool moves(const ReplayPlan& plan, StepIndex step);
 
-/// Of what moves, what is to be executed where each command is over when the next begins: there is
-/// nothing to wait for.
+/// True for steps that move and still have to be executed when each command ends before the next
+/// starts, so that there is nothing to wait for.
 bool isExecutedAlone(const ReplayStep& step);
 
-/// Of a queue whose commands wait only for what they are told to wait for.
+/// True for a queue whose commands wait only for their wait lists and barriers.
 bool isOutOfOrder(const ReplayPlan& plan, ObjectIndex queue);
 
 class StepDependencies {
  public:
-  /// Linear in the number of steps and waits.
+  /// Takes time linear in the number of steps and waits.
   static StepDependencies of(const ReplayPlan& plan);
 
-  /// Steps that have to be over before `step` begins, of those that move. Mostly earlier ones, but
-  /// the event that a command waits for may be set by a call that comes later. In a recording that
-  /// is damaged they may go round in a circle.
+  /// Steps that have to end before `step` starts, out of the steps that move. Most are earlier
+  /// ones, but a later call may set the event that a command waits for. In a damaged recording the
+  /// dependencies may form a cycle.
   std::span<const StepIndex> before(StepIndex step) const {
     return std::span(list_).subspan(first_[step], first_[step + 1] - first_[step]);
   }
@@ -52,24 +53,26 @@ class StepDependencies {
   std::vector<StepIndex> list_;
 };
 
-/// The steps that move, in an order that respects `dependencies`, drawn at random: the same seed
-/// gives the same order on every machine. What is in a circle comes last, as recorded; so below.
+/// Returns the steps that move, in a random order that respects `dependencies`. The same seed gives
+/// the same order on every machine. Steps in a cycle come last, in recorded order; this also holds
+/// for the functions below.
 std::vector<StepIndex> randomLegalOrder(const ReplayPlan& plan,
                                         const StepDependencies& dependencies, uint64_t seed);
 
-/// The same, as recorded as far as that is legal, but `late` after all that need not come after one
-/// of them. Whatever is not ordered with a step of `late`, and comes after it in the recording,
-/// comes before it; so with all of an in-order queue at once.
+/// Returns the steps that move in recorded order, as far as legal, but with `late` after every step
+/// that need not come after one of them. A step that is not ordered with a step of `late`, and
+/// follows it in the recording, comes before it. `late` may hold all steps of an in-order queue.
 std::vector<StepIndex> lateLegalOrder(const ReplayPlan& plan, const StepDependencies& dependencies,
                                       std::span<const StepIndex> late);
 
-/// All steps before `end`, as recorded; what one of them needs that was recorded later comes
-/// directly before it. So one command after the other is in a legal order.
+/// Returns all steps before `end` in recorded order. A step that was recorded later but is needed
+/// comes directly before the step that needs it. Executing the commands one after the other is then
+/// a legal order.
 std::vector<StepIndex> serialOrder(const ReplayPlan& plan, StepIndex end);
 
-/// The same for one thread that makes the calls of all of the program's, and lets commands wait for
-/// each other: later steps come earlier only where the thread would wait for them for ever, at a
-/// call that waits, at the end, and at `stops`, before which all has to be over.
+/// As serialOrder(), for a single thread that issues all calls of the program and lets commands
+/// wait for each other. Later steps move forward only where the thread would otherwise wait
+/// forever: at a waiting call, at the end, and at `stops`, before which everything has to end.
 std::vector<StepIndex> callOrder(const ReplayPlan& plan, StepIndex end,
                                  const std::vector<StepIndex>& stops);
 

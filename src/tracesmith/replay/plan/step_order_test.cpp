@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of random plans against what a slow reference says of the same programs.
+// Compares orders of random plans with a slow reference.
 #include "tracesmith/replay/plan/step_order.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,8 @@ using testing::SizeIs;
 
 using Pair = std::pair<uint64_t, uint64_t>;
 
-/// Commands on random queues, and the pairs (first, second) of sequence numbers that must stay so.
+/// Commands on random queues, and the pairs (first, second) of sequence numbers whose order is
+/// fixed.
 struct RandomProgram {
   explicit RandomProgram(uint64_t seed) : random(seed) {
     struct Queue {
@@ -37,7 +38,7 @@ struct RandomProgram {
     for (int q = 0; q < 3; ++q) queues.push_back({r.queue(q % 2), q % 2 == 0, {}});
     const Handle buffer = r.buffer(64);
     std::vector<std::pair<Handle, uint64_t>> events;
-    std::vector<uint64_t> host;  // is over for whatever is called from now on
+    std::vector<uint64_t> host;  // ended before any later call
     for (int i = 0; i < 40; ++i) {
       Queue& q = queues[random.below(3)];
       std::vector<Handle> waits;
@@ -140,7 +141,7 @@ TEST(StepOrder, DrawnOrdersAndLateOnesRespectAllThatTheProgramSaid) {
   }
 }
 
-// Each pair that the program does not order, directly or through others, is turned around.
+// Each pair that the program does not order, directly or indirectly, is reversed.
 TEST(StepOrder, ALateStepComesAfterAllThatNeedNotComeAfterIt) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     RandomProgram program(seed);
@@ -186,7 +187,7 @@ TEST(StepOrder, EveryLegalOrderOfASmallPlanIsReached) {
   EXPECT_THAT(orders, SizeIs(8));  // 2 ways to place 1 and 3 after 0, 4 places for 2
 }
 
-/// Records fills of one buffer, in queues, with events that the program sets itself.
+/// Records fills of one buffer, in queues, with user events.
 struct Gates {
   Handle gate() {
     const Handle event = r.newHandle();
@@ -204,7 +205,8 @@ struct Gates {
   }
   uint64_t done(uint64_t of) { return r.add(Done{.of = of}); }
 
-  /// Of an order of steps, those of `wanted`, which are sequence numbers: here also places.
+  /// The entries of `order` that are in `wanted` (sequence numbers, which here are also step
+  /// indices).
   static std::vector<uint64_t> among(std::vector<StepIndex> order, std::set<uint64_t> wanted) {
     std::erase_if(order, [&](StepIndex s) { return !wanted.contains(s); });
     return {order.begin(), order.end()};
@@ -234,7 +236,7 @@ TEST(StepOrder, WhatWaitsForAnEventOfTheProgramComesAfterAllThatWasOverWhenItWas
   // Commands may wait for each other on the device.
   EXPECT_THAT(Gates::among(callOrder(plan, steps, {}), all),
               ElementsAre(held, first, wait, done, set, last));
-  // Not so at the end, or where we look at memory.
+  // Not at the end, or where memory is read.
   const auto before_the_set = static_cast<StepIndex>(wait);
   EXPECT_THAT(Gates::among(callOrder(plan, before_the_set, {}), all),
               ElementsAre(held, first, wait, done, set));
@@ -343,7 +345,7 @@ TEST(StepOrder, MarkersForAllThatIsInAQueueLeanOnEachOther) {
       EXPECT_LT(at[fills[i]], at[markers[i]]);
       EXPECT_LE(at[markers[i > 0 ? i - 1 : 0]], at[markers[i]]);
     }
-    moved |= at[last] < at[markers.back()];  // a marker holds nothing back
+    moved |= at[last] < at[markers.back()];  // a marker delays nothing
     EXPECT_EQ(at[finish], order.size() - 1);
   }
   EXPECT_TRUE(moved);
@@ -352,7 +354,8 @@ TEST(StepOrder, MarkersForAllThatIsInAQueueLeanOnEachOther) {
 TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
   Gates g;
   const Handle gate = g.gate();
-  const auto wait = g.r.add(WaitForEvents{.events = {&gate, 1}});  // never ends, and then it has
+  // First never ends, later has ended.
+  const auto wait = g.r.add(WaitForEvents{.events = {&gate, 1}});
   const auto set = g.set(gate);
   const ReplayPlan plan = planOf(g.r);
   const StepDependencies dependencies = StepDependencies::of(plan);
@@ -363,8 +366,8 @@ TEST(StepOrder, StepsThatWaitForEachOtherComeLastAsRecorded) {
   EXPECT_THAT(orderChanges(plan, dependencies, 10).late, IsEmpty());
 }
 
-// Of each two commands: what orders them forbids it; else the order is legal, and only between the
-// two is anything in another place.
+// For every two commands: either they are ordered and cannot be reversed, or the new order is legal
+// and differs only between the two.
 TEST(OrderChanges, TwoCommandsAreTurnedRoundWhereNothingOrdersThem) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     RandomProgram program(seed);

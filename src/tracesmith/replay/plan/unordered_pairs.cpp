@@ -10,12 +10,12 @@
 namespace tracesmith {
 namespace {
 
-/// Beyond it what precedes each command takes too much memory (32 MB at this number).
+/// More commands would take too much memory for the predecessors of each (32 MB at this number).
 constexpr size_t kMostCommands = 16384;
 
 struct User {
   StepIndex step;
-  size_t place;  // among the steps that move
+  size_t place;  // position among the steps that move
   bool writes;
 };
 
@@ -23,19 +23,19 @@ struct User {
 
 bool forEachUnorderedPair(const ReplayPlan& plan, const StepDependencies& dependencies,
                           const std::function<void(const UnorderedPair&)>& f) {
-  // What comes before a step is known when it is its turn.
+  // In this order the predecessors of a step are known when its turn comes.
   const std::vector<StepIndex> order = lateLegalOrder(plan, dependencies, {});
   if (order.size() > kMostCommands) return false;
   std::vector<size_t> place(plan.steps().size());
   for (size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
   std::vector<std::vector<bool>> before(order.size());
-  std::unordered_map<ObjectIndex, std::vector<User>> users;  // by roots
+  std::unordered_map<ObjectIndex, std::vector<User>> users;  // by root
   for (const StepIndex i : order) {
     const ReplayStep& step = plan.step(i);
     std::vector<bool>& mine = before[place[i]];
     mine.resize(place[i]);
     for (const StepIndex on : dependencies.before(i)) {
-      // In a circle there is no before.
+      // In a cycle there is no predecessor.
       if (place[on] >= place[i] || mine[place[on]]) continue;
       const std::vector<bool>& its = before[place[on]];
       for (size_t b = 0; b < its.size(); ++b) {
@@ -61,7 +61,7 @@ bool forEachUnorderedPair(const ReplayPlan& plan, const StepDependencies& depend
 UnorderedPairs unorderedPairs(const ReplayPlan& plan, const StepDependencies& dependencies,
                               size_t most) {
   UnorderedPairs out;
-  // Of a launch its kernel, of anything else its kind.
+  // The kernel of a launch, or the kind of any other command.
   const auto what = [&](StepIndex i) -> uint64_t {
     const ReplayStep& step = plan.step(i);
     const bool launch = step.kind() == recording::CommandKind::kLaunch;
@@ -72,7 +72,7 @@ UnorderedPairs unorderedPairs(const ReplayPlan& plan, const StepDependencies& de
     uint32_t& count = alike[{what(pair.first), what(pair.second), pair.root}];
     const bool known = !out.pairs.empty() && out.pairs.back().first == pair.first &&
                        out.pairs.back().second == pair.second;
-    if (known) return;  // by other memory
+    if (known) return;  // already found through other memory
     if (count >= UnorderedPairs::kMostAlike || out.pairs.size() >= most) {
       ++out.left_out;
       return;

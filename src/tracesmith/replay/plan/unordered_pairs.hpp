@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that nothing orders and that use the same memory, one of them writing: what a missing
-// wait looks like in a recording.
+// Finds pairs of unordered commands that use the same memory, one of them writing. A missing wait
+// appears in a recording as such a pair.
 #pragma once
 
 #include <functional>
@@ -10,24 +10,24 @@
 
 namespace tracesmith {
 
-/// `first` comes first in the recording.
+/// `first` precedes `second` in the recording.
 struct UnorderedPair {
   StepIndex first = kNoStep;
   StepIndex second = kNoStep;
-  ObjectIndex root = 0;  ///< memory that both use
+  ObjectIndex root = 0;  ///< memory used by both
 };
 
-/// Calls f(pair) for each of them, those of earlier seconds first, and of one second the nearest
-/// first. False, without a call, where there are so many commands that this would take too long:
-/// time and memory grow with the square of their number.
+/// Calls f(pair) for each pair, in order of the second command; for the same second command the
+/// nearest first. Returns false without any call if there are too many commands: time and memory
+/// grow with the square of their number.
 bool forEachUnorderedPair(const ReplayPlan& plan, const StepDependencies& dependencies,
                           const std::function<void(const UnorderedPair&)>& f);
 
 struct UnorderedPairs {
-  /// At most `most`, and kMostAlike of the same two kernels and the same memory.
+  /// At most `most` pairs, and at most kMostAlike with the same two kernels and the same memory.
   std::vector<UnorderedPair> pairs;
   uint64_t left_out = 0;
-  bool too_many_commands = false;  ///< none were looked for
+  bool too_many_commands = false;  ///< no search took place
   static constexpr uint32_t kMostAlike = 32;
 };
 

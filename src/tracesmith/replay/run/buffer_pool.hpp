@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large buffers that are used again: the pages of a fresh one cost more than what is copied into
-// them.
+// Reuses large buffers: page faults in a fresh buffer cost more than copying the data into it.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,9 +14,9 @@ namespace tracesmith {
 
 class BufferPool {
  public:
-  /// A buffer of that size. What it holds means nothing. Throws std::bad_alloc.
+  /// Returns a buffer of `bytes` bytes with undefined content. Throws std::bad_alloc.
   Buffer<uint8_t> take(size_t bytes) {
-    // The smallest that has room, if that is not far too much.
+    // Choose the smallest one that fits, unless it is far too large.
     auto best = spare_.end();
     for (auto it = spare_.begin(); bytes >= kLeastBytes && it != spare_.end(); ++it) {
       const bool fits = it->capacity() >= bytes && it->capacity() / 4 <= bytes;
@@ -48,12 +47,13 @@ class BufferPool {
     return buffer;
   }
 
-  static constexpr size_t kLeastBytes = 64u << 10;  // smaller ones come from the heap
+  // Smaller ones come from the heap and are not pooled.
+  static constexpr size_t kLeastBytes = 64u << 10;
   static constexpr size_t kMostBuffers = 4;
   std::vector<Buffer<uint8_t>> spare_;
 };
 
-/// Zeros to be read. They take no memory.
+/// Read-only zeros that occupy no memory.
 class ZeroPages {
  public:
   explicit ZeroPages(size_t bytes) : bytes_(bytes) {
@@ -68,7 +68,7 @@ class ZeroPages {
   }
   ZeroPages(const ZeroPages&) = delete;
   ZeroPages& operator=(const ZeroPages&) = delete;
-  /// Empty: there is no room for them.
+  /// Empty if the mapping failed.
   ByteView view() const { return {static_cast<const uint8_t*>(p_), p_ == nullptr ? 0 : bytes_}; }
 
  private:

@@ -17,11 +17,11 @@ TEST(BufferPool, GivesALargeBufferAgainWhereItFits) {
   EXPECT_EQ(second.size(), kLarge - 100);
   EXPECT_EQ(second.data(), at);
   pool.give(std::move(second));
-  EXPECT_NE(pool.take(kLarge / 8).data(), at);      // far too large for it
+  EXPECT_NE(pool.take(kLarge / 8).data(), at);      // the pooled one is far too large
   EXPECT_NE(pool.take(2 * kLarge).data(), at);      // too small
-  const Buffer<uint8_t> third = pool.take(kLarge);  // not freed: malloc would give its place again
+  const Buffer<uint8_t> third = pool.take(kLarge);  // not freed: malloc would reuse its address
   EXPECT_EQ(third.data(), at);
-  EXPECT_NE(pool.take(kLarge).data(), at);  // it was taken
+  EXPECT_NE(pool.take(kLarge).data(), at);  // taken from the pool already
 }
 
 TEST(BufferPool, HoldsNoMoreThanAFew) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays in which nobody waits but the device, of recordings made by hand.
+// Replays in which only the device waits, of synthetic recordings.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -28,7 +28,8 @@ ChildOutcome replayedConcurrently(RecordingBuilder& recording,
   EXPECT_TRUE(plan);
   ChildSettings settings;
   settings.run.order = order;
-  settings.environment = {{"POCL_MAX_PTHREAD_COUNT", "4"}};  // commands can overlap: two would do
+  // So that commands can overlap (two would suffice).
+  settings.environment = {{"POCL_MAX_PTHREAD_COUNT", "4"}};
   return runInChild(*plan, reader, settings);
 }
 
@@ -36,8 +37,8 @@ ChildOutcome replayedConcurrently(RecordingBuilder& recording,
   if ((outcome).end == ChildEnd::kFailed && (outcome).error.code == ErrorCode::kNotFound) \
   GTEST_SKIP() << (outcome).error.toString()
 
-/// A launch in `first` that goes on until it has seen what one in `second` writes, or for so long
-/// that it gives up: it says which. Only launches that overlap can meet.
+/// A launch in `first` runs until it sees what one in `second` writes, or gives up after a time; it
+/// writes which. Only overlapping launches can meet.
 void recordMeeting(RecordingBuilder& r, Handle first, Handle second, uint32_t turns,
                    const std::function<void()>& between) {
   const auto p = r.program(R"(
@@ -69,7 +70,7 @@ TEST(ConcurrentRun, CommandsOverlapWhereSerialOnesDoNot) {
     r.argument(k, 1, 2);
     const bool meets = order == ReplayOrder::kConcurrent;
     recordMeeting(r, q1, q2, meets ? 2'000'000'000 : 1000, [&] {
-      // A wait of the host's for something else, and a read.
+      // A host wait for something else, and a read.
       r.launch(q3, k, 1);
       r.add(Finish{.queue = q3});
       r.read<int>(q3, other, {42});

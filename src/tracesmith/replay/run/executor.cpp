@@ -15,7 +15,7 @@ std::string typeOfArgumentFor(const ReplayPlan& plan, const Executor& executor, 
 }
 
 #ifndef TRACESMITH_REPLAY_OPENCL
-// With OpenCL's headers it is in opencl/opencl_devices.cpp.
+// For builds without OpenCL headers; otherwise defined in opencl/opencl_devices.cpp.
 Result<std::unique_ptr<Executor>> openClExecutor(const ReplayPlan&, RecordingReader&,
                                                  const ExecutorOptions&) {
   return fail(

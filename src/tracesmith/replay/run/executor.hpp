@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executes the steps of a plan on a device: one for each kind of device, behind one interface.
+// Interface that executes the steps of a plan; one implementation per kind of device.
 #pragma once
 
 #include <cstdint>
@@ -13,91 +13,93 @@
 namespace tracesmith {
 
 struct ExecutorOptions {
-  /// Which device: its number in `tracesmith devices`' order of this backend, or a part of its name
-  /// or platform's; empty: the recorded one by name, else one of the same type, else the first.
+  /// Device: its number in the order of `tracesmith devices` for this backend, or a part of its
+  /// name or of its platform's name. Empty: the recorded one by name, else one of the same type,
+  /// else the first.
   std::string device;
-  /// What memory without content holds: zeros, as it was recorded, or noise that is another in each
-  /// object.
+  /// Initial content of memory without recorded content: false: zeros, as when it was recorded;
+  /// true: noise that differs between objects.
   bool noise = false;
   /// Options added to those of every build.
   std::string build_options;
-  /// Where files that programs include are laid out; empty: builds find them where they lay.
+  /// Folder with the files that programs include; empty: builds find them at their original paths.
   std::string include_folder;
-  /// Reads that do not wait, and whose content the recording does not have, all go to one place, as
-  /// those of a program do that reads again and again and then waits. Nobody can look at them:
-  /// shown() of them is empty.
+  /// Sends all non-blocking reads without recorded content to one destination, like a program that
+  /// reads repeatedly and then waits. Their data cannot be examined: shown() returns an empty view
+  /// for them.
   bool drops_unrecorded_reads = false;
 };
 
-/// How a step is brought into the device's order.
+/// How a step is ordered on the device.
 enum class StepMode : uint8_t {
-  kAsRecorded,  ///< into the queue that it was in, waiting for what it waited for; nothing else
-  kAlone,       ///< all before it is over, and it is over on return
-  /// As recorded, but nobody waits here: what the host waited for, all later commands wait for on
-  /// the device.
+  kAsRecorded,  ///< in its recorded queue, with its recorded wait list, and nothing else
+  kAlone,       ///< everything before it has ended, and it has ended on return
+  /// As recorded, but the host does not wait: all later commands wait on the device for what the
+  /// host waited for.
   kConcurrent,
 };
 
 struct StepOutcome {
-  bool executed = false;  ///< the call was made; false: see `problem`
-  /// In place of that: it was found out how long it would take (simulated_executor.hpp).
+  bool executed = false;  ///< the call was issued; false: see `problem`
+  /// Instead of executing, the executor determined the time (simulated_executor.hpp).
   bool simulated = false;
-  int64_t begin_ns = 0;  ///< of a simulated one, on the virtual clock
+  int64_t begin_ns = 0;  ///< for a simulated step, on the virtual clock
   int64_t end_ns = 0;
   int32_t result = 0;   ///< its return code
-  std::string problem;  ///< why it could not be made, or what else went wrong
+  std::string problem;  ///< why the call could not be issued, or another failure
 };
 
 class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Makes the call of a step. Steps that make objects come before those that use them.
+  /// Issues the call of a step. Steps that create objects come before those that use them.
   virtual StepOutcome perform(StepIndex step, StepMode mode) = 0;
-  /// In place of a command that is left out: what waited for it waits for what it waited for.
+  /// Replaces a skipped command: steps that waited for it wait for what it waited for.
   virtual void passOver(StepIndex /*command*/) {}
-  /// Runs a launch alone, its work-groups in an order drawn at random, a part of them after the
-  /// other: any such order is legal. Seed 0: from the last to the first. A kernel that asks for its
-  /// group or the global size is compiled anew, so that it is told those of the whole launch. Not
-  /// executed, with the reason, where that cannot be done or is not known.
+  /// Runs a launch alone, with its work-groups in a random order, one part after the other; any
+  /// such order is legal. Seed 0: from the last to the first. A kernel that queries its group or
+  /// the global size is recompiled so that it gets the values of the whole launch. Returns not
+  /// executed, with the reason, if this is impossible or cannot be determined.
   virtual StepOutcome performPermuted(StepIndex launch, uint64_t seed) = 0;
   /// Waits until all queues are empty.
   virtual StepOutcome finish() = 0;
-  /// Of kConcurrent: waits for the oldest command that may not be over. False: all are.
+  /// For kConcurrent: waits for the oldest command that may still be running. False: all have
+  /// ended.
   virtual bool waitForOldest() { return false; }
-  /// What a read or map showed to the host: waits for it. What is mapped to be overwritten shows
-  /// nothing. The view lives until the step after the next call.
-  /// Empty: what was read is not looked at (ExecutorOptions::drops_unrecorded_reads).
+  /// Waits for a read or map and returns the data it showed to the host. Memory mapped to be
+  /// overwritten shows nothing. The view is valid until the step after the next call. Empty if the
+  /// read's data is not kept (ExecutorOptions::drops_unrecorded_reads).
   virtual Result<ByteView> shown(StepIndex step) = 0;
 
-  /// The whole content of a memory object; all before it is over.
+  /// Returns the whole content of a memory object. All earlier commands must have ended.
   virtual Result<Bytes> contents(ObjectIndex memory) = 0;
   virtual Status setContents(ObjectIndex memory, ByteView bytes) = 0;
-  /// True while the object is there: made, and not given up.
+  /// True while the object exists: created and not released.
   virtual bool has(ObjectIndex object) const = 0;
-  /// From now on what the program gave up is kept, for those who look at it later.
+  /// From now on keeps objects that the program releases, so that they can be examined later.
   virtual void keepObjects() = 0;
 
-  /// The type of a launch's argument as its source has it ("float*"); "" where the driver does not
+  /// The type of a launch's argument as written in its source ("float*"); "" if the driver does not
   /// tell.
   virtual std::string argumentType(StepIndex launch, uint32_t argument) const = 0;
 
-  /// "Portable Computing Language: pthread-…", once a device was chosen.
+  /// "Portable Computing Language: pthread-…"; valid after a device was chosen.
   virtual std::string deviceName() const = 0;
-  /// True when it is the device of the recording, by name and driver version.
+  /// True if the device is that of the recording, by name and driver version.
   virtual bool sameDevice() const = 0;
 
-  /// No call before this time, in ns since the replay began. False: whoever calls has to wait for
-  /// it, as all do that have no clock of their own.
+  /// Delays calls until this time, in ns since the start of the replay. False: the caller has to
+  /// wait until then, because this executor has no clock of its own.
   virtual bool holdUntil(int64_t /*since_begin_ns*/) { return false; }
 };
 
-/// argumentType() of the first argument that names this memory object; "": none, or not known.
+/// argumentType() of the first argument that names this memory object; "": none or unknown.
 std::string typeOfArgumentFor(const ReplayPlan& plan, const Executor& executor, StepIndex launch,
                               ObjectIndex memory);
 
-/// OpenCL, by the loader that is installed. kNotFound says what is missing and where it was looked
-/// for. `plan` and `reader` outlive it.
+/// Creates an executor for OpenCL, using the installed loader. kNotFound says what is missing and
+/// where it was looked for. `plan` and `reader` must outlive it.
 Result<std::unique_ptr<Executor>> openClExecutor(const ReplayPlan& plan, RecordingReader& reader,
                                                  const ExecutorOptions& options);
 

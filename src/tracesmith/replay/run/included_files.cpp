@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// `path` below `root`, without dots: "/a/../../b" lies at root/b. Calls entered(folder so far) for
-/// each name on the way; false ends it there.
+/// `path` below `root`, without dots: "/a/../../b" becomes root/b. Calls entered(folder so far) for
+/// each component; false stops the walk.
 template <class Entered>
 std::string below(std::string_view root, std::string_view path, Entered&& entered) {
   std::string at(root);
@@ -37,15 +37,15 @@ std::string below(std::string_view root, std::string_view path) {
   return below(root, path, [](const std::string&) { return true; });
 }
 
-/// Makes the folders that the path leads through: an #include may name "a/../b.h", for which there
-/// has to be an `a`. Each is made once for each time that the path names it, so that the work is
-/// linear in a path of any length.
+/// Creates all folders on the path: an #include may name "a/../b.h", which requires an `a`. Creates
+/// a folder once for each time the path names it, so that the work is linear in a path of any
+/// length.
 std::error_code makeFolders(const std::string& root, std::string_view folder) {
   std::error_code ec;
   fs::create_directories(root, ec);
   if (ec) return ec;
   below(root, folder, [&](const std::string& at) {
-    fs::create_directory(at, ec);  // no error where it is there
+    fs::create_directory(at, ec);  // no error if it exists
     return !ec;
   });
   return ec;
@@ -57,7 +57,8 @@ Status layOutIncludedFile(const std::string& root, std::string_view path, ByteVi
   const std::string to = below(root, path);
   const std::string_view folder = path.substr(0, path.rfind('/') + 1);  // npos + 1 is 0
   if (const std::error_code ec = makeFolders(root, folder)) {
-    return fail(ErrorCode::kIo, "cannot make the folder of an included file: " + ec.message(), to);
+    return fail(ErrorCode::kIo, "cannot create the folder of an included file: " + ec.message(),
+                to);
   }
   std::FILE* file = std::fopen(to.c_str(), "wb");
   if (file == nullptr) return failErrno(errno, "cannot write an included file", to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a recorded build included, laid out again below a folder of ours: a whole path P
-// lies at FOLDER/P, so that names which lead from one file to another mean the same.
+// Recreates the files that a recorded build included, below a scratch folder. An absolute path P is
+// stored at FOLDER/P, so that relative includes between files still resolve.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@
 
 namespace tracesmith {
 
-/// Writes a file that lay at `path`. Nothing is written outside of `root`, whatever the path says.
+/// Writes a file whose recorded path is `path`. Writes nothing outside of `root`, whatever the path
+/// contains.
 Status layOutIncludedFile(const std::string& root, std::string_view path, ByteView content);
 
-/// `options` with their -I folders below `root`, and at their end `folder` itself, which relative
-/// ones are about. All else stays as it is.
+/// Returns `options` with their -I folders moved below `root`. Relative ones are resolved against
+/// `folder`, whose own -I is appended. Everything else is unchanged.
 std::string optionsBelow(const std::string& root, std::string_view folder,
                          std::string_view options);
 

@@ -25,7 +25,7 @@ TEST(IncludedFiles, FoldersOfOptionsLieBelowTheRoot) {
   EXPECT_EQ(of("-I \"two words\""), "-I\"/root/home/me/two words\" -I/root/home/me");
   EXPECT_EQ(of("-I ../other/./inc"), "-I/root/home/other/inc -I/root/home/me");
   EXPECT_EQ(of("-I ../../../../etc"), "-I/root/etc -I/root/home/me");
-  // As the agent and the analysis read them (base/build_options.hpp).
+  // Parsed as by the agent and the analysis (base/build_options.hpp).
   EXPECT_EQ(of("-DA\v-Iinc\f-I sub"),
             "-DA -I/root/home/me/inc -I/root/home/me/sub -I/root/home/me");
   EXPECT_EQ(of(R"(-I quo\"ted)"), R"(-I/root/home/me/quo\"ted -I/root/home/me)");
@@ -43,7 +43,7 @@ TEST(IncludedFiles, LieWhereTheirNamesLeadAndNowhereElse) {
   };
   ASSERT_TRUE(layOutIncludedFile(root, "/home/me/x.h", text));
   EXPECT_EQ(content("/home/me/x.h"), "ab");
-  // A driver goes the way that the name says: each folder on it has to be there.
+  // A driver follows the path as written: each folder on it must exist.
   ASSERT_TRUE(layOutIncludedFile(root, "/home/me/deep/../y.h", text));
   EXPECT_EQ(content("/home/me/deep/../y.h"), "ab");
   ASSERT_TRUE(layOutIncludedFile(root, "/../../../escaped.h", text));
@@ -51,8 +51,8 @@ TEST(IncludedFiles, LieWhereTheirNamesLeadAndNowhereElse) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("escaped.h")));
   ASSERT_TRUE(layOutIncludedFile(root, "relative/z.h", text));
   EXPECT_EQ(content("/relative/z.h"), "ab");
-  EXPECT_FALSE(layOutIncludedFile(root, "/home/me", text));             // that is a folder
-  EXPECT_FALSE(layOutIncludedFile(root, "/home/me/x.h/../z.h", text));  // that is none
+  EXPECT_FALSE(layOutIncludedFile(root, "/home/me", text));             // is a folder
+  EXPECT_FALSE(layOutIncludedFile(root, "/home/me/x.h/../z.h", text));  // is not a folder
 }
 
 TEST(IncludedFiles, APathOfAnyLengthTakesWorkOfItsLength) {

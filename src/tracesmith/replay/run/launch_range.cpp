@@ -37,7 +37,7 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
     return fail(ErrorCode::kInvalidArgument, why, std::string(range));
   };
   std::function<bool(const ReplayStep&)> within;
-  std::vector<uint32_t> steps(plan.launches() + 1, 1);  // in which each launch lies
+  std::vector<uint32_t> steps(plan.launches() + 1, 1);  // step of each launch
   std::unordered_map<ObjectIndex, bool> matches;
   const auto b = bounds(value);
   if (kind == "kernel") {
@@ -59,10 +59,10 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
     };
   } else if (kind == "step") {
     uint32_t number = 1;
-    uint32_t launched_before = 0;  // the step began
+    uint32_t launched_before = 0;  // number of launches before the step
     for (const ReplayStep& step : plan.steps()) {
       const bool launched = step.kind() == recording::CommandKind::kLaunch;
-      // One that failed has the number of the launch before it.
+      // A failed launch has the number of the launch before it.
       if (launched && step.header.result == 0) steps[step.launch] = number;
       if (step.kind() == recording::CommandKind::kFinish && step.launch > launched_before) {
         ++number;
@@ -86,7 +86,7 @@ Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::strin
   }
   if (ranges.empty()) {
     return fail(ErrorCode::kNotFound,
-                fmt::format("none of the {} launches is within", plan.launches()),
+                fmt::format("contains none of the {} launches", plan.launches()),
                 std::string(range));
   }
   return ranges;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches of a plan a range means.
+// Translates --range into launches of a plan.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,9 @@
 
 namespace tracesmith {
 
-/// Of what --range says, in the form that agents have: "launch 3 5", "time NS NS" (CLOCK_MONOTONIC,
-/// the begin of the calls), "kernel REGEX" (POSIX extended), "step 2 2" (a step ends when the
-/// program, after a launch, has waited for a queue with clFinish). kNotFound when no launch is
-/// within.
+/// `range` uses the agents' form: "launch 3 5", "time NS NS" (CLOCK_MONOTONIC, start times of
+/// calls), "kernel REGEX" (POSIX extended), "step 2 2". A step ends when the program has waited for
+/// a queue with clFinish after a launch. kNotFound if the range contains no launch.
 Result<std::vector<LaunchRange>> launchRanges(const ReplayPlan& plan, std::string_view range);
 
 }  // namespace tracesmith

@@ -18,9 +18,9 @@ bool isRead(const ReplayStep& step) {
          (step.kind() == CommandKind::kSvmCopy && step.object == 0);
 }
 
-/// What two commands left, and what they showed to the host.
+/// Memory content after two commands, and data that they showed to the host.
 struct Outcome {
-  std::vector<Bytes> memory;  // of each root
+  std::vector<Bytes> memory;  // by root
   Bytes shown[2];
 };
 
@@ -75,7 +75,7 @@ class PairRun {
     over_[i] = true;
     if (isExecutedAlone(plan_.step(i))) perform(i);
   }
-  /// Runs all that has to be over before `step`, in the recorded order.
+  /// Runs everything that must end before `step`, in recorded order.
   void bringBefore(StepIndex step) {
     std::vector<StepIndex> needed, open = {step};
     std::vector<bool> met(plan_.steps().size());
@@ -141,7 +141,7 @@ class PairRun {
     };
     Outcome as_recorded, turned, turned_again, again;
     over_[pair.first] = over_[pair.second] = true;
-    // The last is the one that the rest goes on with.
+    // The rest of the replay continues from the last of these runs.
     out.tried = before.size() == roots.size() && run(pair, false, roots, as_recorded) &&
                 restore() && run(pair, true, roots, turned) && restore() &&
                 run(pair, true, roots, turned_again) && restore() && run(pair, false, roots, again);
@@ -165,7 +165,7 @@ class PairRun {
       }
       return out.bytes != 0;
     };
-    // What the second one left is what a reader wants to hear of first.
+    // Report the output of the second command first, because it is the most useful to readers.
     for (const bool of_second : {true, false}) {
       const StepIndex step = of_second ? pair.second : pair.first;
       if (differs(one.shown[of_second], other.shown[of_second])) {
@@ -197,8 +197,8 @@ class PairRun {
   Executor& executor_;
   RunProgress* progress_;
   StepDependencies dependencies_;
-  std::vector<StepIndex> order_;  // a legal one, as recorded as far as it can be
-  std::vector<size_t> place_;     // in it
+  std::vector<StepIndex> order_;  // a legal order, as close to the recorded one as possible
+  std::vector<size_t> place_;     // position in `order_`
   std::vector<bool> over_;
   RunResult result_;
 };

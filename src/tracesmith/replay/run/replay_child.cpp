@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kPollMs = 100;
 
-/// Memory that a forked child shares with us.
+/// Memory shared with the forked child.
 class SharedProgress {
  public:
   SharedProgress() {
@@ -57,19 +57,19 @@ bool writeAll(int fd, ByteView bytes) {
   return true;
 }
 
-/// A byte that says what follows: a result, or a message.
+/// The first byte on the pipe: a result or an error message follows.
 constexpr uint8_t kResult = 'R';
 constexpr uint8_t kError = 'E';
 
 [[noreturn]] void beChild(const ReplayPlan& plan, RecordingReader& reader,
                           const ChildSettings& settings, RunProgress* progress, int out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // What kernels print is the program's output, not ours.
+  // Kernels' printf output belongs to the program, so it must not mix with the output of this tool.
   dup2(STDERR_FILENO, STDOUT_FILENO);
   for (const auto& [name, value] : settings.environment) {
     setenv(name.c_str(), value.c_str(), 1);
   }
-  // Neither our agents nor anyone else's look on.
+  // Disable OpenCL layers: no agent should observe the replay.
   unsetenv("OPENCL_LAYERS");
   Bytes message;
   ExecutorOptions options = settings.executor;
@@ -93,7 +93,7 @@ constexpr uint8_t kError = 'E';
     message.insert(message.begin(), kResult);
   }
   writeAll(out, message);
-  // What a driver does when it is unloaded is no part of the replay.
+  // Exit without unloading drivers: that is not part of the replay.
   _exit(0);
 }
 
@@ -109,7 +109,7 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings) {
   ChildOutcome outcome;
   SharedProgress shared;
-  // Of this process, so that it is removed whatever becomes of the other.
+  // Owned by the parent, so that it is removed whatever happens to the child.
   std::optional<ScratchFolder> included;
   ChildSettings given = settings;
   if (plan.includesFiles()) given.executor.include_folder = included.emplace().path();
@@ -185,7 +185,7 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
 std::string describeEnd(const ChildOutcome& outcome, double step_limit_s) {
   switch (outcome.end) {
     case ChildEnd::kDone:
-      return "went to its end";
+      return "completed";
     case ChildEnd::kFailed:
       return outcome.error.toString();
     case ChildEnd::kHung:

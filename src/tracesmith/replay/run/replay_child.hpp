@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a replay in a process of its own: a driver that crashes, a kernel that hangs or memory that
-// runs out costs that process, and this one says at which step.
+// Runs a replay in a child process. If a driver crashes, a kernel hangs or memory runs out, only
+// the child is lost, and the parent reports the step.
 #pragma once
 
 #include <functional>
@@ -15,33 +15,35 @@ namespace tracesmith {
 struct ChildSettings {
   RunSettings run;
   ExecutorOptions executor;
-  /// Instead of one run, two beside each other (twin_run.hpp); `run` does not matter then.
+  /// Instead of one run: two side by side (twin_run.hpp); `run` is ignored.
   bool twins = false;
-  /// What the second of them finds in memory that nobody wrote: noise, else the same zeros.
+  /// Content of uninitialised memory in the second replay: true: noise; false: zeros, as in the
+  /// first.
   bool twin_noise = true;
-  /// Instead of one run: these in both orders (pair_run.hpp); `run` does not matter then.
+  /// Instead of one run: runs these pairs in both orders (pair_run.hpp); `run` is ignored.
   std::vector<UnorderedPair> pairs;
-  /// Set in the child before it loads a driver.
+  /// Environment variables set in the child before it loads a driver.
   std::vector<std::pair<std::string, std::string>> environment;
-  /// A step that takes longer is given up; building programs is given ten times as long.
+  /// Limit per step; the replay is aborted when one takes longer. Program builds get ten times as
+  /// long.
   double step_limit_s = 60;
   /// Called about ten times a second.
   std::function<void(const RunProgress&)> progress;
 };
 
-/// kDied: `signal` or `exit_code` says how.
+/// For kDied, `signal` or `exit_code` holds the cause.
 enum class ChildEnd : uint8_t { kDone, kFailed, kHung, kDied };
 
 struct ChildOutcome {
   ChildEnd end = ChildEnd::kFailed;
-  RunResult result;  ///< of kDone
-  Error error;       ///< of kFailed: nothing was replayed
+  RunResult result;  ///< for kDone
+  Error error;       ///< for kFailed: nothing was replayed
   int signal = 0;
   int exit_code = 0;
-  StepIndex step = kNoStep;  ///< of kHung and kDied: what it was at
+  StepIndex step = kNoStep;  ///< for kHung and kDied: the step being executed
 };
 
-/// Call it from a process with one thread that has loaded no driver (it forks).
+/// Call it from a single-threaded process that has not loaded a driver, because it forks.
 ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings);
 

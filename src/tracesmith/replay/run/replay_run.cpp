@@ -27,24 +27,24 @@ LaunchHash::Output outputOf(ObjectIndex memory, ByteView bytes) {
   return output;
 }
 
-/// The first step that is not made any more.
+/// The first step that is not replayed.
 StepIndex stepsEndOf(const ReplayPlan& plan, const RunSettings& settings) {
   return std::min(static_cast<StepIndex>(plan.steps().size()),
                   plan.launch(settings.until_launch + 1));
 }
 
-/// What is chosen and what it needs, also after the end, where something before it may need it.
+/// Selected steps and those they need, including steps after the end that an earlier step may need.
 std::vector<bool> chosenOfAll(const ReplayPlan& plan, const RunSettings& settings) {
   if (!settings.steps.empty()) return stepsNeeded(plan, settings.steps);
   std::vector<bool> chosen(plan.steps().size());
-  auto range = settings.ranges.begin();  // they are in order, and so are launches
+  auto range = settings.ranges.begin();  // ranges are sorted, and so are launches
   for (size_t i = 0; i < chosen.size(); ++i) {
     const ReplayStep& step = plan.step(static_cast<StepIndex>(i));
     while (range != settings.ranges.end() && range->last < step.launch) ++range;
     if (!isCommand(step)) continue;
     const bool of_queue =
         !settings.queue || (step.queue != 0 && plan.object(step.queue).ordinal == settings.queue);
-    // What comes after the last launch and before the next belongs to it.
+    // Commands after a launch belong to it, up to the next launch.
     const bool in_range =
         settings.ranges.empty() || (range != settings.ranges.end() && step.launch >= range->first);
     chosen[i] = of_queue && in_range;
@@ -71,7 +71,7 @@ class Run {
   void performInOrder();
   void performInRandomOrder();
   void perform(StepIndex i);
-  /// True when the call was made.
+  /// True if the call was issued.
   bool performAlone(StepIndex i);
   void compareShown(StepIndex i);
   void compareLater(StepIndex i);
@@ -103,8 +103,8 @@ class Run {
   std::vector<bool> needed_;
   int64_t began_ns_ = 0;
   int64_t recorded_begin_ns_ = 0;
-  uint64_t seen_bytes_ = 0;  // that were kept
-  // Of kConcurrent: ends of commands whose results are yet to be compared.
+  uint64_t seen_bytes_ = 0;  // bytes kept so far
+  // For kConcurrent: ends of commands whose results have yet to be compared.
   std::deque<StepIndex> pending_;
   uint64_t pending_bytes_ = 0;
   StepMode mode_ = StepMode::kAsRecorded;
@@ -120,7 +120,7 @@ void Run::problem(StepIndex step, std::string text) {
 void Run::waitForItsTime(const ReplayStep& step) {
   const double after =
       static_cast<double>(step.header.start_ns - recorded_begin_ns_) / settings_.speed;
-  constexpr double kLongest = 4e18;  // --speed may be as small as one likes
+  constexpr double kLongest = 4e18;  // --speed has no lower limit
   const auto since = static_cast<int64_t>(std::clamp(after, 0.0, kLongest));
   if (executor_.holdUntil(since)) return;
   const int64_t at = began_ns_ + since;
@@ -135,7 +135,7 @@ void Run::waitForItsTime(const ReplayStep& step) {
   }
 }
 
-/// What the time limit is for begins now: a call, or running a launch again.
+/// Restarts the time limit: for a call, or a repetition of a launch.
 void Run::begins() {
   if (progress_ != nullptr) progress_->since_ns.store(monotonicNs(), std::memory_order_relaxed);
 }
@@ -161,7 +161,7 @@ void Run::perform(StepIndex i) {
   }
   if (builds) result_.building_ns += monotonicNs() - before;
   if (progress_ != nullptr) progress_->steps_done.fetch_add(1, std::memory_order_relaxed);
-  // One that failed has the number of the launch before it.
+  // A failed launch has the number of the launch before it.
   if (step.kind() == CommandKind::kLaunch && step.header.result == 0) {
     if (progress_ != nullptr)
       progress_->launches_done.store(step.launch, std::memory_order_relaxed);
@@ -173,12 +173,12 @@ bool Run::performAlone(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   StepOutcome outcome = executor_.perform(i, mode_);
   if (!outcome.executed) {
-    // Those that stand for no call are neither executed nor skipped.
+    // Steps that represent no call are neither executed nor skipped.
     const bool made_up = (step.header.flags & command_flags::kMadeUp) != 0 ||
                          step.kind() == CommandKind::kDone || step.kind() == CommandKind::kDevice ||
                          step.kind() == CommandKind::kRangeEdge ||
                          step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
-    // One that failed changed nothing, so that nothing is missing.
+    // A failed command changed nothing, so nothing is missing.
     const bool no_loss = step.header.result != 0 && outcome.problem.empty();
     if (!made_up && outcome.simulated) {
       ++result_.simulated;
@@ -190,7 +190,7 @@ bool Run::performAlone(StepIndex i) {
   } else {
     ++result_.executed;
     if (step.kind() == CommandKind::kLaunch && step.header.result == 0) ++result_.launches;
-    // What a call that waited returned is in its Done.
+    // The return code of a call that waited is in its Done.
     int32_t recorded = step.header.result;
     if ((step.header.flags & command_flags::kBegun) != 0 && step.done != kNoStep) {
       recorded = plan_.step(step.done).header.result;
@@ -198,8 +198,7 @@ bool Run::performAlone(StepIndex i) {
     if (outcome.result == recorded) {
       if (recorded != 0) ++result_.failed_alike;
     } else if (outcome.problem.empty()) {
-      outcome.problem =
-          fmt::format("returned {}, when it was recorded {}", outcome.result, recorded);
+      outcome.problem = fmt::format("returned {}; recorded: {}", outcome.result, recorded);
     }
   }
   if (!outcome.problem.empty()) problem(i, std::move(outcome.problem));
@@ -216,7 +215,7 @@ void Run::compareShown(StepIndex i) {
   Done done;
   if (!shows || !decode(step.fields, done)) return;
   const auto bytes = executor_.shown(step.of);
-  if (!bytes) return;  // it was not executed, or failed (that was said), or is to be overwritten
+  if (!bytes) return;  // not executed, failed (reported already), or mapped to be overwritten
   if (settings_.hash_launches) result_.shown_hashes.push_back({step.of, hash64(*bytes)});
   if (!settings_.given_order.empty()) keepSeen({.step = step.of, .memory = command.object}, *bytes);
   if (done.content.bytes == 0 || !done.content.known() || done.content.bytes != bytes->size()) {
@@ -226,9 +225,9 @@ void Run::compareShown(StepIndex i) {
   compare(command, done, *bytes);
 }
 
-/// Of a command that nobody has waited for.
+/// Compares the result of a command that has not been waited for.
 void Run::compareLater(StepIndex i) {
-  // So much of what was read may wait to be compared.
+  // Most bytes of read data that may wait for comparison.
   constexpr uint64_t kMostPendingBytes = 256u << 20;
   const ReplayStep& step = plan_.step(i);
   Done done;
@@ -240,7 +239,7 @@ void Run::compareLater(StepIndex i) {
   comparePending(kNoStep, kMostPendingBytes);
 }
 
-/// The oldest, up to and with `until`, until no more than so many bytes are left (0: all).
+/// Compares the oldest, up to and including `until`, until at most `most_bytes` remain (0: all).
 void Run::comparePending(StepIndex until, uint64_t most_bytes) {
   while (!pending_.empty() && pending_.front() <= until &&
          (most_bytes == 0 || pending_bytes_ > most_bytes)) {
@@ -280,7 +279,7 @@ void Run::compare(const ReplayStep& command, const Done& done, ByteView bytes) {
   ++result_.shown_equal;
 }
 
-/// Runs one launch alone, between two looks at its memory.
+/// Runs one launch alone, and hashes its memory before and after.
 void Run::hashLaunch(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   LaunchHash hash;
@@ -312,7 +311,7 @@ void Run::hashLaunch(StepIndex i) {
 
 void Run::repeatLaunch(StepIndex i, const std::vector<std::pair<ObjectIndex, Bytes>>& before,
                        LaunchHash& out) {
-  // What it left the first time is what the rest of the program goes on with.
+  // The rest of the program continues with the output of the first run.
   std::vector<std::pair<ObjectIndex, Bytes>> first;
   for (const auto& [memory, bytes] : before) {
     if (auto after = executor_.contents(memory)) first.emplace_back(memory, std::move(*after));
@@ -359,7 +358,7 @@ void Run::keepExample(uint32_t launch, const std::pair<ObjectIndex, Bytes>& one,
                               one.second, other});
 }
 
-/// Calls f(memory, chunks) for what the recording says that a launch left.
+/// Calls f(memory, chunks) for each recorded output of a launch.
 template <class F>
 void Run::forEachRecordedHash(StepIndex launch, F&& f) const {
   const uint64_t sequence = plan_.step(launch).header.sequence;
@@ -439,7 +438,7 @@ void Run::hashWhatIsLeft() {
   }
 }
 
-/// Launches after which we look at memory, which waits for all that is in queues.
+/// Launches after which memory is read, which waits for all queues.
 std::vector<StepIndex> Run::stops() const {
   std::vector<StepIndex> stops;
   for (const DumpRequest& request : settings_.dumps) {
@@ -469,7 +468,7 @@ void Run::look(uint32_t after) {
   }
 }
 
-/// In the order of the recording, or each command when all before it are over.
+/// Performs steps in recorded order, or each command when everything before it has ended.
 void Run::performInOrder() {
   const bool concurrent = mode_ == StepMode::kConcurrent;
   const StepIndex end = stepsEndOf(plan_, settings_);
@@ -480,7 +479,7 @@ void Run::performInOrder() {
       concurrent ? compareLater(i) : compareShown(i);
       continue;
     }
-    // What is mapped is to be seen before the host changes it.
+    // Compare mapped data before the host changes it.
     if (concurrent && step.kind() == CommandKind::kUnmap && step.of != kNoStep) {
       comparePending(plan_.step(step.of).done, 0);
     }
@@ -491,7 +490,7 @@ void Run::performInOrder() {
   while (executor_.waitForOldest()) begins();
 }
 
-/// In another legal order: what does not move comes first.
+/// Performs steps in another legal order; steps that do not move come first.
 void Run::performInRandomOrder() {
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   for (StepIndex i = 0; i < count; ++i) {

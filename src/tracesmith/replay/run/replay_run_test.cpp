@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays of recordings made by hand, on a real OpenCL device.
+// Replays of synthetic recordings, on a real OpenCL device.
 #include "tracesmith/replay/run/replay_run.hpp"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ TEST(ReplayRun, ExecutesEachCallOnceAndComparesWhatWasRead) {
   r.argument(k, 2, bc);
   r.launch(q, k, 4);
   r.read(q, bc, sum);
-  r.read(q, bc, a);  // a lie
+  r.read(q, bc, a);  // not the real content
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
   ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
@@ -74,13 +74,13 @@ TEST(ReplayRun, CallsThatFailedHaveToFailAlike) {
   r.add(beyond, command_flags::kBlocking, -30);
   Read within{.queue = q, .memory = b, .host = 1};
   within.box.region[0] = 16;
-  r.add(within, command_flags::kBlocking, -30);  // a lie
+  r.add(within, command_flags::kBlocking, -30);  // wrongly recorded as failed
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
   ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
   EXPECT_EQ(outcome.result.failed_alike, 1u);
   ASSERT_EQ(outcome.result.problems.size(), 1u);
-  EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("returned 0, when it was recorded -30"));
+  EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("returned 0; recorded: -30"));
 }
 
 TEST(ReplayRun, EveryLegalOrderGivesTheSameResult) {
@@ -189,7 +189,7 @@ TEST(ReplayRun, AProgramThatNoLongerCompilesIsNamedWithItsLog) {
   EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("nonsense"));
 }
 
-/// Executes nothing, and says how long after the time limit began each call comes.
+/// Executes nothing, and records the time from the start of the time limit to each call.
 class Watched final : public Executor {
  public:
   explicit Watched(const RunProgress& progress) : progress_(progress) {}
@@ -225,7 +225,7 @@ TEST(ReplayRun, TheTimeLimitIsForOneCallAndNotForWaitingOrRepeating) {
   const auto plan = ReplayPlan::make(*reader.commands(1));
   RunSettings settings;
   settings.order = ReplayOrder::kTiming;
-  settings.speed = 1e-6 / 0.1;  // a call each 0.1 s
+  settings.speed = 1e-6 / 0.1;  // one call every 0.1 s
   RunProgress progress;
   Watched timed(progress);
   const int64_t before = monotonicNs();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: recordings made by hand replayed on whatever OpenCL device is here.
+// For tests: replays synthetic recordings on any OpenCL device of this machine.
 #pragma once
 
 #include "tracesmith/replay/plan/recording_test_util.hpp"

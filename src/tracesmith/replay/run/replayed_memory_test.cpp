@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a replay: what is put there, shown, compared, or missing.
+// Memory of a replay: initial content, data shown, comparisons, missing content.
 #include <gmock/gmock.h>
 
 #include "tracesmith/replay/run/replay_test_util.hpp"
@@ -40,7 +40,7 @@ TEST(ReplayedMemory, MapsOfSharedMemoryAreComparedUnlessTheyAreToBeOverwritten) 
     r.launch(q, k, 4);
     map(kRead, r.content<int>({10, 20, 30, 40}));
     r.add(SvmUnmap{.queue = q, .pointer = shared});
-    map(kRead, left);  // a lie
+    map(kRead, left);  // not the real content
     r.add(SvmUnmap{.queue = q, .pointer = shared});
     ChildSettings settings;
     settings.run.order = order;
@@ -80,7 +80,7 @@ TEST(ReplayedMemory, ALaunchWithoutAnArgumentsMemoryIsNotMadeAndSaysWhy) {
     RecordingBuilder r;
     const auto q = r.queue();
     const Handle lost = r.newHandle(), huge = r.newHandle(), part = r.newHandle();
-    const ContentHash hashes[] = {{1, 2}};  // of content that is not in the recording
+    const ContentHash hashes[] = {{1, 2}};  // content that is not in the recording
     r.add(CreateBuffer{.buffer = lost,
                        .context = RecordingBuilder::kContext,
                        .flags = 1 | 1 << 5,
@@ -117,9 +117,10 @@ TEST(ReplayedMemory, ALaunchWithoutAnArgumentsMemoryIsNotMadeAndSaysWhy) {
     const auto says = [](const char* what, const char* why) {
       return testing::Contains(testing::AllOf(HasSubstr(what), HasSubstr(why)));
     };
-    EXPECT_THAT(said, says("argument 0 of scale, buffer 1 is not there", "0000000"));
-    EXPECT_THAT(said, says("argument 0 of scale, buffer 2 (in buffer 1) is not there", "0000000"));
-    EXPECT_THAT(said, says("argument 0 of scale, shared memory 3 is not there", "could not"));
+    EXPECT_THAT(said, says("argument 0 of scale, buffer 1 does not exist", "0000000"));
+    EXPECT_THAT(said,
+                says("argument 0 of scale, buffer 2 (in buffer 1) does not exist", "0000000"));
+    EXPECT_THAT(said, says("argument 0 of scale, shared memory 3 does not exist", "could not"));
     EXPECT_THAT(said, says("argument 0 of scale, an address", "no shared memory"));
     EXPECT_EQ(outcome.result.shown, 0u);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is replayed in which order, in each of the orders, and in parts.
+// Tests the order of replayed steps for each ReplayOrder, and for partial replays.
 #include <gmock/gmock.h>
 
 #include "tracesmith/replay/run/replay_test_util.hpp"
@@ -94,7 +94,7 @@ TEST(ReplayedOrder, WhatARangeFoundInMemoryIsPutThereAtItsBegin) {
   }
 }
 
-// A command of the range waits for one that is left out, which waits for another of the range.
+// A command of the range waits for a skipped one, which waits for another one of the range.
 TEST(ReplayedOrder, WhatIsLeftOutOfAPartStillOrdersTheRest) {
   for (const bool in_order : {true, false}) {
     RecordingBuilder r;
@@ -108,7 +108,7 @@ kernel void slow(global int* a) { for (volatile int i = 0; i < 300000000; ++i) {
     r.launch(q1, slow, 1, {}, first);  // 1
     r.argument(scale, 0, other);
     r.argument(scale, 1, 2);
-    r.launch(q2, scale, 1, {first}, between);  // 2: of the range nothing needs its memory
+    r.launch(q2, scale, 1, {first}, between);  // 2: nothing in the range needs its memory
     r.argument(scale, 0, b);
     r.argument(scale, 1, 10);
     r.launch(q3, scale, 1, {between});  // 3

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A RunResult as bytes, for the pipe between the process that replays and the one that watches.
+// Encodes a RunResult as bytes, for the pipe from the replaying child process to its parent.
 #pragma once
 
 #include "tracesmith/replay/run/replay_run.hpp"
@@ -7,7 +7,7 @@
 namespace tracesmith {
 
 Bytes encodeRunResult(const RunResult& result);
-/// False for bytes that are not a whole result.
+/// False if `bytes` is not a complete result.
 bool decodeRunResult(ByteView bytes, RunResult& result);
 
 }  // namespace tracesmith

@@ -39,7 +39,7 @@ TEST(RunResultCodec, EachFieldComesBack) {
   const Bytes bytes = encodeRunResult(full());
   RunResult r;
   ASSERT_TRUE(decodeRunResult(bytes, r));
-  // What is told apart by its bytes alone is the same when they are.
+  // Equal bytes mean an equal result.
   EXPECT_EQ(encodeRunResult(r), bytes);
   EXPECT_EQ(r.device, "a device");
   EXPECT_TRUE(r.same_device);
@@ -84,7 +84,7 @@ size_t bytesOf(const std::vector<LaunchHash::Output>& outputs) {
   for (const LaunchHash::Output& o : outputs) bytes += o.chunks.capacity() * sizeof o.chunks[0];
   return bytes;
 }
-/// Memory that the lists of a result hold.
+/// Memory held by the lists of a result.
 size_t heldBy(const RunResult& r) {
   size_t bytes = bytesOf(r.device, r.differences, r.launch_differences, r.problems, r.launch_hashes,
                          r.examples, r.uninitialised, r.pairs, r.shown_hashes, r.left, r.order,
@@ -114,11 +114,11 @@ TEST(RunResultCodec, HostileCountsCostNothing) {
       } else {
         ++refused;
       }
-      // An element in memory is a few times as large as its bytes, and lists grow by doubling.
+      // An element in memory is a few times larger than its bytes, and lists grow by doubling.
       EXPECT_LT(heldBy(r), 8 * damaged.size() + 4096) << at << " " << value;
     }
   }
-  EXPECT_GT(refused, bytes.size());  // counts were among what was changed
+  EXPECT_GT(refused, bytes.size());  // some of the changed bytes were counts
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place for what drivers put there, for a while.
+// Temporary folder for files that drivers write.
 #pragma once
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 namespace tracesmith {
 
-/// A folder that is removed with what drivers put into it.
+/// Removes the folder and its content on destruction.
 class ScratchFolder {
  public:
   ScratchFolder() {

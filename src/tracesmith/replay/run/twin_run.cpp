@@ -18,8 +18,8 @@ struct Contents {
   Bytes one, other;
 };
 
-/// A byte that is different now, and was not, or was different otherwise, was computed from what
-/// differed: from memory that nobody had written.
+/// A byte that differs now, but did not before or differed in another way, was computed from
+/// differing bytes: from uninitialised memory.
 void compare(const Contents& before, const Contents& after, UninitialisedUse& use) {
   const size_t size = std::min(after.one.size(), after.other.size());
   for (size_t i = 0; i < size; ++i) {
@@ -31,7 +31,7 @@ void compare(const Contents& before, const Contents& after, UninitialisedUse& us
   }
 }
 
-/// Two runs, command by command.
+/// Runs two replays, command by command.
 class TwinRun {
  public:
   TwinRun(const ReplayPlan& plan, Executor& one, Executor& other)
@@ -50,7 +50,7 @@ class TwinRun {
   Executor& one_;
   Executor& other_;
   RunResult result_;
-  // What each memory object holds; looked at again after whatever may have written it.
+  // Content of each memory object; updated after each command that may have written it.
   std::unordered_map<ObjectIndex, Contents> known_;
 };
 
@@ -62,12 +62,12 @@ Contents TwinRun::look(ObjectIndex memory) {
 }
 
 void TwinRun::forget(ObjectIndex memory) {
-  // Sub-buffers and what they are parts of change together.
+  // Sub-buffers and their parents change together.
   const ObjectIndex root = rootOf(plan_, memory);
   std::erase_if(known_, [&](const auto& entry) { return rootOf(plan_, entry.first) == root; });
 }
 
-/// What both read back with the command `of`.
+/// Compares the data that both read back with the command `of`.
 void TwinRun::compareShown(StepIndex of) {
   const auto a = one_.shown(of);
   const auto b = other_.shown(of);
@@ -85,12 +85,12 @@ std::vector<ObjectIndex> TwinRun::writtenBy(const ReplayStep& step) const {
   return written;
 }
 
-/// What lies there after command `i`, which may have written it.
+/// Compares the content of `memory` after command `i`, which may have written it.
 Contents TwinRun::compareWritten(StepIndex i, ObjectIndex memory) {
   Contents after = look(memory);
   UninitialisedUse use{i, memory, 0, 0};
   compare(known_[memory], after, use);
-  // A copy hands on what is there; it computes nothing.
+  // A copy passes content on and computes nothing.
   if (use.bytes != 0 && plan_.step(i).kind() == CommandKind::kLaunch) {
     result_.uninitialised.push_back(use);
   }

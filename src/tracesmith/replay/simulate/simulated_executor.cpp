@@ -33,13 +33,13 @@ int64_t SimulatedExecutor::readyAt(StepIndex step) const {
 StepOutcome SimulatedExecutor::perform(StepIndex i, StepMode mode) {
   const ReplayStep& step = plan_.step(i);
   StepOutcome outcome;
-  // What could not be executed is not simulated either.
+  // A command that could not be executed is not simulated either.
   outcome.simulated = step.kind() != CommandKind::kUnsupported;
   int64_t begin = 0;
   if (mode == StepMode::kAlone) {
     begin = last_ns_;
   } else {
-    // Steps that are left out take no time, but hand on what they waited for.
+    // Skipped steps take no time, but pass on what they waited for.
     for (; passed_ < i; ++passed_) {
       if (end_ns_[passed_] == kNotYet) end_ns_[passed_] = readyAt(passed_);
     }
@@ -47,7 +47,7 @@ StepOutcome SimulatedExecutor::perform(StepIndex i, StepMode mode) {
   }
   begin = std::max(begin, earliest_ns_);
   int64_t duration = 0;
-  // A call that failed left nothing for a device to do.
+  // A failed call gave the device no work.
   if (step.header.result == 0 && takesDeviceTime(step.kind())) {
     Work& work = work_[step.kind()];
     ++work.count;
@@ -91,8 +91,8 @@ Result<PlanSimulation> simulatePlan(const ReplayPlan& plan, RecordingReader& rea
   }
   if (settings.order == ReplayOrder::kConcurrent) {
     return fail(ErrorCode::kInvalidArgument,
-                "what a device would do at once is not simulated; the orders are recorded, serial, "
-                "timing and random (and `whatif` has a model of devices)");
+                "concurrency on a device is not simulated; use the order recorded, serial, timing "
+                "or random (`whatif` has a model of devices)");
   }
   SimulatedExecutor executor(plan, durations);
   PlanSimulation out;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands where a device would be and executes nothing: it finds out when each step of a plan would
-// begin and end on a virtual clock, if the device's work took as long as it did when it was
-// recorded.
+// Replaces a device without executing anything: computes when each step of a plan would start and
+// end on a virtual clock, if the device's work took as long as when it was recorded.
 //
-// A step begins when all that it has to wait for is over (StepDependencies: in-order queues, wait
-// lists, barriers, what the host had waited for). Calls of the host take no time; queues work
-// beside each other and do not get into each other's way. What has no known duration takes none,
-// and is counted.
+// A step starts when all steps that it waits for have ended (StepDependencies: in-order queues,
+// wait lists, barriers, host waits). Host calls take no time. Queues run concurrently and do not
+// slow each other down. Work of unknown duration takes no time and is counted.
 #pragma once
 
 #include <map>
@@ -23,14 +21,14 @@ namespace tracesmith {
 
 class SimulatedExecutor final : public Executor {
  public:
-  /// Commands of one kind on which a device would work.
+  /// Device work of one kind of command.
   struct Work {
     uint64_t count = 0;
-    uint64_t unknown = 0;  ///< of those: no duration is known, they took none
+    uint64_t unknown = 0;  ///< of those: unknown duration, so they took no time
     int64_t total_ns = 0;
   };
 
-  /// Both outlive it.
+  /// `plan` and `durations` must outlive this object.
   SimulatedExecutor(const ReplayPlan& plan, const StepDurations& durations);
 
   StepOutcome perform(StepIndex step, StepMode mode) override;
@@ -48,7 +46,7 @@ class SimulatedExecutor final : public Executor {
 
   int64_t beginNs(StepIndex step) const { return begin_ns_[step]; }
   int64_t endNs(StepIndex step) const { return end_ns_[step]; }
-  /// From the begin to the end of the last step.
+  /// Virtual time from the start to the end of the last step.
   int64_t virtualNs() const { return last_ns_; }
   const std::map<recording::CommandKind, Work>& work() const { return work_; }
 
@@ -59,24 +57,24 @@ class SimulatedExecutor final : public Executor {
   const StepDurations& durations_;
   StepDependencies dependencies_;
   std::vector<int64_t> begin_ns_;
-  std::vector<int64_t> end_ns_;  // kNotYet: it was neither performed nor passed over
+  std::vector<int64_t> end_ns_;  // kNotYet: neither performed nor passed over
   static constexpr int64_t kNotYet = -1;
-  StepIndex passed_ = 0;     // steps before it have an end
-  int64_t earliest_ns_ = 0;  // the host makes no call before it
+  StepIndex passed_ = 0;     // all steps before this one have an end
+  int64_t earliest_ns_ = 0;  // the host makes no call before this time
   int64_t last_ns_ = 0;
   std::map<recording::CommandKind, Work> work_;
 };
 
 /// A replay that executed nothing.
 struct PlanSimulation {
-  RunResult run;  ///< nothing of it is executed, shown or compared; duration_ns is virtual
-  std::vector<int64_t> begin_ns;  ///< of each step that was simulated
+  RunResult run;  ///< nothing in it counts as executed, shown or compared; duration_ns is virtual
+  std::vector<int64_t> begin_ns;  ///< by step, for those that were simulated
   std::vector<int64_t> end_ns;
   std::map<recording::CommandKind, SimulatedExecutor::Work> work;
 };
 
-/// Fails with kInvalidArgument for what asks for execution: dumps, hashes of launches, and orders
-/// that are about what a device may do at the same time.
+/// Fails with kInvalidArgument for settings that require execution: dumps, hashes of launches, and
+/// orders about concurrency on the device.
 Result<PlanSimulation> simulatePlan(const ReplayPlan& plan, RecordingReader& reader,
                                     const StepDurations& durations, const RunSettings& settings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual times of recordings made by hand: no device is needed, and none is used.
+// Virtual times of synthetic recordings, without any device.
 #include "tracesmith/replay/simulate/simulated_executor.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using test::RecordingBuilder;
 using namespace recording;
 using testing::HasSubstr;
 
-/// A recording, and how long its commands took by what the tests say.
+/// A recording, with command durations chosen by the tests.
 class Simulated : public testing::Test {
  protected:
   Simulated() { kernel_ = r.kernel(r.program("kernel void k() {}"), "k"); }
@@ -122,7 +122,7 @@ TEST_F(Simulated, NothingIsExecutedComparedOrCountedTwice) {
   EXPECT_EQ(result.not_comparable, 0u);
   EXPECT_EQ(result.skipped, 0u);
   EXPECT_EQ(result.problem_count, 0u);
-  // All but the device (made up) and what says how the read ended.
+  // All but the device (added by the agent) and the Done of the read.
   EXPECT_EQ(result.simulated, plan->steps().size() - 2);
 }
 
@@ -158,7 +158,7 @@ TEST_F(Simulated, WhatIsLeftOutTakesNoTimeAndHandsOnWhatItWaitedFor) {
   EXPECT_EQ(simulation->run.skipped, 1u);
   EXPECT_EQ(simulation->run.duration_ns, 110);
   const auto until = run({.until_launch = 1});
-  EXPECT_EQ(until->run.duration_ns, 5'100);  // all before the next launch
+  EXPECT_EQ(until->run.duration_ns, 5'100);  // everything before the next launch
 }
 
 TEST_F(Simulated, CallsThatFailedLeaveNothingToDo) {

@@ -11,7 +11,7 @@ Result<TraceSimulation> simulateTrace(const Trace& trace, ReplayOrder order) {
                 "a trace without a recording is simulated in the orders recorded and serial");
   }
   TraceSimulation out;
-  // Refusing them would leave nothing to say of traces that have device work alone.
+  // Rejecting orphans would exclude traces that have only device work.
   TS_TRY(out.graph, emulatorGraph(trace, {.allow_orphans = true}));
   const size_t n = out.graph.ops.size();
   out.begin_ns.resize(n);
@@ -19,7 +19,7 @@ Result<TraceSimulation> simulateTrace(const Trace& trace, ReplayOrder order) {
   out.recorded_ns = lengthOf(out.graph.begin_ns, out.graph.end_ns);
   if (order == ReplayOrder::kSerial) {
     for (size_t i = 0; i < n; ++i) {
-      const EmulatedOp& op = out.graph.ops[i];  // they lie by begin
+      const EmulatedOp& op = out.graph.ops[i];  // they are sorted by start
       out.begin_ns[i] = out.virtual_ns;
       out.virtual_ns = endOf(out.virtual_ns, lengthOf(op.begin_ns, op.end_ns));
       out.end_ns[i] = out.virtual_ns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device work of a trace that has no recording, timed on a virtual clock: by the emulator, as
-// `whatif` does without a change. Nothing is executed.
+// Times the device work of a trace without a recording on a virtual clock, with the emulator: the
+// same as `whatif` without a change. Executes nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 namespace tracesmith {
 
 struct TraceSimulation {
-  EmulatorGraph graph;            ///< the operations, each once, and what they wait for
-  std::vector<int64_t> begin_ns;  ///< by operation, since the virtual clock began
+  EmulatorGraph graph;            ///< the operations, each once, and their dependencies
+  std::vector<int64_t> begin_ns;  ///< by operation, in ns since the start of the virtual clock
   std::vector<int64_t> end_ns;
   int64_t virtual_ns = 0;
   int64_t recorded_ns = 0;  ///< from the trace's first call or operation to the last end
-  /// Operations that no call of the trace launched and that were not queued before it began: what
-  /// they waited for is not known, they begin when they began.
+  /// Operations without a launching call in the trace, which were not queued before the trace
+  /// started either. Their dependencies are unknown, so they start at their recorded time.
   uint64_t orphans() const { return graph.facts.orphans_unknown; }
 };
 
-/// kRecorded: host threads, launches, streams and waits as they were. kSerial: one operation after
-/// the other, in the order in which they began; the host takes no time. Other orders fail with
-/// kInvalidArgument; a trace without device work with kUnsupported.
+/// kRecorded: keeps host threads, launches, streams and waits. kSerial: runs one operation after
+/// the other, in order of recorded start; the host takes no time. Other orders fail with
+/// kInvalidArgument; a trace without device work fails with kUnsupported.
 Result<TraceSimulation> simulateTrace(const Trace& trace, ReplayOrder order);
 
 }  // namespace tracesmith

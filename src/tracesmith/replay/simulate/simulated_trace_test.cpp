@@ -45,7 +45,7 @@ TEST(SimulatedTrace, DeviceWorkAloneIsTimedAndTheMissingLaunchesAreSaid) {
   test::SampleTrace s;
   const ProcessId process = s.process(1, "x");
   const StreamId stream = s.stream(s.device("d"), process);
-  // Idle between them: something had to come first, and nobody knows what.
+  // Idle in between: the dependencies are unknown.
   for (int i = 0; i < 10; ++i) s.kernel("k", stream, 1'000'000 * (i + 1), 1'000);
   const auto simulation = simulateTrace(s.trace, ReplayOrder::kRecorded);
   ASSERT_TRUE(simulation) << simulation.error().toString();

@@ -14,7 +14,7 @@ namespace {
 
 using Q = Quantity;
 
-/// The columns of a replay; only the time is another one.
+/// The columns of an executed replay, with another time.
 ReportTable totalsTable(uint64_t simulated, uint64_t launches, uint64_t skipped, int64_t virtual_ns,
                         int64_t recorded_ns) {
   ReportTable table{"replay",
@@ -68,20 +68,19 @@ std::vector<ReportTable> simulationReport(const ReplayPlan& plan, const PlanSimu
     unknown += w.unknown;
   }
   work.note =
-      "durations are those of the trace; calls of the host take no time, and what lies in "
-      "different queues does not get into each other's way";
+      "durations are those of the trace; host calls take no time, and queues do not slow each "
+      "other down";
   if (!work.rows.empty()) tables.push_back(std::move(work));
   std::vector<std::pair<std::string, std::string>> notes;
   if (unknown != 0) {
-    notes.emplace_back("durations", fmt::format("{} commands took no time, because the trace does "
-                                                "not say how long they took{}{}",
-                                                unknown, durations.why_none.empty() ? "" : ": ",
-                                                durations.why_none));
+    notes.emplace_back(
+        "durations",
+        fmt::format("{} commands took no time, because their duration is not in the trace{}{}",
+                    unknown, durations.why_none.empty() ? "" : ": ", durations.why_none));
   }
   if (durations.contradicted != 0) {
-    notes.emplace_back("durations",
-                       fmt::format("{} calls are told differently by recording and trace",
-                                   durations.contradicted));
+    notes.emplace_back("durations", fmt::format("recording and trace disagree on {} calls",
+                                                durations.contradicted));
   }
   for (const StepProblem& p : run.problems) notes.emplace_back(stepName(plan, p.step), p.text);
   for (const PlanNote& note : plan.notes())
@@ -117,13 +116,13 @@ std::vector<ReportTable> simulationReport(const TraceSimulation& simulation) {
   if (simulation.orphans() != 0) {
     notes.emplace_back("launches",
                        fmt::format("{} of {} operations have no launch in the trace: what they "
-                                   "waited for is not known, and they begin when they began",
+                                   "waited for is unknown, and they start at their recorded time",
                                    simulation.orphans(), simulation.graph.ops.size()));
   }
   if (simulation.graph.facts.left_out != 0) {
-    notes.emplace_back("times", fmt::format("{} operations are left out: no clock can have given "
-                                            "their times",
-                                            simulation.graph.facts.left_out));
+    notes.emplace_back("times",
+                       fmt::format("{} operations are left out: their times are impossible",
+                                   simulation.graph.facts.left_out));
   }
   if (!notes.empty()) tables.push_back(notesTable(notes));
   return tables;

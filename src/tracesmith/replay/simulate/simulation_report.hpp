@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What simulated replays found, as tables: those of a replay that executed (replay_report.hpp),
-// with the counts that a simulation has, and the virtual time.
+// Report of a simulated replay: the tables of an executed replay (replay_report.hpp), with a
+// simulation's counts and the virtual time.
 #pragma once
 
 #include <vector>

@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint32_t kNone = ~uint32_t{0};
 
-/// The function that such a command calls; several begin alike ("clEnqueueWriteBufferRect").
+/// True if such a command calls `function`; several functions share a prefix
+/// ("clEnqueueWriteBufferRect").
 bool isCallOf(CommandKind kind, std::string_view function) {
   const auto is = [&](std::string_view begin) { return function.starts_with(begin); };
   switch (kind) {
@@ -52,17 +53,17 @@ bool isCallOf(CommandKind kind, std::string_view function) {
   }
 }
 
-/// Commands of one thread, in its order.
+/// Commands of one thread, in thread order.
 struct ThreadCommands {
   std::vector<StepIndex> steps;
-  /// The one in whose call `when` lies; kNoStep: none.
+  /// The command whose call contains `when`; kNoStep: none.
   StepIndex at(const ReplayPlan& plan, int64_t when) const {
     auto it = std::upper_bound(steps.begin(), steps.end(), when, [&](int64_t t, StepIndex step) {
       return t < plan.step(step).header.start_ns;
     });
     if (it == steps.begin()) return kNoStep;
     const ReplayStep& step = plan.step(*--it);
-    // A call that was recorded when it began has its end in its Done.
+    // A call recorded when it started has its end in its Done.
     int64_t end = step.header.end_ns;
     if (step.done != kNoStep) end = std::max(end, plan.step(step.done).header.end_ns);
     return when <= end ? *it : kNoStep;
@@ -79,8 +80,7 @@ class Matcher {
   StepDurations of(const Process& process) {
     if (!findProcess(process)) {
       out_.why_none = fmt::format(
-          "the trace is of another run: it has no process {} that began "
-          "when the recorded one did",
+          "the trace is of another run: it has no process {} with the recorded start time",
           process.pid);
       return std::move(out_);
     }
@@ -88,7 +88,7 @@ class Matcher {
     matchCalls();
     takeDurations();
     if (out_.of_commands == 0) {
-      out_.why_none = "the trace has no device work of the commands that were recorded";
+      out_.why_none = "the trace has no device work of the recorded commands";
     }
     return std::move(out_);
   }
@@ -99,7 +99,7 @@ class Matcher {
     bool found = false;
     for (size_t i = 0; i < trace_.process.size(); ++i) {
       const uint64_t ticks = trace_.process.start_ticks[i];
-      // Numbers of processes are reused; when it began tells them apart.
+      // Pids are reused; the start time distinguishes processes.
       const bool other = ticks != 0 && process.start_ticks != 0 && ticks != process.start_ticks;
       if (trace_.process.pid[i] != process.pid || other) continue;
       const auto id = static_cast<size_t>(trace_.process.id[i]);
@@ -137,7 +137,7 @@ class Matcher {
       const StepIndex step = commands->second.at(plan_, middle);
       if (step == kNoStep) continue;
       const CommandHeader& header = plan_.step(step).header;
-      // What the recorder calls for itself within a call is of another function.
+      // Calls by the recorder itself within a call are of other functions.
       if (!isCallOf(header.kind, trace_.text(calls.name[c]))) continue;
       if (call_of[step] != kNone || (calls.result[c] != 0) != (header.result != 0)) {
         ++out_.contradicted;
@@ -171,7 +171,7 @@ class Matcher {
             same = plan_.step(step).kind() == CommandKind::kLaunch &&
                    trace_.text(table.name[i]) == plan_.kernelName(plan_.step(step));
           }
-          // One call of OpenCL is one command.
+          // One OpenCL call is one command.
           if (!same || has_work[step]) {
             ++out_.contradicted;
             out_.ns[step] = StepDurations::kUnknown;

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 
 constexpr const char* kLaunchCall = "clEnqueueNDRangeKernel";
 
-/// A program that launches `add` twice and writes once; the recorded calls take 100 ns each, every
-/// 1000 ns. The trace of it is made by the tests.
+/// A program that launches `add` twice and writes once; the recorded calls take 100 ns each, one
+/// every 1000 ns. The tests build its trace.
 class Durations : public testing::Test {
  protected:
   Durations() {
@@ -57,7 +57,7 @@ TEST_F(Durations, AreThoseOfTheWorkThatEachCallAskedFor) {
   call(first, kLaunchCall, CallKind::kLaunch, 7);
   call(second, kLaunchCall, CallKind::kLaunch, 9);
   call(write, "clEnqueueWriteBuffer", CallKind::kCopy, 8);
-  // In no order: ids tell which is which.
+  // Out of order: matched by id.
   trace.kernel("add", stream, 50'000, 222, 9);
   trace.copy(CopyKind::kHostToDevice, stream, 60'000, 333, 8, 8);
   trace.kernel("add", stream, 70'000, 111, 7);
@@ -74,7 +74,7 @@ TEST_F(Durations, AreThoseOfTheWorkThatEachCallAskedFor) {
 TEST_F(Durations, OfWhatTheTraceLacksAreUnknownAndNeverThoseOfANeighbour) {
   call(second, kLaunchCall, CallKind::kLaunch, 9);
   trace.kernel("add", stream, 50'000, 222, 9);
-  trace.kernel("add", stream, 60'000, 444, 11);  // of no call
+  trace.kernel("add", stream, 60'000, 444, 11);  // belongs to no call
   const StepDurations d = durations();
   EXPECT_EQ(d.ns[first], StepDurations::kUnknown);
   EXPECT_EQ(d.ns[second], 222);
@@ -116,7 +116,7 @@ TEST_F(Durations, OfOtherThreadsOrBetweenCallsAreNoMatch) {
   EXPECT_EQ(d.ns[first], StepDurations::kUnknown);
   EXPECT_EQ(d.device_work, 2u);
   EXPECT_EQ(d.of_commands, 0u);
-  EXPECT_THAT(d.why_none, HasSubstr("no device work of the commands"));
+  EXPECT_THAT(d.why_none, HasSubstr("no device work of the recorded commands"));
 }
 
 TEST_F(Durations, OfAProcessThatHadTheSameNumberAreNotTaken) {
