@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema: every table of a trace and its columns, written down once. From these lists come the
-// in-memory columns (KernelTable), the convenience rows (KernelRow), the bytes on disk (format),
+// The schema: every table of a trace and its columns, defined once. These lists generate the
+// in-memory columns (KernelTable), the convenience rows (KernelRow), the format on disk (format),
 // the SQL tables (query) and the plain exports.
 //
-// A table's number and a column's number are on disk: append, never renumber, never change a type.
-// An absent column reads as zeros ("none", "unknown").
+// Table and column numbers are on disk: append, never renumber, never change a type. An absent
+// column reads as zeros ("none", "unknown").
 //
 //   X(column number, type, name, encoding, meaning)
 //
-// Encoding is what kind of values it has; a reader may leave ids out where a column is damaged:
-//   kTime   grows from row to row                 kId     refers to a dictionary, or an enum
+// The encoding says what kind of values a column has. Where a column is damaged, a reader may omit
+// ids.
+//   kTime   increases from row to row             kId     refers to a dictionary, or an enum
 //   kCount  any non-negative number               kReal   a double
 #pragma once
 
@@ -25,7 +26,7 @@ namespace tracesmith {
 
 enum class Encoding : uint8_t { kTime, kId, kCount, kReal };
 
-/// What a column is, for code that walks tables without knowing them.
+/// Describes a column, for code that handles all tables alike.
 struct ColumnInfo {
   uint16_t number;
   const char* name;
@@ -35,8 +36,8 @@ struct ColumnInfo {
 
 // --- Events ---------------------------------------------------------------------------------
 
-// Times of device work (kernel, copy, fill, sync without kHostSide) are on disk in the device's own
-// clock when kDeviceClock is set; a loaded Trace has them in host ns with the bit cleared.
+// Times of device work (kernel, copy, fill, sync without kHostSide) are stored in the device's own
+// clock if kDeviceClock is set. In a loaded Trace they are in host ns and the bit is clear.
 
 #define TS_HOST_CALL_COLUMNS(X)                                                               \
   X(1, int64_t, start_ns, kTime, "host time at which the call began")                         \
@@ -141,7 +142,7 @@ struct ColumnInfo {
   X(7, StreamId, from_stream_id, kId,                                              \
     "stream on which the call from_correlation_id recorded an event, where it did")
 
-/// Arrows as their source drew them, end by end; most say what correlation ids say, too.
+/// Arrows end by end, as the trace's source gave them; most repeat what correlation ids say.
 #define TS_FLOW_EVENT_COLUMNS(X)                                        \
   X(1, int64_t, time_ns, kTime, "host time")                            \
   X(2, FlowEnd, end, kId, "where on the arrow it is")                   \
@@ -189,7 +190,7 @@ struct ColumnInfo {
   X(3, StringId, key, kId, "key")                                                             \
   X(4, StringId, value, kId, "value as text")
 
-/// Commands whose completion had not been seen when a block was committed; lets `recover` finish.
+/// Commands whose completion had not been seen when a block was committed, for `recover`.
 #define TS_PENDING_COLUMNS(X)                                                  \
   X(1, ProcessId, process_id, kId, "process")                                  \
   X(2, uint64_t, correlation_id, kTime, "correlation id")                      \
@@ -208,7 +209,7 @@ struct ColumnInfo {
   X(15, int64_t, host_start_ns, kTime, "start of the host call")               \
   X(16, int64_t, host_end_ns, kTime, "end of the host call")
 
-/// How far each ring of each arena has been written to the file.
+/// How much of each ring of each arena has been written to the file.
 #define TS_COMMIT_COLUMNS(X)                                           \
   X(1, StringId, arena, kId, "file name of the arena")                 \
   X(2, uint32_t, ring, kId, "number of the ring in it")                \
@@ -216,7 +217,7 @@ struct ColumnInfo {
   X(4, uint64_t, events, kTime, "records of it that are in this file") \
   X(5, uint32_t, tid, kId, "thread that was writing at that position")
 
-/// API objects by handle, as they were created (handles are reused by drivers).
+/// API objects by handle, in the order of their creation. Drivers reuse handles.
 #define TS_OBJECT_COLUMNS(X)                                            \
   X(1, ProcessId, process_id, kId, "process")                           \
   X(2, ObjectKind, kind, kId, "what it is")                             \
@@ -228,7 +229,7 @@ struct ColumnInfo {
   X(8, uint32_t, id, kId, "DeviceId, ContextId or StreamId it became")  \
   X(9, int64_t, created_stamp, kTime, "the same time as the agent stamped it")
 
-// --- Dictionaries: a row's id is its number, from 1; rows are only ever appended --------------
+// --- Dictionaries: the id of a row is its number, from 1; rows are only appended ---------------
 
 #define TS_LAUNCH_SHAPE_COLUMNS(X)                                                           \
   X(1, uint32_t, dimensions, kId, "1 to 3")                                                  \
@@ -253,7 +254,7 @@ struct ColumnInfo {
   X(1, CallPathId, parent, kId, "the caller's path; none for the outermost frame") \
   X(2, FrameId, frame, kId, "innermost frame of this path")
 
-/// A frame that was seen as a bare address (module and offset in it) has its names in `symbol`.
+/// The names of a frame captured as a plain address (module and offset) are in `symbol`.
 #define TS_FRAME_COLUMNS(X)                                                             \
   X(1, uint64_t, address, kCount, "code address")                                       \
   X(2, StringId, function, kId, "function name")                                        \
@@ -271,7 +272,7 @@ struct ColumnInfo {
   X(3, ProcessId, process_id, kId, "process, if it belongs to one") \
   X(4, DeviceId, device_id, kId, "device, if it belongs to one")
 
-/// Executables and libraries of processes, as far as frames lie in them.
+/// Executables and libraries of processes, if frames lie in them.
 #define TS_MODULE_COLUMNS(X)                                            \
   X(1, ProcessId, process_id, kId, "process")                           \
   X(2, uint64_t, begin_address, kCount, "first address of it")          \
@@ -280,11 +281,11 @@ struct ColumnInfo {
   X(5, StringId, path, kId, "file")                                     \
   X(6, StringId, build_id, kId, "GNU build id in hexadecimal, if it has one")
 
-// --- Symbols: what was found out later about frames; rows are only ever appended --------------
+// --- Symbols: what was found out later about frames; rows are only appended -------------------
 
-/// Neighbouring rows of one frame with rising levels are one answer: the functions that the address
-/// lies in, from the innermost one that was inlined there to the one that has the code. A later
-/// answer for a frame replaces earlier ones, and what the frame's own row says.
+/// Consecutive rows of one frame with rising levels form one answer: the functions that contain the
+/// address, from the innermost inlined function to the one that has the code. A later answer for a
+/// frame replaces earlier ones and the names in the frame's own row.
 #define TS_SYMBOL_COLUMNS(X)                                                                       \
   X(1, FrameId, frame, kId, "frame that it names")                                                 \
   X(2, uint32_t, inline_level, kCount, "0: innermost function; the last one is the real function") \
@@ -375,8 +376,8 @@ struct ColumnInfo {
   X(3, int64_t, clock_value, kTime, "the clock's value at that time, in its ticks") \
   X(4, int64_t, error_ns, kCount, "host_ns is right within plus or minus this")
 
-/// Every loss has a number: written + dropped = emitted, per source and process. Of a damaged file
-/// nobody may know how many events it had: emitted is 0 then, less than what is written.
+/// Every loss is counted: written + dropped = emitted, per source and process. If a file is
+/// damaged, the number of its events may be unknown: emitted is then 0, less than written.
 #define TS_LOSS_COLUMNS(X)                                                               \
   X(1, LossId, id, kTime, "id of this row")                                              \
   X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")                 \
@@ -391,7 +392,7 @@ struct ColumnInfo {
   X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
 
-/// Every table but `string` and `source`: Y(number, C++ name, SQL name, column list).
+/// All tables except `string` and `source`: Y(number, C++ name, SQL name, column list).
 #define TS_TABLES(Y)                                              \
   Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                   \
   Y(3, Process, process, TS_PROCESS_COLUMNS)                      \
@@ -427,7 +428,7 @@ struct ColumnInfo {
 enum class TableId : uint16_t {
   kString = 1,
   kSource = 18,  // model/source_rows.hpp
-  // Of recordings, read by themselves: recording/recording_file.hpp.
+  // Tables of recordings, which have their own reader: recording/recording_file.hpp.
   kRecordedProcess = 19,
   kRecordedCommand = 20,
   kRecordedContent = 21,
@@ -437,7 +438,7 @@ enum class TableId : uint16_t {
 #undef TS_Y
 };
 
-/// Tables that are read by themselves, not as columns of a Trace.
+/// Tables that have their own reader and are not columns of a Trace.
 constexpr bool isReadApart(TableId id) {
   return id >= TableId::kSource && id <= TableId::kRecordedPlace;
 }
@@ -458,7 +459,7 @@ constexpr bool isReadApart(TableId id) {
     rows = name.size();                                       \
   }
 
-/// For each table: XRow (one row, for convenience) and XTable (the columns).
+/// For each table: NameRow (one row, for convenience) and NameTable (the columns).
 #define TS_Y(number, Name, sql_name, columns)                                  \
   struct Name##Row {                                                           \
     columns(TS_ROW_FIELD)                                                      \
