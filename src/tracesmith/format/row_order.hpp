@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of rows within a block. Rows grouped by stream (or by host thread) compress better than
 // in order of arrival, because each starts soon after the end of its predecessor. No reader may
-// rely on the order of events.
+// rely on the order of events; sorting by end time restores the order of arrival.
 #pragma once
 
 #include <algorithm>
