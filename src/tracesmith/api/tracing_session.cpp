@@ -346,7 +346,7 @@ Status TracingSession::clear() {
   const std::lock_guard lock(s.mutex);
   if (s.state != State::Stopped || !s.config.output_file.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                "only a stopped session that keeps its trace in memory can forget it");
+                "only a stopped session that keeps its trace in memory can be cleared");
   }
   s.closeOutput();
   s.shared = nullptr;

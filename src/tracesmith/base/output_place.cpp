@@ -41,7 +41,7 @@ Status checkOwner(const std::string& folder_path, const std::string& path,
                   const struct stat& entry) {
   struct stat folder {};
   if (stat(folder_path.empty() ? "." : folder_path.c_str(), &folder) != 0) {
-    return failErrno(errno, "cannot look at the folder", folder_path);
+    return failErrno(errno, "cannot examine the folder", folder_path);
   }
   const bool is_ours =
       entry.st_uid == geteuid() || (S_ISLNK(entry.st_mode) && entry.st_uid == folder.st_uid);
@@ -72,7 +72,7 @@ Result<OutputPlace> findOutputPlace(const std::string& path) {
     rest.pop_back();
     place.path = folder + name;
     if (lstat(place.path.c_str(), &place.entry) != 0) {
-      if (errno != ENOENT) return failErrno(errno, "cannot look at the output", place.path);
+      if (errno != ENOENT) return failErrno(errno, "cannot examine the output", place.path);
       for (; !rest.empty(); rest.pop_back()) place.path += "/" + rest.back();
       break;
     }

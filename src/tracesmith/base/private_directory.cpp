@@ -52,7 +52,7 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
   directory.handle_ = std::make_shared<const Handle>(fd);
   directory.path_ = path;
   struct stat s {};
-  if (fstat(fd, &s) != 0) return failErrno(errno, "cannot look at the directory", path);
+  if (fstat(fd, &s) != 0) return failErrno(errno, "cannot examine the directory", path);
   const uid_t self = geteuid();
   if (s.st_uid != self && !(made && ownerOfNewFiles(fd) == s.st_uid)) {
     return fail(ErrorCode::kPermission,
@@ -63,8 +63,8 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
   if (made) return directory;
   if ((s.st_mode & 022) != 0) {
     return fail(ErrorCode::kPermission,
-                "may be written by other users, so its files cannot be trusted; look at what is in "
-                "it, then `chmod 700` or remove it",
+                "can be written by other users, so its files cannot be trusted; check its content, "
+                "then `chmod 700` or remove it",
                 path);
   }
   return directory;
@@ -72,7 +72,7 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
 
 Status PrivateDirectory::closeToOthers() const {
   struct stat s {};
-  if (fstat(fd(), &s) != 0) return failErrno(errno, "cannot look at the directory", path_);
+  if (fstat(fd(), &s) != 0) return failErrno(errno, "cannot examine the directory", path_);
   // A directory that was just made has it, on file systems too that know no modes.
   if ((s.st_mode & 07777) != 0700 && fchmod(fd(), 0700) != 0) {
     return failErrno(errno, "cannot close the directory to other users", path_);

@@ -92,11 +92,10 @@ Status checkKind(const struct stat& info, const std::string& path) {
   if (S_ISDIR(info.st_mode)) {
     return fail(ErrorCode::kInvalidArgument, "is a directory, not a file to write", path);
   }
-  return fail(
-      ErrorCode::kInvalidArgument,
-      std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
-          ", and this can only be written to a regular file; choose another name for the output",
-      path);
+  return fail(ErrorCode::kInvalidArgument,
+              std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
+                  ", but the output must be a regular file; choose another name for the output",
+              path);
 }
 
 void removeUnfinished(int number) {
@@ -128,8 +127,9 @@ bool sameFile(const std::string& a, const std::string& b) {
 Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") {
-    return fail(ErrorCode::kUnsupported,
-                "this needs a file, it cannot be piped (a file of this name is ./-)", path);
+    return fail(
+        ErrorCode::kUnsupported,
+        "the output must be a file, it cannot be piped (for a file with this name, use ./-)", path);
   }
   struct stat info {};
   // What a link of /proc leads to has no path that could be followed.

@@ -28,7 +28,7 @@ tracesmith_status guarded(F&& f) noexcept {
     const Status status = f();
     return status ? TRACESMITH_OK : failed(status.error().code, status.error().toString());
   } catch (const std::bad_alloc&) {
-    return failed(ErrorCode::kNoSpace, "there is no room for it in memory");
+    return failed(ErrorCode::kNoSpace, "out of memory");
   } catch (const std::exception& error) {
     return failed(ErrorCode::kInternal, error.what());
   } catch (...) {
@@ -76,7 +76,7 @@ Result<T> take(const T* in) {
   if (given > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + given,
                                        [](std::byte byte) { return byte != std::byte{0}; })) {
     return fail(ErrorCode::kUnsupported,
-                "the program asks for what this version of the library does not have");
+                "the program uses a feature that this version of the library does not have");
   }
   return value;
 }

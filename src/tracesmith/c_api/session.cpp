@@ -29,7 +29,7 @@ Result<TracingConfig> configOf(const tracesmith_session_options& options) {
       config.overflow = OverflowPolicy::DropOldest;
       break;
     default:
-      return fail(ErrorCode::kInvalidArgument, "there is no such way to deal with a full ring",
+      return fail(ErrorCode::kInvalidArgument, "there is no such overflow policy",
                   "overflow " + std::to_string(options.overflow));
   }
   if (options.output_file != nullptr) config.output_file = options.output_file;

@@ -155,7 +155,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   }
   const uint64_t bytes = header.totalBytes();
   if (header.sequence < next_sequence_) {
-    lose(offset, bytes, "a block that is not in its place was skipped");
+    lose(offset, bytes, "a misplaced block was skipped");
     return;
   }
   const uint64_t missing = header.sequence - next_sequence_;

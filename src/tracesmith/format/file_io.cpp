@@ -17,7 +17,7 @@ constexpr size_t kMaxTransfer = size_t{1} << 30;
 
 Status checkRegular(int fd, const std::string& path) {
   struct stat info {};
-  if (fstat(fd, &info) != 0) return failErrno(errno, "cannot look at the file", path);
+  if (fstat(fd, &info) != 0) return failErrno(errno, "cannot examine the file", path);
   if (S_ISREG(info.st_mode)) return {};
   const char* what = S_ISDIR(info.st_mode)    ? "a directory"
                      : S_ISFIFO(info.st_mode) ? "a pipe"
@@ -71,7 +71,7 @@ Result<FileHandle> openForWriting(const std::string& path, bool create) {
 
 Result<uint64_t> fileSize(const FileHandle& file, const std::string& path) {
   struct stat info {};
-  if (fstat(file.fd(), &info) != 0) return failErrno(errno, "cannot look at the file", path);
+  if (fstat(file.fd(), &info) != 0) return failErrno(errno, "cannot examine the file", path);
   return static_cast<uint64_t>(info.st_size);
 }
 
@@ -104,7 +104,7 @@ Status writeAt(const FileHandle& file, uint64_t offset, ByteView bytes, const st
 
 Status truncateTo(const FileHandle& file, uint64_t bytes, const std::string& path) {
   while (ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) {
-    if (errno != EINTR) return failErrno(errno, "cannot shorten the trace", path);
+    if (errno != EINTR) return failErrno(errno, "cannot truncate the trace", path);
   }
   return {};
 }

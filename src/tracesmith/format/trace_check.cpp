@@ -32,7 +32,7 @@ void compareIndex(const std::string& path, TraceCheck& check) {
         of.totalBytes() != is.totalBytes() || of.min_time_ns != is.min_time_ns ||
         of.max_time_ns != is.max_time_ns) {
       check.problems.push_back(
-          {b[i].offset, is.totalBytes(), "the index says something else of this block"});
+          {b[i].offset, is.totalBytes(), "the index does not match this block"});
     }
   }
 }

@@ -281,7 +281,7 @@ Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted
   return fail(ErrorCode::kNoSpace,
               fmt::format("the {} rows asked for take {} MiB of memory, more than the {} MiB "
                           "that can be taken here now; read fewer tables or a shorter time "
-                          "(--from, --to), or where more memory is free",
+                          "(--from, --to), or use a machine with more free memory",
                           rows, bytes >> 20, limit >> 20),
               log.path());
 }
@@ -352,7 +352,7 @@ bool TraceReader::readSources(size_t index, const StringTable& strings, SourceSh
   BlockContents& contents = impl_->contents;
   Problem problem = contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
   if (!problem) problem = readSourceBlock(contents, strings, shapes, out);
-  if (problem) impl_->note(block, problem, "; events are given without what it says");
+  if (problem) impl_->note(block, problem, "; the sources of its events are omitted");
   return !problem;
 }
 

@@ -114,8 +114,8 @@ Status TraceWriter::Impl::writeStrings(const StringTable& strings) {
 Status TraceWriter::Impl::checkDelta(const Trace& delta) const {
   if (delta.strings.size() < rowsOf(TableId::kString)) {
     return fail(ErrorCode::kInvalidArgument,
-                "the strings given are fewer than those already written: each write must be given "
-                "the same, growing string table",
+                "there are fewer strings than already written: all writes need the same, growing "
+                "string table",
                 path());
   }
   const char* uneven = nullptr;

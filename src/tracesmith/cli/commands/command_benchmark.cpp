@@ -55,7 +55,7 @@ Result<ProgramResult> readResult(const std::string& path) {
   std::string word;
   if (!(in >> word >> result.ns >> word >> result.gpu >> word >> result.api >> word) ||
       !std::getline(in >> std::ws, result.device)) {
-    return fail(ErrorCode::kInternal, "the program has not said how long it took", path);
+    return fail(ErrorCode::kInternal, "the program did not report its run time", path);
   }
   return result;
 }
@@ -130,7 +130,7 @@ class BenchmarkCommand : public Command {
     const std::string beside = (self.parent_path() / kProgram).string();
     if (access(beside.c_str(), X_OK) != 0) {
       return fail(ErrorCode::kNotFound,
-                  "the program that is measured is missing. It is installed with the command: "
+                  "the test program is missing. It is installed with the command: "
                   "install TraceSmith again, or build the target benchmark_10k_stacks. All other "
                   "commands work without it",
                   beside);
@@ -255,7 +255,7 @@ class BenchmarkCommand : public Command {
     const double ns = spreadOf(profiled_ns_).median;
     out.write(fmt::format("{} launches through 64 call paths (seed {}) on {} ({}){}\n\n",
                           formatCount(expected_), seed_.value_or(1), result_.device, result_.api,
-                          result_.gpu ? "" : ", which is no GPU"));
+                          result_.gpu ? "" : ", which is not a GPU"));
     row("kernels", formatCount(kernels_) + " (one before time is taken)");
     row("device events", formatCount(events_));
     if (!no_stacks_) {
@@ -278,8 +278,8 @@ class BenchmarkCommand : public Command {
     const bool right = no_stacks_ || (checked_ > 0 && equal_ == checked_ && missing_ == 0);
     if (!no_stacks_) {
       out.write(fmt::format(
-          "\n  {}: {} of {} stacks of launches, in {} traces, are the path that the launch took, "
-          "all frames\n",
+          "\n  {}: {} of {} launch stacks, in {} traces, match the path of the launch in all "
+          "frames\n",
           right ? "verified" : "WRONG", formatCount(equal_), formatCount(checked_ + missing_),
           rounds));
       if (!first_wrong_.empty()) out.write("  " + first_wrong_ + "\n");
@@ -334,8 +334,8 @@ class BenchmarkCommand : public Command {
     }
     if (is_noise) {
       out.write(
-          "  Rounds are too few, or differ by more than what is measured: more --rounds, or less\n"
-          "  load on this machine, make the figures firm.\n");
+          "  There are too few rounds, or they differ by more than the measured cost. Use more\n"
+          "  --rounds, or reduce the load on this machine.\n");
     }
   }
 

@@ -37,13 +37,13 @@ Status exportSourceJson(TraceFile& file, const std::string& output, const Perfet
 void sayWhatIsNotThere(const RecordingCopy& copy, const TraceFile& file) {
   const bool same = sameFile(copy.path, file.path);
   for (const DataLoss& loss : same ? furtherLosses(copy.losses, file.reader) : copy.losses) {
-    sayWarning(fmt::format("{}: {} bytes at offset {} are left out: {}", copy.path, loss.bytes,
+    sayWarning(fmt::format("{}: {} bytes at offset {} are omitted: {}", copy.path, loss.bytes,
                            loss.offset, loss.reason));
   }
   if (!copy.complete && !same) {
     sayWarning(copy.path +
-               ": was not finished; what is there is in the new file ('tracesmith recover' may "
-               "know more)");
+               ": is unfinished; the new file has its current content ('tracesmith recover' may "
+               "find more)");
   }
 }
 
@@ -57,10 +57,10 @@ Status exportPartOfTrace(TraceFile& file, const std::string& output, const Perfe
     sayWhatIsNotThere(*made.recording, file);
     whole = whole && made.recording->whole();
   } else if (file.reader.rows(TableId::kRecordedCommand) > 0) {
-    sayWarning("the recording in the trace is left out (--with-recording takes it along)");
+    sayWarning("the recording in the trace is omitted (--with-recording includes it)");
   }
   if (made.without_sources) {
-    sayWarning("events were lost in reading, so that the sources of the others are left out");
+    sayWarning("some events could not be read, so the sources of the others are omitted");
   }
   return {};
 }
@@ -76,7 +76,7 @@ class ExportCommand : public Command {
     choice("-f,--format", format_, "FORMAT", exportFormatNames(),
            "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
            "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
-           "Graphviz: what had to wait for what; sbt for a part of the trace as a trace. Default: "
+           "Graphviz: the dependencies; sbt for a part of the trace as a trace. Default: "
            "what the output's extension says, else perfetto")
         .explain("parquet", howToMakeParquet());
     choice("--table", table_, "TABLE", tables(), "Table to write as CSV (default: kernel)");
@@ -165,16 +165,14 @@ class ExportCommand : public Command {
                               : !devices_.empty() ? "--device"
                                                   : nullptr;
     if (format == ExportFormat::kDot && given != nullptr) {
-      return refuse(
-          "can leave out nothing of what had to wait for what (-f dot); --from and --to can",
-          given);
+      return refuse("cannot be used with -f dot; use --from and --to", given);
     }
     if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
       return refuse("is about flame graphs (-f folded or -f speedscope)", "--by");
     }
     if (with_recording_) TS_CHECK_OK(checkWithRecording(format, output));
     if (sameFile(input_, output)) {
-      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+      return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o", output);
     }
     return {};
   }
@@ -209,12 +207,12 @@ class ExportCommand : public Command {
                                                  : nullptr;
     if (part != nullptr) {
       return refuse(
-          fmt::format("a recording is not cut to a part; leave out {} (replay --range "
+          fmt::format("a recording is included as a whole; omit {} (replay --range "
                       "replays a part)",
                       part));
     }
     if (sameFile(recording::pathBeside(input_), output)) {
-      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+      return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o", output);
     }
     return {};
   }

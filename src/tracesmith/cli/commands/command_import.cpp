@@ -60,7 +60,7 @@ class ImportCommand : public Command {
     if (output_.empty() && isAnother(output)) {
       return failWith(
           {ErrorCode::kInvalidArgument,
-           fmt::format("is there and was not imported from {}; name the output with -o", input_),
+           fmt::format("exists and was not imported from {}; choose the output with -o", input_),
            output});
     }
     const Result<ImportedTrace> imported = importToOutput(input_, output, force_, options_);
@@ -95,8 +95,8 @@ class ImportCommand : public Command {
   /// What the events are now, where not all are rows: `loss` counts all of them as written.
   static std::string becameText(const import::ImportCounts& counts) {
     if (counts.rows >= counts.events) return "";
-    return fmt::format(", {} as rows of tables and {} as names or as they were",
-                       formatCount(counts.rows), formatCount(counts.events - counts.rows));
+    return fmt::format(", {} as table rows and {} as names or unchanged", formatCount(counts.rows),
+                       formatCount(counts.events - counts.rows));
   }
 
   /// "dir/run.json.gz" makes "dir/run.sbt".

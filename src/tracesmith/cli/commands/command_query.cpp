@@ -27,7 +27,8 @@ class QueryCommand : public Command {
     describe(
         "The dialect is SQLite's. Tables: kernel, copy, fill, sync, host_call, range, counter, "
         "memory_event, flow, device, stream, process, thread and others; span has every row with a "
-        "duration, collective those of NCCL and similar libraries. Views like kernel_summary and "
+        "duration, collective has the operations of NCCL and similar libraries. Views like "
+        "kernel_summary and "
         "launch answer common questions. Times and durations are in ns. The trace is read-only. "
         "Without SQL, lists the tables with their columns.");
     example("tracesmith query trace.sbt", "List tables and columns");
@@ -46,7 +47,7 @@ class QueryCommand : public Command {
     }
     if (shell_ && !sql_.empty()) {
       return failWith(
-          {ErrorCode::kInvalidArgument, "asks what is typed, not what is given here", "--shell"});
+          {ErrorCode::kInvalidArgument, "reads queries from its prompt; omit SQL", "--shell"});
     }
     if (sql_ == "-") {
       sql_.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());

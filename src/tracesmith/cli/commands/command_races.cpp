@@ -137,7 +137,7 @@ class RacesCommand : public Command {
     for (const DataLoss& loss : reader.losses()) {
       sayWarning(fmt::format("{}: at offset {}: {}", reader.path(), loss.offset, loss.reason));
     }
-    if (damaged) sayWarning(reader.path() + ": the commands of a process end in the middle of one");
+    if (damaged) sayWarning(reader.path() + ": the last command of a process is incomplete");
     for (const ProcessRaces& of : found) {
       if (of.report.races > 0) return kExitRacesFound;
     }

@@ -43,9 +43,9 @@ class SymbolizeCommand : public Command {
     const Result<SymbolizedFile> done = symbolizeFile(input_, output_, options);
     if (!done) return failWith(inWordsForPeople(done.error(), input_));
     const SymbolReport& r = done->report;
-    say(fmt::format("{}: {} of {} frames got names, {} of them with file and line; {} had theirs",
-                    output_.empty() ? input_ : output_, r.named, r.frames, r.with_line,
-                    r.had_names));
+    say(fmt::format(
+        "{}: {} of {} frames got names, {} of them with file and line; {} already had one",
+        output_.empty() ? input_ : output_, r.named, r.frames, r.with_line, r.had_names));
     for (size_t i = 0; i < r.unnamed.size(); ++i) {
       if (r.unnamed[i] == 0) continue;
       say(fmt::format("{} frames without a name: {}", r.unnamed[i],

@@ -88,7 +88,7 @@ class ViewCommand : public Command {
     }
     if (stats_ && timeline_ && format != ListFormat::kText) {
       return failWith(
-          {ErrorCode::kInvalidArgument, "only text can hold both", "--stats --timeline"});
+          {ErrorCode::kInvalidArgument, "only text output can combine them", "--stats --timeline"});
     }
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,

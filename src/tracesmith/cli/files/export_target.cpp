@@ -56,7 +56,7 @@ std::vector<std::string> exportFormatNames() {
 }
 
 std::string howToMakeParquet() {
-  return "this program writes no Parquet; Python does: export -f csv --table TABLE, then "
+  return "TraceSmith does not write Parquet, but Python does: export -f csv --table TABLE, then "
          "pyarrow.parquet.write_table(pyarrow.csv.read_csv(FILE), OUTPUT)";
 }
 

@@ -16,8 +16,9 @@ namespace {
 std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
-      return "a trace is what 'tracesmith profile' writes (.sbt), or another tool's ('tracesmith "
-             "import -h' lists which)";
+      return "traces are files from 'tracesmith profile' (.sbt) or from other tools (see "
+             "'tracesmith "
+             "import -h')";
     case ErrorCode::kTooNew:
       return "read it with a newer TraceSmith";
     default:
@@ -110,12 +111,12 @@ int reportLosses(const TraceReader& reader, const std::string& path, int code) {
   }
   if (!reader.complete()) {
     say(
-        fmt::format("{}: it has no end; it is still being written, or its recording was cut "
-                    "short: shown is what was there (see 'tracesmith recover -h')",
+        fmt::format("{}: the end is missing; it is still being written, or its recording was cut "
+                    "short: showing what is there (see 'tracesmith recover -h')",
                     path));
   }
   for (const DataLoss& skipped : reader.skipped()) {
-    say(fmt::format("{}: passed over at offset {}: {}", path, skipped.offset, skipped.reason));
+    say(fmt::format("{}: skipped at offset {}: {}", path, skipped.offset, skipped.reason));
   }
   const bool damaged = !losses.empty() || !reader.complete() || g_source_damaged;
   return damaged && code == kExitOk ? static_cast<int>(kExitPartlyRead) : code;
@@ -226,7 +227,7 @@ std::optional<int64_t> rankOf(const Trace& trace) {
 Status checkRank(const Trace& trace, uint64_t rank) {
   const std::optional<int64_t> known = rankOf(trace);
   if (!known) {
-    return fail(ErrorCode::kInvalidArgument, "the trace does not say which rank it is of");
+    return fail(ErrorCode::kInvalidArgument, "the trace does not have a rank");
   }
   if (*known < 0 || static_cast<uint64_t>(*known) != rank) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", *known));

@@ -132,8 +132,8 @@ ExitStatus record(NsysRecording recording, const Session& session) {
   for (const std::string& word : *more) {
     if (word == "-o" || word.starts_with("--output")) {
       return notStarted({ErrorCode::kInvalidArgument,
-                         "where the report goes is decided here; -o names the trace, and "
-                         "--keep-nsys keeps the report beside it",
+                         "TraceSmith chooses the report's path; use -o for the trace, and "
+                         "--keep-nsys to keep the report beside it",
                          "--nsys-args"});
     }
   }
@@ -156,7 +156,7 @@ ExitStatus record(NsysRecording recording, const Session& session) {
   const std::string report = reportIn(folder->path());
   if (report.empty()) {
     sayError({ErrorCode::kIo,
-              fmt::format("has left no report; it ended with exit code {}. There is no trace",
+              fmt::format("has left no report, so there is no trace; its exit code is {}",
                           ended->exit_code),
               *tool});
     return ended->exit_code != 0 ? *ended : ExitStatus{kExitNotStarted, 0};

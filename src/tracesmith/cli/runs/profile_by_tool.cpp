@@ -261,7 +261,8 @@ std::string importResult(const std::string& source, const std::string& output, c
   const Result<ImportedTrace> made = importToOutput(source, output, recording.force);
   if (!made) {
     Error error = made.error();
-    error.message = fmt::format("what {} wrote cannot be imported: {}", tool.name, error.message);
+    error.message =
+        fmt::format("the output of {} cannot be imported: {}", tool.name, error.message);
     sayError(error);
     return {};
   }
@@ -315,7 +316,7 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     sayError(results.error());
   } else if (results->empty()) {
     sayError({ErrorCode::kNotFound,
-              fmt::format("has left nothing that could be imported (it ended with {})", code),
+              fmt::format("has left nothing that can be imported (its exit code is {})", code),
               tool.name});
   } else {
     for (size_t i = 0; i < results->size(); ++i) {
@@ -334,7 +335,7 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     if (!kept) {
       sayError(kept.error());
     } else {
-      say(fmt::format("{}: what {} wrote", *kept, tool.name));
+      say(fmt::format("{}: the output of {}", *kept, tool.name));
     }
   }
   if (failed) return code != 0 ? code : static_cast<int>(kExitNotStarted);

@@ -50,7 +50,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
       outcome.trace_status) {
     say("nothing was recorded: no process called OpenCL or CUDA. Try: tracesmith devices (what can "
         "be recorded here), tracesmith info " +
-        outputs.trace + " (what was seen of each process)");
+        outputs.trace + " (lists the processes)");
   }
   const uint64_t rows = outcome.kernels + outcome.copies + outcome.host_calls +
                         outcome.function_calls + outcome.annotations;
@@ -72,7 +72,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
 void nameStacks(const std::string& trace) {
   if (!Symbolizer::isAvailable()) return;
   const Result<SymbolizedFile> named = symbolizeFile(trace, "", {});
-  if (!named) sayWarning("the call stacks stay without names: " + named.error().toString());
+  if (!named) sayWarning("the call stacks have no names: " + named.error().toString());
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ int endBySignal(int signal) {
 void warnOfStaticProgram(const std::string& program) {
   if (const ProgramReach reach = reachOf(program); reach.reach == Reach::kStatic) {
     sayWarning(reach.path +
-               " is linked statically: nothing of it can be recorded, only of what it "
+               " is linked statically: it cannot be recorded, only the programs that it "
                "starts");
   }
 }

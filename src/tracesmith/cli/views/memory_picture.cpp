@@ -116,7 +116,7 @@ Result<Raster> rasterOfImage(const ReplayPlan& plan, ObjectIndex memory) {
   Raster raster;
   if (!recording::decode(made.fields, image) || !orderOf(image.channel_order, raster) ||
       !typeOf(image.channel_type, raster)) {
-    return fail(ErrorCode::kUnsupported, "has pixels that no picture is made of; try raw or hex",
+    return fail(ErrorCode::kUnsupported, "has a pixel format that cannot be drawn; try raw or hex",
                 plan.objectName(memory));
   }
   if (raster.scaled && raster.order.size() == 4) raster.order.pop_back();  // alpha has no scale
@@ -192,7 +192,7 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
     TS_TRY(raster, rasterOfImage(plan, dump.memory));
   } else if (!shape) {
     return fail(ErrorCode::kInvalidArgument,
-                "is no image: --picture WIDTH or --picture WIDTH:TYPE says how it lies",
+                "is not an image; give its layout with --picture WIDTH or --picture WIDTH:TYPE",
                 plan.objectName(dump.memory));
   } else {
     raster.type = shape->type;
@@ -203,9 +203,10 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
   }
   if (raster.height == 0 || raster.width > kMostPixels ||
       raster.height > kMostPixels / raster.width) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("would be a picture of {} x {} pixels", raster.width, raster.height),
-                plan.objectName(dump.memory));
+    return fail(
+        ErrorCode::kUnsupported,
+        fmt::format("is too large for a picture: {} x {} pixels", raster.width, raster.height),
+        plan.objectName(dump.memory));
   }
   double low = 0, high = 255;
   if (raster.scaled) std::tie(low, high) = extremes(dump.bytes, raster);
@@ -223,7 +224,7 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
   png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
   Bytes file(bytes);
   if (png_image_write_to_memory(&image, file.data(), &bytes, 0, pixels.data(), 0, nullptr) == 0) {
-    return fail(ErrorCode::kIo, std::string("no picture could be made: ") + image.message,
+    return fail(ErrorCode::kIo, std::string("cannot create the picture: ") + image.message,
                 plan.objectName(dump.memory));
   }
   out.write({reinterpret_cast<const char*>(file.data()), bytes});

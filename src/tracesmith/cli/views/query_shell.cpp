@@ -16,13 +16,12 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr std::string_view kHelp =
-    "SELECT ...;            ask; a statement ends with a semicolon, over as many lines as it "
-    "takes\n"
+    "SELECT ...;            run a query; it ends with a semicolon and may take several lines\n"
     ".tables                the tables and views\n"
-    ".schema [TABLE]        columns and what they mean\n"
-    ".mode table|csv|json   how answers are shown\n"
-    ".help                  this\n"
-    ".quit                  leave; so does the end of the input\n";
+    ".schema [TABLE]        the columns and their meaning\n"
+    ".mode table|csv|json   the output format\n"
+    ".help                  this text\n"
+    ".quit                  quit, as the end of the input does\n";
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -102,7 +101,7 @@ void QueryShell::failed(const std::string& message) {
 }
 
 uint64_t QueryShell::run(std::istream& in) {
-  if (prompts_) out_.write(".help says what there is; .quit leaves\n");
+  if (prompts_) out_.write(".help lists the commands; .quit quits\n");
   std::string sql;
   std::string line;
   while (!out_.failed()) {
@@ -157,7 +156,7 @@ bool QueryShell::command(const std::string& line) {
   } else if (name == ".mode") {
     failed(".mode is table, csv or json");
   } else {
-    failed(name + ": there is no such command; .help says what there is");
+    failed(name + ": there is no such command; .help lists them");
   }
   return true;
 }

@@ -80,7 +80,7 @@ Result<Summary> summarize(RecordingReader& reader, const Process& process) {
 }
 
 std::string endText(const Summary& s) {
-  if (!s.ended) return "cut: its end is not there";
+  if (!s.ended) return "truncated: its end is missing";
   return s.end_reason.empty() ? "the program ended" : s.end_reason;
 }
 

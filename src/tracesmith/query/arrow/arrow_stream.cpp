@@ -298,10 +298,12 @@ class AnswerStream {
   }
   tl::unexpected<Error> doesNotFit(size_t c) const {
     const std::string& name = cursor_.columns()[c].name;
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("column {} began as {} and then has another value; CAST({} AS {})",
-                            name, types_[c] == ArrowType::kInt64 ? "whole numbers" : "numbers",
-                            name, types_[c] == ArrowType::kInt64 ? "REAL or TEXT" : "TEXT"));
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "column {} starts as {} and then has a value of another type; use CAST({} AS {})", name,
+            types_[c] == ArrowType::kInt64 ? "whole numbers" : "numbers", name,
+            types_[c] == ArrowType::kInt64 ? "REAL or TEXT" : "TEXT"));
   }
 
   QueryCursor cursor_;

@@ -78,7 +78,7 @@ Status TraceTables::Impl::readBase() {
       if (!sbt::isAlwaysRead(kId)) table.resize(static_cast<size_t>(reader.rows(kId)));
     });
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kNoSpace, "it has more rows than there is room for in memory");
+    return fail(ErrorCode::kNoSpace, "it has more rows than fit into memory");
   }
   loaded->catalog = std::make_unique<Catalog>(loaded->trace);
   now = std::move(loaded);
@@ -112,8 +112,8 @@ Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
     return fail(
         ErrorCode::kNoSpace,
         fmt::format("{} columns of {} rows take {} MiB of memory, more than the {} MiB that "
-                    "can be taken here now; ask for fewer columns, or where more memory is "
-                    "free",
+                    "can be taken here now; request fewer columns, or use a machine with more "
+                    "free memory",
                     missing.size(), table.size(), (table.size() >> 10) * row_bytes >> 10,
                     limit >> 20));
   }

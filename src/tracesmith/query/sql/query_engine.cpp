@@ -100,7 +100,7 @@ struct QueryEngine::Impl {
     const char* message = sqlite3_errmsg(db.get());
     if (extended == SQLITE_AUTH) {
       return fail(ErrorCode::kPermission, std::string("a query can only read: ") + message +
-                                              "; SELECT, WITH and VALUES are what there is");
+                                              "; use SELECT, WITH or VALUES");
     }
     if (extended == SQLITE_INTERRUPT) return fail(ErrorCode::kUnsupported, "interrupted");
     if (extended == SQLITE_NOMEM) return fail(ErrorCode::kNoSpace, "the query needs more memory");
@@ -135,7 +135,7 @@ Result<QueryEngine> QueryEngine::open(const Trace& trace, SourceOfRow source) {
       sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   impl->db.reset(db);
   if (rc != SQLITE_OK) {
-    return fail(ErrorCode::kInternal, std::string("SQLite does not start: ") + sqlite3_errstr(rc));
+    return fail(ErrorCode::kInternal, std::string("cannot start SQLite: ") + sqlite3_errstr(rc));
   }
   sqlite3_extended_result_codes(db, 1);
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -232,7 +232,7 @@ Result<QueryCursor> QueryEngine::start(std::string_view sql, const QueryOptions&
   const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   if (!onlyBlanksAndComments(rest)) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("one statement at a time; a second begins at column {}",
+                fmt::format("one statement at a time; a second one starts at column {}",
                             sql.size() - rest.size() + 1));
   }
   // EXPLAIN of a SELECT reads, too, but what it reads is how SQLite works.

@@ -123,7 +123,7 @@ std::string explainSqlError(const Catalog& catalog, std::string_view sql, std::s
   if (std::string name = after(message, "no such column: "); !name.empty()) {
     if (offset >= 0 && static_cast<size_t>(offset) < sql.size() &&
         sql[static_cast<size_t>(offset)] == '"') {
-      return text + "; a text stands in single quotes";
+      return text + "; put text in single quotes";
     }
     if (const size_t dot = name.rfind('.'); dot != std::string::npos) name.erase(0, dot + 1);
     const std::set<std::string> tables = tablesIn(catalog, sql);
