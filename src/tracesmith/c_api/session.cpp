@@ -11,7 +11,7 @@ using namespace tracesmith::c_api;
 
 struct tracesmith_session {
   TracingSession session;
-  std::mutex control;  // of what one thread at a time may call
+  std::mutex control;  // serialises calls that only one thread at a time may make
 };
 
 namespace {
@@ -40,7 +40,7 @@ Result<TracingConfig> configOf(const tracesmith_session_options& options) {
   return config;
 }
 
-/// A thread's first emission makes its ring, for which there may be no memory.
+/// A thread's first emission creates its ring, which may fail for lack of memory.
 template <class F>
 int emitting(tracesmith_session* session, F&& f) noexcept {
   try {
