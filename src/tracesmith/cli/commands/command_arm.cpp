@@ -61,7 +61,8 @@ class ArmCommand : public Command {
       if (!other.empty()) sayWarning(fmt::format("{} is already set to {}", variable, other));
     }
     for (const auto& [name, value] : *environment) setenv(name.c_str(), value.c_str(), 1);
-    unsetenv(arena::kEnvSession);  // of one that recorded us, and is not asked to go on
+    // Of a session that recorded this process; the program must not join it.
+    unsetenv(arena::kEnvSession);
     std::vector<char*> arguments;
     for (std::string& word : session.program) arguments.push_back(word.data());
     arguments.push_back(nullptr);

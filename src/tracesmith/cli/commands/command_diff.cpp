@@ -45,7 +45,7 @@ class DiffCommand : public Command {
       return kExitUsage;
     }
     const bool by_run = before_.size() > 1 || after.size() > 1;
-    if (by_run) {  // a run that counts twice makes any difference look certain
+    if (by_run) {  // a run that counts twice would make any difference look certain
       std::vector<std::string> all = before_;
       all.insert(all.end(), after.begin(), after.end());
       if (const Status distinct = areDistinctFiles(all); !distinct) {

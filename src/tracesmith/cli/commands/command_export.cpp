@@ -33,7 +33,7 @@ Status exportSourceJson(TraceFile& file, const std::string& output, const Perfet
   return out.finish();
 }
 
-/// What of a recording did not make it into the trace.
+/// Prints which parts of a recording are not in the trace.
 void sayWhatIsNotThere(const RecordingCopy& copy, const TraceFile& file) {
   const bool same = sameFile(copy.path, file.path);
   for (const DataLoss& loss : same ? furtherLosses(copy.losses, file.reader) : copy.losses) {
@@ -80,7 +80,7 @@ class ExportCommand : public Command {
            "what the output's extension says, else perfetto")
         .explain("parquet", howToMakeParquet());
     choice("--table", table_, "TABLE", tables(), "Table to write as CSV (default: kernel)");
-    // Two switches of one thing; the last one counts.
+    // Two names of one switch; the last one given counts.
     flag("--counters,!--no-counters", counters_, "Include counter tracks (default) or not");
     flag("--flows,!--no-flows", flows_, "Include dependency arrows (default) or not");
     flag("--full", full_,
@@ -149,7 +149,7 @@ class ExportCommand : public Command {
   }
 
  private:
-  /// Options that mean nothing for this format, or would destroy what is read.
+  /// Rejects options that have no meaning for this format, or would destroy the input.
   Status checkOptions(ExportFormat format, const std::string& output) const {
     const auto refuse = [](const char* why, const char* option) {
       return fail(ErrorCode::kInvalidArgument, why, option);
@@ -193,7 +193,7 @@ class ExportCommand : public Command {
     return options;
   }
 
-  /// A recording cannot be cut to a time or to what is called so: it would not replay.
+  /// A recording cannot be cut to a time range or to names: it could not be replayed.
   Status checkWithRecording(ExportFormat format, const std::string& output) const {
     const auto refuse = [](const std::string& why) {
       return fail(ErrorCode::kInvalidArgument, why, "--with-recording");
@@ -230,7 +230,7 @@ class ExportCommand : public Command {
     if (!choice.names.everything()) {
       keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
-    // Perfetto's and Chrome's exporters leave them out themselves.
+    // The Perfetto and Chrome exporters omit these frames themselves.
     if (!all_frames_ && (format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded)) {
       file.trace.call_path = withoutRuntimeFrames(file.trace);
     }
@@ -259,7 +259,7 @@ class ExportCommand : public Command {
   std::string name_;
   std::optional<uint64_t> rank_;
   bool quiet_ = false;
-  bool whole_ = true;  // what is selected could be given
+  bool whole_ = true;  // the whole selection could be exported
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ class ProfileCommand : public Command {
         ".pftrace, the trace is exported to it and also written beside it as .sbt",
         Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
-    // What concerns our own agents, and means nothing to another tool.
+    // Options for TraceSmith's own agents, which have no meaning for another tool.
     const std::array of_agents = {
         size("-b,--buffer", buffer_, "Ring buffer of each thread (default: 4M)"),
         choice("--overflow", overflow_, "POLICY", {"block", "drop"},

@@ -68,7 +68,7 @@ class QueryCommand : public Command {
     if (shell_) {
       const bool prompts = isatty(STDIN_FILENO) != 0 && session.terminal.out_is_terminal;
       const uint64_t failures = QueryShell(*engine, format, style, prompts, out).run(std::cin);
-      // Someone who types has seen what failed; a script learns it from the exit code.
+      // A person has seen which statements failed; a script learns it from the exit code.
       const int code = failures > 0 && !prompts ? kExitFailed : kExitOk;
       return finishOutput(out, reportLosses(file->reader, input_, code));
     }
@@ -88,7 +88,7 @@ class QueryCommand : public Command {
     };
     const Result<uint64_t> rows = engine->run(sql_, sink);
     if (!rows) {
-      (void)out.flush();  // rows that came before the failure
+      (void)out.flush();  // rows printed before the failure
       return failWith(rows.error());
     }
     answer->end();

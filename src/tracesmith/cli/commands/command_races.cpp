@@ -61,7 +61,7 @@ class RacesCommand : public Command {
     }
     if (!reader) {
       sayError(reader.error());
-      // Without a recording there is nothing that could be executed: it was asked for in vain.
+      // Without a recording there is nothing to execute, so --confirm cannot work.
       const bool in_vain = confirm_ && reader.error().code == ErrorCode::kNotFound &&
                            std::filesystem::exists(input_);
       if (in_vain) {
@@ -108,7 +108,7 @@ class RacesCommand : public Command {
   }
 
  private:
-  /// Of the groups that are shown.
+  /// Confirms the groups that are shown.
   Status confirm(Session& session, RecordingReader& reader, const Bytes& commands,
                  ProcessRaces& of) const {
     TS_TRY(const ReplayPlan plan, ReplayPlan::make(commands));

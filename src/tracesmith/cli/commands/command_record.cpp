@@ -122,7 +122,7 @@ class RecordCommand : public Command {
     return request;
   }
 
-  /// The armed program, where there is only one.
+  /// Records the armed program, if there is exactly one.
   int recordArmed(const Session& session, PlatformType type) const {
     const std::vector<uint32_t> armed =
         type == PlatformType::OpenCL ? std::vector<uint32_t>() : armedPrograms();
@@ -143,7 +143,7 @@ class RecordCommand : public Command {
     return armed.size() == 1 ? attach(session, type, armed[0]) : int{kExitUsage};
   }
 
-  /// Processes that are armed and wait, without those whose parent or its parents are among them.
+  /// Processes that are armed and waiting, except those with an ancestor among them.
   static std::vector<uint32_t> armedPrograms() {
     const Result<std::string> directory = controlDirectory();
     std::vector<uint32_t> waiting, programs;
@@ -154,7 +154,7 @@ class RecordCommand : public Command {
     for (const uint32_t pid : waiting) {
       bool is_child = false;
       auto stat = readProcessStat(pid);
-      // A pid that was given anew while we look could send us round.
+      // A pid reused meanwhile could cause an endless loop.
       for (int i = 0; i < 1000 && !is_child && stat && stat->parent_pid > 1; ++i) {
         is_child = std::find(waiting.begin(), waiting.end(), stat->parent_pid) != waiting.end();
         stat = readProcessStat(stat->parent_pid);
@@ -195,11 +195,11 @@ class RecordCommand : public Command {
     return kExitUsage;
   }
 
-  /// Says what keeps a platform from being recorded; kExitOk when nothing does.
+  /// Prints what prevents a platform from being recorded; returns kExitOk if nothing does.
   static int missing(PlatformType type) {
     const BackendReport report = probeBackends({type}, {}).at(0);
     if (report.capture_supported && report.library_found) {
-      // The program may see other devices than we do.
+      // The program may see other devices than this process.
       if (!report.problem.empty())
         sayWarning(fmt::format("{}: {}", toString(type), report.problem));
       return kExitOk;
@@ -237,7 +237,7 @@ class RecordCommand : public Command {
     return writeExports(outputs, force_, quiet_) ? kExitOk : kExitFailed;
   }
 
-  /// `outputs` gets the names that were taken.
+  /// Sets `outputs` to the names that were used.
   Status writeSimulation(const SimulationOptions& options, RecordingOutputs& outputs) const {
     Trace trace = simulateTrace(options);
     if (kernels_ != memory_) {

@@ -140,7 +140,7 @@ class ReplayCommand : public Command {
   }
 
  private:
-  /// What asks for something that only execution gives.
+  /// Rejects options that need an execution.
   Status checkSimulated() const {
     const std::pair<bool, const char*> refused[] = {{verify_, "--verify"},
                                                     {!dumps_.empty(), "--dump"},
@@ -280,8 +280,8 @@ class ReplayCommand : public Command {
     return kExitOk;
   }
 
-  /// Of a replay that did not come to its end: the launch that was at fault is found by running
-  /// each alone.
+  /// Reports a replay that did not finish. Finds the launch at fault by running one command at a
+  /// time.
   int sayEnd(ReplaySource& source, ChildSettings settings, const ChildOutcome& outcome) {
     StepIndex at = outcome.step;
     std::string how = describeEnd(outcome, settings.step_limit_s);

@@ -35,8 +35,8 @@ class SymbolizeCommand : public Command {
   }
 
   int run(Session&) override {
-    // Nothing here asks a server for debug information; should a library below do so, it finds
-    // none.
+    // TraceSmith never asks a server for debug information. If a library below would, it finds no
+    // server.
     ::unsetenv("DEBUGINFOD_URLS");
     SymbolizerOptions options;
     options.debug_dirs = folders_;

@@ -116,8 +116,8 @@ class ViewCommand : public Command {
     return *limit_ == 0 ? SIZE_MAX : static_cast<size_t>(*limit_);
   }
 
-  /// Of a large trace, only what can be shown. `total` becomes the number of events in the file
-  /// when not all of them are read.
+  /// For a large trace, reads only what can be shown. Sets `total` to the number of events in the
+  /// file if not all of them are read.
   ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
     constexpr uint64_t kLarge = 1'000'000;
     ReadOptions options;

@@ -20,7 +20,8 @@ std::vector<std::string> spellings(const OptionDoc& option) {
   return out;
 }
 
-/// In single quotes, for any of the shells (fish reads \' inside them, so quote by leaving them).
+/// Quotes for any of the shells. fish interprets \' inside single quotes, so close the quotes for a
+/// quote character.
 std::string shellQuoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -33,7 +34,7 @@ std::string shellQuoted(const std::string& text) {
   return out + "'";
 }
 
-/// The positional argument, when the command has one (none has two that a shell can complete).
+/// The first positional argument, if any (no command has two that a shell can complete).
 OptionDoc firstPositional(const std::vector<OptionDoc>& options) {
   for (const OptionDoc& option : options) {
     if (option.positional) return option;
@@ -73,7 +74,7 @@ std::string zshAction(const OptionDoc& option, const CommandSet& commands) {
   return " ";
 }
 
-/// zsh reads [ ] : in an option's description as its own.
+/// zsh gives [ ] : in an option's description a special meaning.
 std::string zshText(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -42,7 +42,7 @@ constexpr Meaning kEnvironment[] = {
     {"LC_ALL, LC_CTYPE, LANG", "Determine whether the terminal shows more than ASCII."},
 };
 
-/// roff: a backslash is an escape, a leading dot or quote a request, and "-" a hyphen.
+/// Escapes for roff: a backslash is an escape, a leading dot or quote a request, and "-" a hyphen.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -66,7 +66,7 @@ std::string roffItem(const std::string& heading, const std::string& text) {
   return ".TP\n\\fB" + roff(heading) + "\\fR\n" + roff(text) + "\n";
 }
 
-/// Markdown: what would be read as markup. Only used outside code.
+/// Escapes Markdown syntax. Use it only outside code.
 std::string md(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -101,7 +101,7 @@ std::string manPage(const CommandSet& commands) {
     for (const OptionDoc& option : command->options()) {
       if (!option.long_names.empty() &&
           (option.long_names[0] == "help" || option.long_names[0] == "no-color")) {
-        continue;  // said once, under the global options
+        continue;  // listed once, under the global options
       }
       out += roffItem(optionHeading(option), optionMeaning(option) + ".");
     }

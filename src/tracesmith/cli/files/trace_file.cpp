@@ -12,7 +12,7 @@
 namespace tracesmith::cli {
 namespace {
 
-/// What a person may do about it, where the room that failed could not know.
+/// A hint what to do, for errors from code that cannot know it.
 std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
@@ -26,10 +26,10 @@ std::string_view remedy(ErrorCode code) {
   }
 }
 
-/// Whether the other tool's trace that this command reads was damaged; its import is not.
+/// Whether another tool's trace, imported by this command, was damaged; the import itself is not.
 bool g_source_damaged = false;
 
-/// Says what of another tool's trace could not be used.
+/// Reports which parts of another tool's trace could not be used.
 Result<TraceReader> openTrace(const std::string& path) {
   import::ImportCounts counts;
   TS_TRY(TraceReader reader, import::openTrace(path, counts));
@@ -44,7 +44,7 @@ bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts)
   for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
     const import::SourceDamage& d = counts.damage[i];
     say(d.bytes == 0 && d.offset == 0
-            ? fmt::format("{}: {}", path, d.reason)  // its place is in the words
+            ? fmt::format("{}: {}", path, d.reason)  // the reason has the position
         : d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
                        : fmt::format("{}: {} bytes at {} of the document could not be used: {}",
                                      path, d.bytes, d.offset, d.reason));
@@ -91,7 +91,7 @@ Error inWordsForPeople(Error error, const std::string& path) {
   if (error.where.empty()) error.where = path;
   const std::string_view hint = remedy(error.code);
   if (!hint.empty()) error.message += fmt::format("; {}", hint);
-  // An unreadable file is a failure, whatever the room below calls it; 2 is for command lines.
+  // An unreadable file is a failure, whatever its code; exit code 2 is for invalid command lines.
   if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kNotATrace;
   return error;
 }
@@ -206,8 +206,8 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
 
 namespace {
 
-/// What PyTorch's profiler says of the whole trace: {"backend": "nccl", "rank": 3, "pg_config": …}.
-/// Lists in it have ranks of their own.
+/// Metadata of PyTorch's profiler: {"backend": "nccl", "rank": 3, "pg_config": …}. Lists in it
+/// contain ranks of their own.
 std::optional<int64_t> rankOf(const Trace& trace) {
   const std::string_view info = trace.metadataValue("source.distributedInfo");
   std::string text(info);

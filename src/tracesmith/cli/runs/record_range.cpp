@@ -11,7 +11,7 @@
 namespace tracesmith::cli {
 namespace {
 
-constexpr size_t kMostBytes = 240;  // what an agent keeps
+constexpr size_t kMostBytes = 240;  // size of an agent's buffer
 
 Error unknown(std::string_view text) {
   return {ErrorCode::kInvalidArgument,

@@ -16,13 +16,13 @@ namespace {
 
 constexpr uint64_t kMostPixels = uint64_t{1} << 28;
 
-/// Values in rows, `channels` of them a pixel. Of each pixel of the picture the places of red,
-/// green, blue and, with four, alpha among them; kDark: there is none.
+/// Rows of values, `channels` of them per pixel. `order` has, for each pixel of the picture, the
+/// indexes of red, green, blue and (if four) alpha among these values; kDark: absent.
 struct Raster {
   uint64_t width = 0, height = 0;
   uint32_t channels = 1;
   ElementType type = ElementType::kU8;
-  bool scaled = false;  // its values are no bytes from 0 to 255
+  bool scaled = false;  // the values are not bytes from 0 to 255
   std::vector<int> order = {0};
 };
 constexpr int kDark = -1;
@@ -72,7 +72,7 @@ bool orderOf(uint64_t channel_order, Raster& raster) {
   }
 }
 
-/// cl_channel_type (table 5.7); those in which a pixel is one packed number are not shown.
+/// cl_channel_type (table 5.7), except types that pack a pixel into one number.
 bool typeOf(uint64_t channel_type, Raster& raster) {
   switch (channel_type) {
     case 0x10D2:  // UNORM_INT8
@@ -126,7 +126,7 @@ Result<Raster> rasterOfImage(const ReplayPlan& plan, ObjectIndex memory) {
   return raster;
 }
 
-/// The least and the largest finite value of what is shown.
+/// The smallest and the largest finite value of the displayed part.
 std::pair<double, double> extremes(ByteView bytes, const Raster& raster) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   const uint64_t size = elementBytes(raster.type);

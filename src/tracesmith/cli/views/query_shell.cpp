@@ -25,7 +25,7 @@ constexpr std::string_view kHelp =
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// While a query runs Ctrl-C ends the query, not the shell.
+/// While a query runs, Ctrl-C ends the query, not the shell.
 class InterruptEndsQuery {
  public:
   InterruptEndsQuery() {
@@ -91,7 +91,7 @@ std::string catalogText(const Catalog& catalog, const TerminalStyle& style, bool
 
 void QueryShell::prompt(const char* text) {
   if (prompts_) out_.write(text);
-  (void)out_.flush();  // what was answered is seen before the next question
+  (void)out_.flush();  // show the results before the next prompt
 }
 
 void QueryShell::failed(const std::string& message) {
@@ -124,7 +124,7 @@ uint64_t QueryShell::run(std::istream& in) {
   return failures_;
 }
 
-/// Runs what is whole and leaves what follows; a line may hold several statements.
+/// Runs complete statements and keeps the rest; a line may contain several statements.
 void QueryShell::runWholeStatements(std::string& sql) {
   size_t begin = 0;
   for (size_t at = sql.find(';'); at != std::string::npos; at = sql.find(';', at + 1)) {

@@ -128,7 +128,7 @@ const char* meaningOf(TableId table) {
 bool zeroIsNull(TableId table, std::string_view column) {
   switch (table) {
     case TableId::kDevice:
-      // What a driver does not tell stays 0. An ordinal or a minor version may well be 0.
+      // Values that a driver does not report are 0. But 0 is a valid ordinal and minor version.
       return !oneOf(column, {"ordinal", "compute_minor"});
     case TableId::kProcess:
       return !oneOf(column, {"exit_code", "flags"});
