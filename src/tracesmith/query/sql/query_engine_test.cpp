@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQL in, table out.
+// Tests of queries: SQL and the expected result.
 #include "tracesmith/query/sql/query_engine.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string cellText(const QueryResult::Cell& cell) {
   return cell.isNull() ? "NULL" : toText({cell.type, cell.integer, cell.real, cell.text});
 }
 
-/// The answer as lines of cells with " | " between them, or "error: ...".
+/// The result as lines of cells separated by " | ", or "error: ...".
 std::string ask(QueryEngine& engine, std::string_view sql) {
   auto result = engine.run(sql);
   if (!result) return "error: " + result.error().toString() + "\n";
@@ -325,7 +325,7 @@ TEST(QueryEngine, AnEndlessQueryEndsWhenItIsCancelled) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "interrupted");
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
-  EXPECT_TRUE(engine->run("SELECT 1"));  // the engine lives on
+  EXPECT_TRUE(engine->run("SELECT 1"));  // the engine is still usable
 }
 
 TEST(QueryEngine, TheSinkCanStopAndSeesTheColumnsOfAnEmptyAnswer) {
@@ -366,7 +366,7 @@ TEST(QueryEngine, EqualNamesGroupTogetherEvenWhenTheFileHoldsThemTwice) {
 TEST(QueryEngine, RowsThatWereLostFromAKeyedTableAreNoRows) {
   test::SampleTrace s;
   s.process(1, "first");
-  s.trace.process.push({});  // the place of an id whose row was lost
+  s.trace.process.push({});  // the position of an id whose row was lost
   s.process(3, "third");
   expectAnswers(s.trace, {{"scan", "SELECT id, pid FROM process", "1 | 1\n3 | 3\n"},
                           {"count", "SELECT count(*) FROM process", "2\n"},
