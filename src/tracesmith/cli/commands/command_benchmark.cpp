@@ -25,14 +25,14 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr size_t kRounds = 10;
-constexpr size_t kRoundsForSpread = 3;  // fewer say nothing about noise
+constexpr size_t kRoundsForSpread = 3;  // fewer rounds tell nothing about noise
 constexpr uint64_t kLaunches = 10'000;
 constexpr uint64_t kFewestLaunches = 1;
 constexpr uint64_t kMostLaunches = 10'000'000;
 constexpr uint64_t kMostWork = 100'000'000;
 constexpr const char* kProgram = "benchmark_10k_stacks";
 
-/// What the program says of one run.
+/// The program's report of one run.
 struct ProgramResult {
   double ns = 0;  ///< from the first launch to the end of the last kernel
   bool gpu = false;
@@ -42,7 +42,7 @@ struct ProgramResult {
 
 constexpr int kNoDevice = 3;  // the program's exit code
 
-/// Of this process, in which the collector runs; its children's is not in it.
+/// Processor time of this process, which includes the collector but not its children.
 int64_t ownProcessorNs() { return clockNs(CLOCK_PROCESS_CPUTIME_ID); }
 
 struct Spread {
@@ -68,7 +68,7 @@ Spread spreadOf(std::vector<double> values) {
   return {.median = middle, .least = values.front(), .most = values.back()};
 }
 
-/// How the program is run.
+/// How the program runs.
 enum class Way : uint8_t { kAlone, kProfiled, kWithStacks };
 
 class BenchmarkCommand : public Command {
@@ -205,7 +205,7 @@ class BenchmarkCommand : public Command {
                     program_);
       }
     }
-    if (exit_code == kNoDevice) {  // it has said which were looked for
+    if (exit_code == kNoDevice) {  // it has printed which devices it looked for
       return fail(ErrorCode::kNotFound,
                   real_gpu_ ? "there is no GPU to measure on; without --real-gpu any OpenCL device "
                               "will do"
@@ -220,7 +220,7 @@ class BenchmarkCommand : public Command {
     return result_.ns;
   }
 
-  /// What is kept lies where it was asked for from the beginning.
+  /// A trace to be kept is written to its final path from the start.
   std::string tracePath() const { return output_.empty() ? folder_ + "/trace.sbt" : output_; }
 
   Status lookAtTrace() {
@@ -288,7 +288,7 @@ class BenchmarkCommand : public Command {
     return finishOutput(out, right ? kExitOk : kExitFailed);
   }
 
-  /// What profiling cost, and how far that can be trusted.
+  /// Prints the cost of profiling, and how reliable the figures are.
   void showCosts(size_t rounds, const Session& session, Output& out) const {
     const char* const us = session.terminal.utf8 ? "µs" : "us";
     const auto duration = [&](double ns) { return formatDuration(static_cast<int64_t>(ns), us); };

@@ -163,7 +163,7 @@ class TableMaker {
     if constexpr (Table::kId == TableId::kAttribute) {
       if (raw == "table") {
         add(
-            name, ColumnRole::kPlain, "the table that it describes a row of",
+            name, ColumnRole::kPlain, "table of the described row",
             [t = &t_](uint64_t row) {
               const char* text = tableNameOf(t->table[row]);
               return text == nullptr ? Value{} : Value::ofText(text);
@@ -283,7 +283,7 @@ class TableMaker {
   void addKernelShape() {
     if constexpr (Table::kId == TableId::kKernel) {
       const LaunchShapeTable& s = trace_.launch_shape;
-      addGrid("grid_x", "work-groups (blocks) in x; NULL where the driver chose their size",
+      addGrid("grid_x", "work-groups (blocks) in x; NULL if the driver chose their size",
               s.global_x, s.local_x);
       addGrid("grid_y", "in y", s.global_y, s.local_y);
       addGrid("grid_z", "in z", s.global_z, s.local_z);
@@ -338,11 +338,11 @@ class TableMaker {
   /// Which names apply is decided in one place, for all readers.
   void addSymbols() {
     if constexpr (Table::kId == TableId::kSymbol) {
-      add("current", ColumnRole::kPlain, "1: of the answer that counts, the last one of its frame",
+      add("current", ColumnRole::kPlain, "1: part of the frame's current answer, the last one",
           [labels = labels_](uint64_t row) { return flag(labels->symbols.counts(row)); });
     } else {
       add(
-          "name", ColumnRole::kPlain, "innermost function there, or else where the address lies",
+          "name", ColumnRole::kPlain, "innermost function, else the location of the address",
           [labels = labels_](uint64_t row) { return Value::ofText(labels->at(row)); }, "TEXT");
     }
   }

@@ -254,7 +254,7 @@ std::unique_ptr<SqlColumn> kindColumn(const SqlTable& table,
   for (const Part& part : stack->parts()) words.push_back(part.table->name());
   const auto first = static_cast<uint32_t>(strings.size()) + 1;
   return std::make_unique<StackedTextColumn>(
-      "kind", "the table that it is a row of", table, stack, strings, std::move(words),
+      "kind", "table of the row", table, stack, strings, std::move(words),
       [first](const Stack&, size_t part, const uint64_t*, size_t n, uint32_t* out) {
         std::fill_n(out, n, first + static_cast<uint32_t>(part));
       });
@@ -265,7 +265,7 @@ std::unique_ptr<SqlColumn> nameColumn(const SqlTable& table,
                                       const StringTable& strings,
                                       std::vector<std::string_view> words) {
   return std::make_unique<StackedTextColumn>(
-      "name", "name; the kind of a copy, wait or build, where it has none", table, stack, strings,
+      "name", "name; for a copy, wait or build without a name, its kind", table, stack, strings,
       std::move(words),
       [](const Stack& s, size_t part, const uint64_t* rows, size_t n, uint32_t* out) {
         const Part& p = s.parts()[part];
@@ -343,7 +343,7 @@ std::unique_ptr<SqlTable> makeCollectives(const Trace& trace,
   }
   const auto first = static_cast<uint32_t>(trace.strings.size()) + 1;
   table->add(std::make_unique<StackedTextColumn>(
-      "operation", "all_reduce, all_gather, send_recv, ...; other: a kernel for all of them",
+      "operation", "all_reduce, all_gather, send_recv, ...; other: a kernel for several of them",
       *table, stack, trace.strings, std::move(words),
       [first, operations](const Stack& s, size_t part, const uint64_t* rows, size_t n,
                           uint32_t* out) {
