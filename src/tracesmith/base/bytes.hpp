@@ -15,7 +15,8 @@
 
 namespace tracesmith {
 
-static_assert(std::endian::native == std::endian::little, "SBT is written from memory as it lies");
+static_assert(std::endian::native == std::endian::little,
+              "SBT is written from memory without swapping bytes");
 
 using Bytes = std::vector<uint8_t>;
 

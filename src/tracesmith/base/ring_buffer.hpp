@@ -26,7 +26,7 @@ template <class T>
 class RingBuffer {
   static_assert(
       std::is_trivially_copyable_v<T>,
-      "values are copied bytewise between threads; give a TracingSession what owns memory");
+      "values are copied bytewise between threads; for types that own memory use TracingSession");
 
  public:
   /// Room for at least `capacity` values; see capacity().

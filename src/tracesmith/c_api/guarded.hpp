@@ -37,7 +37,7 @@ tracesmith_status guarded(F&& f) noexcept {
 }
 
 inline Status nullArgument(const char* name) {
-  return fail(ErrorCode::kInvalidArgument, "it is NULL", name);
+  return fail(ErrorCode::kInvalidArgument, "must not be NULL", name);
 }
 /// Returns an error from this function if the argument is NULL.
 #define TS_NOT_NULL(argument) \

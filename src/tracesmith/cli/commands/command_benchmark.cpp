@@ -328,9 +328,11 @@ class BenchmarkCommand : public Command {
     out.write("\n");
     if (work_.value_or(1) == 1) {
       out.write(
-          "  These kernels do nothing, so the launches are all that is timed, and profiling costs\n"
-          "  each of them the same. A program whose kernels work longer than a launch takes hides\n"
-          "  that cost behind its device (--work makes them longer).\n");
+          "  These kernels do nothing, so only launches are timed, and profiling costs each of "
+          "them\n"
+          "  the same. A program whose kernels take longer than a launch hides that cost behind "
+          "the\n"
+          "  work of the device (--work makes them longer).\n");
     }
     if (is_noise) {
       out.write(

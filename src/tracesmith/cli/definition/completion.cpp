@@ -197,7 +197,7 @@ std::string zshCompletion(const CommandSet& commands) {
       "      esac ;;\n"
       "  esac\n"
       "}\n"
-      "# Loaded by compinit the file is the function; sourced it has to be made known.\n"
+      "# compinit loads this file as the function itself; when sourced, it must be registered.\n"
       "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
       "  _tracesmith \"$@\"\n"
       "else\n"

@@ -60,7 +60,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
         ", but none made a call that it records");
   }
   if (outcome.unobserved > 0) {
-    say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
+    say(fmt::format("{} may have used a GPU unseen (static, or without TraceSmith's environment)",
                     plural(outcome.unobserved, "process", "processes")));
   }
   if (outcome.recording) say(recordingText(*outcome.recording));

@@ -230,7 +230,7 @@ void addNumbers(SqlTable& table, const std::shared_ptr<const Stack>& stack) {
     const char* meaning;
   };
   constexpr Number kNumbers[] = {
-      {"start_ns", ColumnRole::kReference, "when it began"},
+      {"start_ns", ColumnRole::kReference, "start time"},
       {"duration_ns", ColumnRole::kReference, "how long it took"},
       {"end_ns", ColumnRole::kPlain, "start_ns + duration_ns"},
       {"process_id", ColumnRole::kReference, "process"},
