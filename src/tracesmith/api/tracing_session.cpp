@@ -33,8 +33,7 @@ using session::SessionMemory;
 using session::Writer;
 
 constexpr uint32_t kFewestRings = 16;
-// How long a thread that got no ring waits before it asks again.
-constexpr int64_t kAskAgainNs = 5'000'000;
+constexpr int64_t kAskAgainNs = 5'000'000;  // pause of a thread that got no ring
 
 /// A ring that is always full, for spans that a forked child inherits; they belong to the parent.
 session::SessionRing g_parents_ring;
@@ -60,8 +59,7 @@ struct ThreadFacts {
 constinit thread_local ThreadFacts t_facts;
 
 /// Marks calls that hold a session's lock. Code that interrupts them on the same thread (a signal
-/// handler, or an allocator that is recorded) must neither take the lock again nor wait for a
-/// thread that wants it.
+/// handler, a recorded allocator) must neither take the lock nor wait for a thread that wants it.
 class Inside {
  public:
   Inside() { ++t_facts.inside; }
@@ -491,8 +489,7 @@ const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
     of_session = memory;
   }
   session::SessionHeader& header = of_session->header();
-  // The parent's session has ended.
-  if (header.open.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (header.open.load(std::memory_order_relaxed) == 0) return nullptr;  // ended in the parent
   const auto none = [&]() -> const Writer* {
     header.dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
