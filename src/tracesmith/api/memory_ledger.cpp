@@ -88,7 +88,7 @@ void AddressSpace::addFragmentation(FragmentationInfo& to) const {
 }
 
 void MemoryTimeline::thin() {
-  // Finally a single slot for all times.
+  // Doubling ends with a single slot for all times.
   stretch_ = stretch_ > UINT64_MAX / 2 ? UINT64_MAX : stretch_ * 2;
   size_t kept = 0;
   for (auto& [stretch, sample] : samples_) {

@@ -117,7 +117,7 @@ MemoryProfiler MemoryProfiler::of(const Trace& trace, const Config& config) {
   impl.active = true;
   const MemoryEventTable& rows = trace.memory_event;
   std::vector<MemoryEvent> events = tracesmith::toMemoryEvents(trace);
-  std::vector<uint32_t> event_of(rows.size());  // events of unknown kinds have no entry
+  std::vector<uint32_t> event_of(rows.size());  // rows of unknown kinds have no event
   for (uint32_t row = 0, event = 0; row < rows.size(); ++row) {
     event_of[row] = event;
     event += rows.kind[row] == MemoryKind::kAlloc || rows.kind[row] == MemoryKind::kFree ? 1 : 0;

@@ -29,7 +29,7 @@ struct Shared {
 
   std::mutex mutex;
   OpenTrace open;
-  std::set<std::string> names;  // that were handed out; kept because tables may be read again
+  std::set<std::string> names;  // handed out; kept because tables may be read again
   std::atomic<uint64_t> interrupts{0};
 
   const char* name(const std::string& text) { return names.insert(text).first->c_str(); }

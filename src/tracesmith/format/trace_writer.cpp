@@ -153,7 +153,7 @@ Status TraceWriter::Impl::writeTable(const Table& table, bool may_reorder) {
                         [&](const BlockHeader& header) { return writeBlock(header); });
 }
 
-/// Writes the rows of a table, in the order of the table numbers.
+/// Tables that are written first, in the order of their numbers. The others follow at the end.
 template <class Table>
 constexpr bool kIsEvent =
     !std::is_same_v<Table, PendingTable> && !std::is_same_v<Table, CommitTable>;
@@ -224,8 +224,8 @@ Status TraceWriter::Impl::writeDelta(const Trace& delta) {
   forEachTable(delta, [&](const auto& table) { rows += table.size(); });
   const bool together = options.two_threads && rows >= kRowsForTwoThreads;
   Status status = together ? writeTablesTogether(delta) : writeTables(delta);
-  // Write commit marks after the rows: a file cut in between must not claim rows that it does not
-  // have.
+  // Tables that say that rows are in the file come after these rows: a file cut in between must not
+  // claim rows that it does not have.
   if (status && sources != nullptr) {
     if (const SourceTable* alone = sources->find(SourceRows::kNone); alone != nullptr) {
       status = encoder.encodeAlone(*alone, *sources,

@@ -46,7 +46,7 @@ bool CodecChoice::disappoints(uint32_t column, size_t rows, size_t stored_bytes)
 
 const ColumnCodec& CodecChoice::tryAll(ColumnWords words, ElementType type, ZSTD_CCtx* zstd) {
   const size_t rows = std::min(words.words.size(), kTriedRows);
-  BaseWords base;  // for the words of the piece
+  BaseWords base;  // of the piece
   if (words.base != nullptr)
     base.words.assign(words.base->words.begin(),
                       words.base->words.begin() + static_cast<ptrdiff_t>(rows));

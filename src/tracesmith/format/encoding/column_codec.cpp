@@ -41,7 +41,7 @@ bool fits(const BaseWords* base, size_t rows) {
   return base != nullptr && base->words.size() == rows;
 }
 
-/// Ors all words, to find out whether one of them does not fit.
+/// Whether a word does not fit; `all` is the bitwise or of all words.
 template <class Word>
 bool tooLarge(uint64_t all) {
   return all > std::numeric_limits<Word>::max();

@@ -343,8 +343,8 @@ std::unique_ptr<SqlTable> makeCollectives(const Trace& trace,
   }
   const auto first = static_cast<uint32_t>(trace.strings.size()) + 1;
   table->add(std::make_unique<StackedTextColumn>(
-      "operation", "all_reduce, all_gather, send_recv, ...; other: a kernel for several of them",
-      *table, stack, trace.strings, std::move(words),
+      "operation", "all_reduce, all_gather, send_recv, ...; other: not told by the name", *table,
+      stack, trace.strings, std::move(words),
       [first, operations](const Stack& s, size_t part, const uint64_t* rows, size_t n,
                           uint32_t* out) {
         const Column<StringId>& names = *s.parts()[part].names;
