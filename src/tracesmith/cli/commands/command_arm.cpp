@@ -27,11 +27,9 @@ class ArmCommand : public Command {
     setUsageExitCode(kExitNotStarted);
     describe(
         "This process is replaced by the program. Nothing is recorded, and CUPTI is not loaded, "
-        "until "
-        "'tracesmith record --pid PID'; afterwards it can be recorded again. The same applies to "
-        "the processes that it starts. This works for CUDA and NVTX; OpenCL programs run "
-        "unchanged, and are "
-        "not recorded.");
+        "until 'tracesmith record --pid PID'; afterwards it can be recorded again. The same "
+        "applies to the processes that it starts. This works for CUDA and NVTX; OpenCL programs "
+        "run unchanged, and are not recorded.");
     example("tracesmith arm -- python train.py", "Start a program that can be recorded later");
     example("tracesmith record --pid 4711 -d 10", "Record ten seconds of it");
   }

@@ -28,9 +28,8 @@ class QueryCommand : public Command {
         "The dialect is SQLite's. Tables: kernel, copy, fill, sync, host_call, range, counter, "
         "memory_event, flow, device, stream, process, thread and others; span has every row with a "
         "duration, collective has the operations of NCCL and similar libraries. Views like "
-        "kernel_summary and "
-        "launch answer common questions. Times and durations are in ns. The trace is read-only. "
-        "Without SQL, lists the tables with their columns.");
+        "kernel_summary and launch answer common questions. Times and durations are in ns. The "
+        "trace is read-only. Without SQL, lists the tables with their columns.");
     example("tracesmith query trace.sbt", "List tables and columns");
     example(
         "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "

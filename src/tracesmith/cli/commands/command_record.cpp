@@ -76,8 +76,7 @@ class RecordCommand : public Command {
         "starts nothing.");
     describe(
         "-p simulation measures nothing: it generates a plausible trace of the given length "
-        "(default: "
-        "1 s), which is marked as synthetic in its metadata and on its device.");
+        "(default: 1 s), which is marked as synthetic in its metadata and on its device.");
     describe(
         "With --pid, the time counts from the first captured process; without -d, recording ends "
         "with Ctrl-C or when the processes have ended. The exit code is 0 when there is a trace.");

@@ -17,8 +17,7 @@ std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
       return "traces are files from 'tracesmith profile' (.sbt) or from other tools (see "
-             "'tracesmith "
-             "import -h')";
+             "'tracesmith import -h')";
     case ErrorCode::kTooNew:
       return "read it with a newer TraceSmith";
     default:

@@ -203,10 +203,9 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
   }
   if (raster.height == 0 || raster.width > kMostPixels ||
       raster.height > kMostPixels / raster.width) {
-    return fail(
-        ErrorCode::kUnsupported,
-        fmt::format("is too large for a picture: {} x {} pixels", raster.width, raster.height),
-        plan.objectName(dump.memory));
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("cannot be a picture of {} x {} pixels", raster.width, raster.height),
+                plan.objectName(dump.memory));
   }
   double low = 0, high = 255;
   if (raster.scaled) std::tie(low, high) = extremes(dump.bytes, raster);
