@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates memory like a training: parameters, activations, gradients, workspace; and frees
+// Allocates memory like a training run: parameters, activations, gradients, workspace; and frees
 // everything except the parameters. 21 allocations of 230 MB, 16 releases of 199 MB. Usage:
 // memory_phases
 #include "sample.hpp"
