@@ -47,9 +47,10 @@ struct Library {
 //   NCCL          src/device/generate.py of NVIDIA/nccl (ncclDevKernel_…, before 2.19 ncclKernel_…)
 //   RCCL          the same names; ROCm/rccl, src/device/generate.py; MSCCL kernels: msccl…
 //   PyTorch       names its ranges "<backend>:<operation>": ProcessGroupNCCL.cpp, …Gloo.cpp,
-//                 …MPI.cpp, …UCC.cpp of pytorch/pytorch, ProcessGroupXCCL.cpp of intel/torch-xpu-ops,
-//                 ProcessGroupMCCL.cpp of MooreThreads/torch_musa, process_group_cncl.cpp of
-//                 Cambricon/torch_mlu. Kineto's XPU activities are called xccl::allreduce.
+//                 …MPI.cpp, …UCC.cpp of pytorch/pytorch, ProcessGroupXCCL.cpp of
+//                 intel/torch-xpu-ops, ProcessGroupMCCL.cpp of MooreThreads/torch_musa,
+//                 process_group_cncl.cpp of Cambricon/torch_mlu. Kineto's XPU activities are
+//                 called xccl::allreduce.
 //   MetaX, Moore Threads   both call their library MCCL: mcclKernel_AllReduce_RING_SIMPLE_Sum_…
 //   Ascend        hcom_allReduce__428_0_1 (opName of the table COMMUNICATION_OP, "msprof" in
 //                 Huawei's documentation of CANN); hccl… and …AicpuKernel run on its AI CPU.
