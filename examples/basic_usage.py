@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what this program does, and looks at it: basic_usage.py [--device cuda|mps|rocm|cpu|opencl]
-A device that is not there is replaced, and that is printed. What runs on CUDA and OpenCL is captured kernel by
-kernel; of the others (and of the processor) the program's own annotations are."""
+"""Records this program and examines the trace: basic_usage.py [--device cuda|mps|rocm|cpu|opencl]
+If the device is missing, another one is used, and this is printed. On CUDA and OpenCL every kernel is captured;
+on other devices (and on the CPU) the program's own annotations are."""
 import argparse
 
 import tracesmith as ts
@@ -32,8 +32,8 @@ def main():
     parser.add_argument("--device", choices=DEVICES, help="default: the best that is there")
     device = parser.parse_args().device
 
-    # What is to be captured has to be known before the driver is loaded. Where that is not possible
-    # (no such platform, or no agent) the annotations are recorded all the same.
+    # Capturing must be set up before the driver is loaded. If that fails (no such platform, or no agent),
+    # the annotations are still recorded.
     platform = PLATFORMS.get(device, ts.PlatformType.Unknown)
     if not ts.create_profiler(platform).is_available():
         platform = ts.PlatformType.Unknown

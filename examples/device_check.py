@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a device computes what NumPy computes, and how quickly: device_check.py [--device KIND]
-Ends with 1 where it does not."""
+"""Checks a device's results against NumPy, and measures its speed: device_check.py [--device KIND]
+Exits with 1 if results differ."""
 import argparse
 import sys
 
@@ -10,7 +10,7 @@ from device_utils import DEVICES, DeviceManager, benchmark
 
 
 def values_of(tensor):
-    """In NumPy, row after row."""
+    """Converts to a NumPy array, in row order."""
     if hasattr(tensor, "get"):  # CuPy
         tensor = tensor.get()
     if hasattr(tensor, "cpu"):  # PyTorch

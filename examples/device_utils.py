@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One way to compute on whatever device there is, and to time it.
+"""Computes on any available device, and measures times.
 
     dm = DeviceManager()                     # the best device; DeviceManager("opencl"): that one
     x, y = dm.randn(1000, 1000), dm.randn(1000, 1000)
     benchmark(lambda: x @ y, warmup=3, iterations=10, dm=dm)["median_ms"]
 
 Devices: cuda (PyTorch, else CuPy), rocm and mps (PyTorch), opencl (opencl_device.py), cpu (NumPy). The best is
-the first of cuda, rocm, mps that is there, else cpu; OpenCL is taken when it is asked for, since its
-device may well be the processor. A device that is not there is replaced by the best one, and that is
-printed."""
+the first available of cuda, rocm and mps, else cpu. OpenCL is used only on request, because its device
+may be the CPU. A missing device is replaced by the best one, and this is printed."""
 import importlib.util
 import math
 import statistics
@@ -27,7 +26,7 @@ DEVICES = ("cuda", "rocm", "mps", "opencl", "cpu")
 
 
 class NoDevice(RuntimeError):
-    """Why a kind of device is not there."""
+    """The reason why a kind of device is missing."""
 
 
 def _torch():
@@ -39,7 +38,7 @@ def _torch():
 
 
 class _Torch:
-    """cuda, rocm or mps by PyTorch."""
+    """cuda, rocm or mps, through PyTorch."""
 
     def __init__(self, kind):
         self.torch = torch = _torch()
@@ -118,7 +117,7 @@ class _OpenCL:
 
 
 class _Cpu:
-    """Counts the arrays that it has made and that are still there."""
+    """Counts the bytes of the arrays that it created and that still exist."""
 
     def __init__(self):
         self._bytes = 0
@@ -136,7 +135,7 @@ class _Cpu:
         self._bytes -= size
 
     def synchronize(self):
-        """What NumPy returns is computed."""
+        """Nothing to wait for: NumPy's results are complete when it returns."""
 
     def allocated(self):
         return self._bytes
@@ -156,7 +155,7 @@ def _open(kind):
 
 
 def available_devices():
-    """Kinds that can be used, the best first; cpu is always among them. Loads their drivers."""
+    """The usable kinds, best first; cpu is always among them. Loads their drivers."""
     found = []
     for kind in DEVICES:
         try:
@@ -168,10 +167,10 @@ def available_devices():
 
 
 class DeviceManager:
-    """A device, and arrays of 32-bit floats on it, which know `+`, `*` and `@`.
+    """A device, and arrays of 32-bit floats on it, which support `+`, `*` and `@`.
 
-    `prefer_device`: one of DEVICES; None: the best. `device`: the kind that it became. ValueError: no
-    such kind."""
+    `prefer_device`: one of DEVICES; None: the best. `device`: the kind that is used. ValueError: no such
+    kind."""
 
     def __init__(self, prefer_device=None, seed=0):
         if prefer_device is not None and prefer_device not in DEVICES:
@@ -190,11 +189,11 @@ class DeviceManager:
         return self._backend.name()
 
     def tensor(self, values):
-        """Of a NumPy array, or of numbers in lists."""
+        """An array from a NumPy array, or from lists of numbers."""
         return self._backend.make(numpy.asarray(values, dtype=numpy.float32))
 
     def randn(self, *shape):
-        """Normally distributed, the same for the same seed."""
+        """Normally distributed numbers, equal for equal seeds."""
         return self.tensor(self._random.standard_normal(shape))
 
     def zeros(self, *shape):
@@ -204,25 +203,25 @@ class DeviceManager:
         return self.tensor(numpy.ones(shape))
 
     def synchronize(self):
-        """Waits for all work that was launched."""
+        """Waits for all launched work."""
         self._backend.synchronize()
 
     def memory_allocated(self):
-        """Bytes on the device: by the framework's count; of cpu those of arrays that this object made."""
+        """Bytes on the device, as counted by the framework; for cpu, those of this object's arrays."""
         return self._backend.allocated()
 
 
 def quantile(values, share):
-    """Of sorted values, between neighbours linear."""
+    """A quantile of sorted values, interpolated linearly between neighbours."""
     at = share * (len(values) - 1)
     low = math.floor(at)
     return values[low] + (values[min(low + 1, len(values) - 1)] - values[low]) * (at - low)
 
 
 def benchmark(function, warmup=3, iterations=10, dm=None):
-    """Times calls of `function`, each with the device's work that it launches (`dm`), in ms: mean_ms, median_ms,
-    p05_ms, p95_ms, min_ms, max_ms, stdev_ms, and `iterations`. `warmup` calls come before and are not
-    timed."""
+    """Measures calls of `function`, each including the device work that it launches (`dm`). Returns mean_ms,
+    median_ms, p05_ms, p95_ms, min_ms, max_ms, stdev_ms, and `iterations`. `warmup` calls run before and are
+    not timed."""
     if iterations < 1:
         raise ValueError("iterations: at least one")
     wait = dm.synchronize if dm is not None else lambda: None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of 32-bit floats on an OpenCL device, with nothing but Python and the system's libOpenCL.so.1.
+"""Arrays of 32-bit floats on an OpenCL device, using only Python and the system's libOpenCL.so.1.
 
     device = OpenCLDevice()
     a = device.array([1, 2, 3, 4], (2, 2))
     (a @ a).tolist()
 
-The driver is loaded by the first OpenCLDevice, not by the import: a profiler of this process has to
-be started before that."""
+The first OpenCLDevice loads the driver, not the import. To profile this process, start the profiler before
+that."""
 import array
 import ctypes
 
@@ -32,7 +32,7 @@ kernel void matmul(global const float* a, global const float* b, global float* c
 """
 _HANDLE, _UINT, _SIZE = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_size_t
 _GPU, _ANY, _NAME, _GLOBAL_MEMORY = 1 << 2, 0xFFFFFFFF, 0x102B, 0x101F
-# What returns a handle has its error code as the last argument; all else returns the code.
+# Functions that return a handle have the error code as last argument; others return the code.
 _MAKERS = {
     "clCreateContext": 6, "clCreateCommandQueue": 4, "clCreateProgramWithSource": 5, "clCreateKernel": 3,
     "clCreateBuffer": 5,
@@ -40,7 +40,7 @@ _MAKERS = {
 
 
 class OpenCLError(RuntimeError):
-    """A call failed: its name and the code, which CL/cl.h explains."""
+    """A call failed. Has its name and the error code, which CL/cl.h explains."""
 
 
 class _Library:
@@ -65,8 +65,8 @@ class _Library:
 
 
 class OpenCLDevice:
-    """The first GPU of any driver; without one, the first device. OpenCLError: there is none.
-    `name`; `is_gpu`; `total_memory` and `allocated`, bytes. Objects last as long as the device."""
+    """The first GPU of any driver, else the first device. OpenCLError: there is none. `name`; `is_gpu`;
+    `total_memory` and `allocated` in bytes. Its objects live as long as the device."""
 
     def __init__(self):
         self._call = _Library()
@@ -100,7 +100,7 @@ class OpenCLDevice:
                     self._call("clGetDeviceIDs", _HANDLE(platform), ctypes.c_uint64(kind), 1, ctypes.byref(device),
                                None)
                 except OpenCLError:
-                    continue  # it has none of the kind
+                    continue  # no device of this kind
                 self.is_gpu = kind == _GPU
                 return device, platform
         raise OpenCLError("no driver has a device")
@@ -139,12 +139,12 @@ class OpenCLDevice:
                    None, None)
 
     def finish(self):
-        """Waits for all that was launched."""
+        """Waits for all launched work."""
         self._call("clFinish", self._queue)
 
 
 class OpenCLArray:
-    """Floats on the device, by rows. Operations are launched and not waited for."""
+    """Floats on the device, in row order. Operations are launched but not waited for."""
 
     def __init__(self, device, shape):
         self.device, self.shape, self.nbytes = device, shape, 4
@@ -182,5 +182,5 @@ class OpenCLArray:
         return made
 
     def tolist(self):
-        """All values, row after row."""
+        """All values, in row order."""
         return array.array("f", self.device.read(self.buffer, self.nbytes)).tolist()

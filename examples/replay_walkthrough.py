@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run again what was recorded, whole and in part, and compare its results.
-replay_walkthrough.py   writes replay.sbt, replay.sbr; ends with 77 where there is no OpenCL"""
+"""Replay a recording, completely and in part, and compare its results.
+replay_walkthrough.py   writes replay.sbt, replay.sbr; exits with 77 without OpenCL"""
 import tracesmith as ts
 from walkthrough import expect, profile, tracesmith
 
@@ -22,6 +22,6 @@ for title, changes in {
     if title == "all of it":
         expect(result.deterministic, "the results are those of the recording")
 
-# A part, with what it needs; and other orders that were legal, too.
+# A part, with its dependencies; and other legal orders.
 print(tracesmith("replay", "replay.sbt", "--mode", "partial", "--range", "launch:3-5"), end="")
 print(tracesmith("replay", "replay.sbt", "--order", "random", "--runs", "3", "--seed", "1"), end="")

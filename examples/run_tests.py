@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the examples of this folder, each in an empty folder, and says which work.
+"""Runs the examples of this folder, each in an empty folder, and reports which work.
 run_tests.py [--device KIND | --all-devices] [--test NAME]... [--list]
 Exit codes: 0 all that ran passed; 1 one failed; 77 nothing could be run."""
 import argparse

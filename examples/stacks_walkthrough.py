@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who launched each kernel, and what each had to wait for.
-stacks_walkthrough.py   writes stacks.sbt, stacks.dot; ends with 77 where there is no OpenCL"""
+"""Which code launched each kernel, and what each kernel had to wait for.
+stacks_walkthrough.py   writes stacks.sbt, stacks.dot; exits with 77 without OpenCL"""
 from pathlib import Path
 
 import tracesmith as ts
@@ -8,7 +8,7 @@ from walkthrough import expect, profile
 
 trace = profile("stacks.sbt", "--stacks")
 
-# Stacks of C, C++ and Python: one row for each call path.
+# Stacks of C, C++ and Python: one row per call path.
 events = ts.SBTReader("stacks.sbt").read_all()
 launches = [event for event in events if event.type == ts.EventType.KernelLaunch and event.call_stack]
 expect(len(launches) == 4 * 6, "a stack for each launch")
@@ -18,7 +18,7 @@ for frame in launches[0].call_stack.frames:
 functions = {frame.function_name for event in launches for frame in event.call_stack.frames}
 expect({"layer", "train", "main"} <= functions, "workload.py's functions are in the stacks")
 
-# The operations as a graph: what had to be over before each began.
+# The operations as a graph: which operations had to end before each one started.
 builder = ts.InstructionStreamBuilder()
 builder.add_events(events)
 builder.analyze()

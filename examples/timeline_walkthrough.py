@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of streams over time, a timeline, and a picture in Perfetto.
-timeline_walkthrough.py   writes timeline.sbt, timeline.pftrace; ends with 77 where there is no OpenCL"""
+"""The states of streams over time, a timeline, and a file for Perfetto.
+timeline_walkthrough.py   writes timeline.sbt, timeline.pftrace; exits with 77 without OpenCL"""
 import tracesmith as ts
 from walkthrough import expect, profile
 

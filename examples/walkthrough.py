@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the walk-throughs share."""
+"""Shared by the walk-throughs."""
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 
 def tracesmith(*arguments):
-    """Runs the command as a shell would, and shows it. Where the program under it ends with 77 (no OpenCL), so
+    """Runs the command as a shell would, and prints it. If the recorded program exits with 77 (no OpenCL), so
     does this one."""
     print("$ tracesmith", *arguments)
     done = subprocess.run([ts.command_path(), *map(str, arguments)], check=False, text=True, stdout=subprocess.PIPE)
@@ -29,6 +29,6 @@ def profile(output, *options):
 
 
 def expect(condition, what):
-    """A walk-through ends with 1 where something is not as it says."""
+    """Exits with 1 if something is not as the walk-through says."""
     if not condition:
         sys.exit(f"not as it should be: {what}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program to be profiled: a small network on an OpenCL device, step by step.
-workload.py [STEPS]   ends with 77 where there is no OpenCL"""
+"""A program to profile: a small network on an OpenCL device, step by step.
+workload.py [STEPS]   exits with 77 without OpenCL"""
 import random
 import sys
 

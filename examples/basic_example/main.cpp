@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that captures its own work on an OpenCL device, looks at it and keeps it.
+// A program that captures its own work on an OpenCL device, examines it and saves it.
 //   basic_example [TRACE]     (default basic_example.sbt)
-// Without an OpenCL device it captures the simulation, and says so. Ends with 1 when anything
+// Without an OpenCL device it captures the simulation, and says so. Exits with 1 if anything
 // failed.
 #include <cinttypes>
 #include <cstdio>
@@ -19,7 +19,7 @@ constexpr const char* kSource =
     "  y[i] = a * x[i] + y[i];"
     "}";
 
-/// y = 2x + y, five times. True when y is right.
+/// Computes y = 2x + y five times. True if y is correct.
 bool compute() {
   const Device device = pickDevice();
   Compute opencl(device, kSource);
@@ -58,10 +58,10 @@ int main(int argc, char** argv) {
   const std::string path = argc > 1 ? argv[1] : "basic_example.sbt";
 
   const bool opencl = ts::isOpenCLAvailable();
-  if (!opencl) std::printf("there is no OpenCL device: the simulation makes events up\n");
+  if (!opencl) std::printf("there is no OpenCL device: capturing the simulation instead\n");
   auto profiler =
       ts::createProfiler(opencl ? ts::PlatformType::OpenCL : ts::PlatformType::Simulation);
-  // Before the process uses OpenCL: the driver lets the agent in when it is loaded.
+  // Call this before the process uses OpenCL: the driver loads the agent when it is loaded itself.
   if (!profiler->initialize() || !profiler->startCapture()) return fail(profiler->lastError());
   if (opencl && !compute()) return fail("the device computed something else");
   if (!profiler->stopCapture()) return fail(profiler->lastError());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA by the driver's API alone, declared here as cuda.h has it: neither a toolkit nor its headers
-// are needed to build this, and the driver compiles the kernel.
+// CUDA through the driver API only, declared here as in cuda.h. Building this needs neither a
+// toolkit nor its headers; the driver compiles the kernel.
 #include <dlfcn.h>
 
 #include "device.hpp"
@@ -8,7 +8,7 @@
 namespace benchmark {
 namespace {
 
-// `work` times: data[i] = data[i] * 0.5f + (float)id
+// Repeats `work` times: data[i] = data[i] * 0.5f + (float)id
 constexpr const char* kImage = R"(.version 6.0
 .target sm_50
 .address_size 64
@@ -40,7 +40,7 @@ again:
 
 using Pointer = uint64_t;  // CUdeviceptr
 
-/// The functions of the driver that are used here; CUresult is an int.
+/// The driver functions used here; CUresult is an int.
 struct Driver {
   void* handle = dlopen("libcuda.so.1", RTLD_NOW);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device that benchmark_10k_stacks launches on. Both drivers are found at run time, so that the
-// program starts where neither is installed and can say so.
+// The device on which benchmark_10k_stacks launches kernels. Both drivers are loaded at run time,
+// so that the program starts without them and can say what is missing.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace benchmark {
 
-constexpr uint32_t kItems = 64;  ///< work items of a kernel
+constexpr uint32_t kItems = 64;  ///< work-items per kernel
 
 class Device {
  public:
   virtual ~Device() = default;
   /// Enqueues one kernel that repeats its arithmetic `work` times; `number` is its argument.
   virtual void launch(int number, int work) = 0;
-  /// Waits for all that was launched.
+  /// Waits for all launched kernels.
   virtual void finish() = 0;
 
   std::string name;
@@ -24,7 +24,7 @@ class Device {
   bool is_gpu = false;
 };
 
-/// Null, with the reason added to `why`, where there is none. A failure after that ends the
+/// Returns null and adds the reason to `why` if there is no device. A later failure ends the
 /// program.
 std::unique_ptr<Device> openOpenCl(bool gpu_only, std::string& why);
 std::unique_ptr<Device> openCuda(std::string& why);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches thousands of real kernels, each through one of 64 call paths that are drawn by a seed,
-// so that a profiler which attaches host call stacks can be checked: every launch must have the
-// stack it was launched through. `tracesmith benchmark` runs it, profiled and not, and checks.
+// Launches thousands of real kernels, each through one of 64 call paths chosen by a seed, so that a
+// profiler that attaches host call stacks can be checked: every launch must have the stack through
+// which it was made. `tracesmith benchmark` runs this program with and without profiling, and
+// checks.
 //
 // Usage: benchmark_10k_stacks [-n LAUNCHES] [--seed N] [--expect FILE] [--result FILE] [--real-gpu]
 //                             [--api opencl|cuda] [--work N]
-// FILE of --expect becomes the paths and which launch took which; that of --result, the time of the
-// launches (to the end of the last kernel), both as lines of words.
-// N of --work makes kernels longer: how often each repeats its arithmetic (1: they do next to
-// nothing). Without --api: a GPU of OpenCL, else one of CUDA, else (not with --real-gpu) any OpenCL
-// device. Exit codes: 0; 1 a call failed; 2 the command line is wrong; 3 there is no device, with
-// the reasons on standard error.
+// --expect writes the paths, and the path of each launch, to FILE. --result writes the time of the
+// launches (to the end of the last kernel) to FILE. Both files have lines of words.
+//
+// --work makes kernels longer: the number of repetitions of their arithmetic (1: almost nothing).
+// Without --api: an OpenCL GPU, else a CUDA GPU, else (not with --real-gpu) any OpenCL device.
+//
+// Exit codes: 0 success; 1 a call failed; 2 invalid command line; 3 no device, with the reasons on
+// standard error.
 #include <alloca.h>
 
 #include <chrono>
@@ -44,12 +47,12 @@ benchmark::Device* g_device = nullptr;
 int g_number = 0;
 int g_work = 1;
 
-/// The functions between main() and the launch, by number, and which comes next.
+/// The functions between main() and the launch, by number, and the position of the next one.
 struct Path {
   std::vector<uint8_t> steps;
 };
 
-/// It may be read and written here, for all that the compiler knows.
+/// Tells the compiler that the memory may be read and written here.
 inline void keep(void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
 }  // namespace
@@ -61,8 +64,8 @@ void die(const char* what, int code) {
 }
 }  // namespace benchmark
 
-// With names that a symbol table shows as they are. None is a tail call: what a function leaves
-// behind for after the call keeps its frame.
+// extern "C", so that symbol tables show the names unchanged. None of the calls is a tail call,
+// because each function has work left after its call; so each keeps its frame.
 extern "C" {
 
 [[gnu::noinline]] void bench_launch() {
@@ -73,7 +76,7 @@ extern "C" {
 using Step = void (*)(const Path&, size_t);
 extern const Step kStepOf[kSteps];
 
-// Frames of different kinds: small, large, of a size that shows at run time, aligned.
+// Frames of different kinds: small, large, of a size known only at run time, aligned.
 #define BENCH_STEP(number, before, after)                                   \
   [[gnu::noinline]] void bench_step_##number(const Path& path, size_t at) { \
     before;                                                                 \
@@ -156,7 +159,7 @@ std::vector<Path> drawPaths(std::mt19937& random) {
   return paths;
 }
 
-/// Innermost first, as stacks are read.
+/// Innermost function first, as in call stacks.
 void writeExpected(const Options& o, const std::vector<Path>& paths,
                    const std::vector<uint32_t>& order) {
   if (o.expect.empty()) return;
@@ -173,7 +176,7 @@ void writeExpected(const Options& o, const std::vector<Path>& paths,
   std::fclose(file);
 }
 
-/// Ends the program with code 3 where there is none.
+/// Ends the program with code 3 if there is no device.
 std::unique_ptr<benchmark::Device> pickDevice(const Options& o) {
   std::unique_ptr<benchmark::Device> device;
   std::string why;
@@ -208,7 +211,7 @@ int main(int argc, char** argv) {
   const std::unique_ptr<benchmark::Device> device = pickDevice(o);
   g_device = device.get();
   g_work = o.work;
-  // Compiled before time is taken.
+  // Compile the kernel before the timing starts.
   device->launch(0, 1);
   device->finish();
 

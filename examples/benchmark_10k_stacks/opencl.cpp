@@ -20,7 +20,7 @@ void check(cl_int code, const char* what) {
   if (code != CL_SUCCESS) die(what, code);
 }
 
-/// The functions of the loader that are used here.
+/// The loader functions used here.
 struct Library {
   void* handle = dlopen("libOpenCL.so.1", RTLD_NOW);
 
@@ -55,11 +55,11 @@ struct OpenCl : Library {
 };
 #undef FIND
 
-/// A GPU if there is one, else (unless only a GPU will do) the first device.
+/// A GPU if there is one, else (unless only a GPU is wanted) the first device.
 cl_device_id pickDevice(const OpenCl& cl, bool gpu_only, bool& is_gpu) {
   cl_platform_id platforms[16];
   cl_uint count = 0;
-  // The loader's answer where no driver is installed is an error of its own.
+  // Without a driver, the loader returns an error of its own.
   if (cl.clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) return nullptr;
   for (const cl_device_type type :
        {cl_device_type{CL_DEVICE_TYPE_GPU}, cl_device_type{CL_DEVICE_TYPE_ALL}}) {
@@ -129,7 +129,7 @@ class OpenClDevice : public Device {
   cl_program program_ = nullptr;
   cl_kernel kernel_ = nullptr;
   cl_mem data_ = nullptr;
-  int work_ = -1;  // that the kernel's argument has
+  int work_ = -1;  // the current value of the kernel's argument
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that write down when they ran, by the device's clock, and how that clock compares with the
-// host's, so that a trace's times can be checked. Usage: clocks [SECONDS [MEAN_GAP_MICROSECONDS]]
+// Kernels record their start and end by the device's clock, and exchanges compare that clock with
+// the host's, so that the times in a trace can be checked. Usage: clocks [SECONDS
+// [MEAN_GAP_MICROSECONDS]]
 //   stamps     [host before the launch, device at its start, at its end, host after the wait]
-//   exchanges  [host before it asks, device when it answers, host after it sees the answer]: of some
-//              hundred exchanges through memory that both see, the narrowest; twice a second
+//   exchanges  [host before it asks, device when it answers, host after it sees the answer]: the
+//              narrowest of some hundred exchanges through shared memory, twice a second
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -17,7 +18,7 @@ struct Stamp {
   unsigned long long begin, end;
 };
 
-// In memory of the host that the device sees.
+// In host memory that the device can access.
 struct Mailbox {
   unsigned ask, answer;
   unsigned long long time;
@@ -35,7 +36,7 @@ extern "C" __global__ void stamp(Stamp* out, unsigned long long ns) {
   *out = {begin, deviceNs()};
 }
 
-/// Answers each question with the time; gives up after two seconds without one.
+/// Answers each question with the time; gives up after two seconds without a question.
 extern "C" __global__ void exchange(volatile Mailbox* box, unsigned rounds) {
   for (unsigned round = 1; round <= rounds; ++round) {
     const unsigned long long began = deviceNs();
@@ -49,7 +50,7 @@ extern "C" __global__ void exchange(volatile Mailbox* box, unsigned rounds) {
   }
 }
 
-/// The smallest step of the device's clock, and how many steps it took in `reads` readings.
+/// The smallest step of the device's clock, and the number of steps it made in `reads` reads.
 extern "C" __global__ void resolution(unsigned long long* out, unsigned reads) {
   unsigned long long least = ~0ull, steps = 0, before = deviceNs();
   for (unsigned i = 0; i < reads; ++i) {
@@ -82,7 +83,8 @@ static std::string exchangeOnce(Mailbox* box, Mailbox* on_device) {
     }
     const int64_t seen = sample::nowNs();
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (round == 1 || seen - asked >= narrowest) continue;  // in the first it also starts
+    // The first round also includes the start.
+    if (round == 1 || seen - asked >= narrowest) continue;
     narrowest = seen - asked;
     before = asked, after = seen, device = shared->time;
   }
@@ -103,7 +105,7 @@ int main(int argc, char** argv) {
   std::vector<unsigned long long> steps(2);
   sample::bracket("resolution", 1, [&] { resolution<<<1, 1>>>(out, 100'000); });
   sample::copyOut(steps, out);
-  stamp<<<1, 1>>>(slot, 1000);  // loaded before it counts
+  stamp<<<1, 1>>>(slot, 1000);  // load the kernel before its times count
   CHECK(cudaDeviceSynchronize());
   ++sample::did.kernels;
 

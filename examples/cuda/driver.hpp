@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the driver, found at run time: the samples are linked without libcuda. The names are
-// those that cuda.h means, with their versions.
+// Driver functions, loaded at run time, because the samples are not linked with libcuda. The names
+// are the versioned names that cuda.h maps to.
 #pragma once
 
 #include <cuda.h>
@@ -17,7 +17,7 @@ inline void checkDriver(CUresult result, const char* what) {
 }
 #define CHECK_DRIVER(call) sample::checkDriver(call, #call)
 
-/// Ends the program, saying why, where this driver lacks the function.
+/// Ends the program with a message if this driver does not have the function.
 inline void* driverSymbol(const char* sample_name, const char* name) {
   static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   void* const found = library != nullptr ? dlsym(library, name) : nullptr;

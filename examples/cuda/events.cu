@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two streams that wait for each other's events. An event is recorded anew before it is waited for
-// again, so that each wait is for one recording and no other. Usage: events [ROUNDS]
+// Two streams that wait for each other's events. An event is recorded again before the next wait
+// for it, so that each wait is for exactly one recording. Usage: events [ROUNDS]
 #include "sample.hpp"
 
 constexpr int kItems = 4096;
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     CHECK(cudaEventRecord(event, stream));
     ++records;
   };
-  // The wait is for the last recording.
+  // Waits for the last recording of the event.
   const auto wait = [&](cudaStream_t stream, cudaEvent_t event) {
     CHECK(cudaStreamWaitEvent(stream, event, 0));
     edges += std::string(edges.empty() ? "" : ", ") + "[" + std::to_string(records - 1) + ", " +
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
       expected += round + 1;
     }
   });
-  sample::did.kernels += rounds;  // those that consume
+  sample::did.kernels += rounds;  // those of the consuming stream
   std::vector<unsigned> back(kItems);
   sample::copyOut(back, sums);
   for (const unsigned value : back) sample::require(value == expected, "a sum");

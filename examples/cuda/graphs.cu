@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   });
   const int64_t end = sample::nowNs();
   sample::did.graph_launches = launches;
-  std::swap(sample::did.graph_kernels, sample::did.kernels);  // all are the graph's
+  std::swap(sample::did.graph_kernels, sample::did.kernels);  // all kernels belong to the graph
   std::vector<unsigned> back(kItems);
   sample::copyOut(back, data);
   for (const unsigned value : back) sample::require(value == launches * nodes, "a count");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory that the host and a kernel write by turns: it moves at each turn.
-// Usage: managed [MEGABYTES [ROUNDS]]   at most 64 MB, and no more than half of what is free
+// Managed memory that the host and a kernel write alternately, so that it migrates each time.
+// Usage: managed [MEGABYTES [ROUNDS]]; at most 64 MB, and at most half of the free memory
 #include <algorithm>
 
 #include "sample.hpp"

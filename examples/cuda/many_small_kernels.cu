@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches many small kernels as fast as it can, each through one of 64 call paths that a seed
-// draws, so that the stack of every launch can be checked.
-// Usage: many_small_kernels [-n LAUNCHES] [--seed N] [--expect FILE] [--seconds S]
-//        [--die]
-// FILE becomes the paths and which launch took which: "path NUMBER NAME...", innermost first, and
-// "launch NUMBER". --die: says what it did when all is done, waits a second, launches more and
-// kills itself amid that. --seconds: launches LAUNCHES again and again for so long, and says of each
-// batch when it began and when it had ended.
+// Launches many small kernels as fast as possible, each through one of 64 call paths chosen by a
+// seed, so that the stack of every launch can be checked.
+//
+// Usage: many_small_kernels [-n LAUNCHES] [--seed N] [--expect FILE] [--seconds S] [--die]
+//
+// --expect writes to FILE the paths, as "path NUMBER NAME..." (innermost first), and the path of
+// each launch, as "launch NUMBER". --die prints the summary when everything is done, waits a
+// second, launches more kernels, and kills the process in the middle of that. --seconds repeats
+// batches of LAUNCHES launches for S seconds, and prints the start and end of each batch.
 #include <alloca.h>
 #include <signal.h>
 
@@ -32,10 +33,10 @@ struct Path {
 static float* g_data = nullptr;
 static int g_number = 0;
 
-/// It may be read and written here, for all that the compiler knows.
+/// Tells the compiler that the memory may be read and written here.
 static inline void keep(void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-// As in benchmark_10k_stacks: frames of different kinds, none of them a tail call.
+// As in benchmark_10k_stacks: frames of different kinds, and no tail calls.
 extern "C" {
 
 __attribute__((noinline)) void bench_launch() {
@@ -135,7 +136,7 @@ int main(int argc, char** argv) {
   CHECK(cudaMemset(g_data, 0, kItems * sizeof(float)));
   ++sample::did.fills, sample::did.fill_bytes += kItems * sizeof(float);
   sample::bracket("benchmark_kernel", 1,
-                  [&] { bench_run(paths[0]); });  // loaded before time is taken
+                  [&] { bench_run(paths[0]); });  // loads the kernel before the timing starts
   int64_t launched = 0;
   const int64_t begin = sample::nowNs();
   sample::bracket("benchmark_kernel", launches, [&] {

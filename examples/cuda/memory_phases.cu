@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes memory as a training does: parameters, activations, gradients, workspace; and gives all but
-// the parameters back. 21 allocations of 230 MB, 16 releases of 199 MB. Usage: memory_phases
+// Allocates memory like a training run: parameters, activations, gradients, workspace; and frees
+// everything except the parameters. 21 allocations of 230 MB, 16 releases of 199 MB. Usage:
+// memory_phases
 #include "sample.hpp"
 
 constexpr size_t kMegabyte = 1u << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies memory from one device to another and back; where the devices can read each other's memory
-// a kernel does that, too. Usage: peer_copy [TIMES]
-// With one device it says so, in place of what it did.
+// Copies memory from one device to another and back. If the devices can access each other's memory,
+// a kernel does that as well. With only one device it prints that, instead of the summary. Usage:
+// peer_copy [TIMES]
 #include "sample.hpp"
 
 constexpr size_t kBytes = 8u << 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the device's pool and of a pool of its own: taken and given back in the order of a
-// stream, then the pools are trimmed. Usage: pools [ROUNDS]
+// Memory from the device's pool and from a pool of its own: allocated and freed in stream order;
+// then the pools are trimmed. Usage: pools [ROUNDS]
 #include "sample.hpp"
 
 constexpr size_t kKilobyte = 1024;

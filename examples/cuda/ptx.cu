@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of the driver's API: loads PTX text, which the driver compiles, and launches its kernel
-// by cuLaunchKernel and cuLaunchKernelEx. Usage: ptx [LAUNCHES]
+// A program that uses the driver API: loads PTX text, which the driver compiles, and launches its
+// kernel with cuLaunchKernel and cuLaunchKernelEx. Usage: ptx [LAUNCHES]
 #include "driver.hpp"
 
 constexpr const char* kName = "ptx";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a million numbers off at zero. Usage: relu [TIMES]
+// Replaces negative numbers by zero in a million numbers. Usage: relu [TIMES]
 #include "sample.hpp"
 
 constexpr int kItems = 1 << 20;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA samples share: they count what they do and say it at the end, as one line of JSON,
+// Shared by the CUDA samples. They count what they do and print it at the end as one line of JSON,
 // so that a profiler's trace of them can be checked. Times are CLOCK_MONOTONIC in nanoseconds.
+//
 // A bracket is the time from before a launch until the wait for it is over: the kernels that it
 // counts ran within it.
 #pragma once
@@ -51,7 +52,7 @@ inline void require(bool holds, const char* what) {
   std::exit(1);
 }
 
-/// How many devices there are; ends with 3 where there is none.
+/// Returns the number of devices; exits with 3 if there is none.
 inline int start() {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
@@ -63,7 +64,7 @@ inline int start() {
   return devices;
 }
 
-/// The nth number of the command line, or what holds without one.
+/// The nth number on the command line, or `otherwise`.
 inline unsigned number(int argc, char** argv, int nth, unsigned otherwise) {
   return argc > nth ? static_cast<unsigned>(std::strtoul(argv[nth], nullptr, 10)) : otherwise;
 }
@@ -93,7 +94,7 @@ void copyOut(std::vector<T>& to, const T* from) {
   ++did.dtoh, did.dtoh_bytes += to.size() * sizeof(T);
 }
 
-/// Runs what launches `kernels` of them, and waits for all.
+/// Calls a function that launches `kernels` kernels, and waits for all of them.
 template <class Launches>
 void bracket(const char* kernel, uint64_t kernels, Launches launches) {
   const int64_t begin = nowNs();
@@ -104,7 +105,7 @@ void bracket(const char* kernel, uint64_t kernels, Launches launches) {
   did.kernels += kernels;
 }
 
-/// The line of JSON; `more` are further members, each with a comma before it.
+/// Prints the line of JSON; `more` has further members, each preceded by a comma.
 inline void say(const char* name, const std::string& more = "") {
   cudaDeviceProp device{};
   int driver = 0, runtime = 0;

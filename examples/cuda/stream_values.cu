@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two streams that follow each other by values in memory, which one writes and the other waits for:
-// no event is recorded. Usage: stream_values [ROUNDS]
+// Two streams synchronised by values in memory: one stream writes a value and the other waits for
+// it. No event is recorded. Usage: stream_values [ROUNDS]
 #include "driver.hpp"
 
 constexpr const char* kName = "stream_values";
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
       expected += round;
     }
   });
-  sample::did.kernels += rounds;  // those that consume
+  sample::did.kernels += rounds;  // those of the consuming stream
   std::vector<unsigned> back(kItems);
   sample::copyOut(back, sums);
   for (const unsigned value : back) sample::require(value == expected, "a sum");

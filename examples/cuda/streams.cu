@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that each run for a known time and write down when, by the device's clock.
-// Usage: streams many [STREAMS [MICROSECONDS]]   one kernel in each stream, all at once
-//        streams one [KERNELS [MICROSECONDS]]    one stream that never runs dry
+// Kernels that run for a known time and record their start and end by the device's clock. Usage:
+//   streams many [STREAMS [MICROSECONDS]]   one kernel in each stream, all at once
+//   streams one [KERNELS [MICROSECONDS]]    one stream that is never empty
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -24,7 +24,7 @@ extern "C" __global__ void spin(Ran* ran, unsigned long long ns) {
   *ran = {begin, deviceNs()};
 }
 
-// The greatest number that ran at once.
+// The largest number of kernels that ran at the same time.
 static unsigned mostAtOnce(const std::vector<Ran>& all) {
   std::vector<std::pair<unsigned long long, int>> edges;
   for (const Ran& r : all) edges.insert(edges.end(), {{r.begin, 1}, {r.end, -1}});
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   std::vector<cudaStream_t> streams(many ? kernels : 1);
   for (cudaStream_t& s : streams) CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
   Ran* const ran = sample::allocate<Ran>(kernels);
-  // Loaded before it counts.
+  // Load the kernel before its times count.
   sample::bracket("spin", 1, [&] { spin<<<1, 1, 0, streams.front()>>>(ran, 1000); });
   sample::bracket("spin", kernels, [&] {
     for (unsigned i = 0; i < kernels; ++i) {

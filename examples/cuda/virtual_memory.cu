@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as PyTorch's expandable segments take it: one reserved range of addresses, into which
-// physical memory is mapped piece by piece and taken out again. Usage: virtual_memory [ROUNDS]
-// A piece is given back when it is neither mapped nor held by its handle: of each round, one piece
-// is unmapped before its handle is released, and one after it.
+// Allocates memory like PyTorch's expandable segments: reserves one range of addresses, and maps
+// physical memory into it and out of it piece by piece. A piece is freed when it is neither mapped
+// nor held by its handle. In each round, one piece is unmapped before its handle is released, and
+// one after it. Usage: virtual_memory [ROUNDS]
 #include <algorithm>
 
 #include "driver.hpp"
@@ -27,7 +27,7 @@ struct Physical {
 
 int main(int argc, char** argv) {
   sample::start();
-  CHECK(cudaFree(nullptr));  // the context is there
+  CHECK(cudaFree(nullptr));  // creates the context
   const auto granularity_of = DRIVER_FUNCTION(kName, cuMemGetAllocationGranularity);
   const auto reserve = DRIVER_FUNCTION(kName, cuMemAddressReserve);
   const auto free_range = DRIVER_FUNCTION(kName, cuMemAddressFree);

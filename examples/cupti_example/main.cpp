@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that captures its own CUDA work through CUPTI. It finds the driver at run time, so that
-// it is built on every machine.
+// A program that captures its own CUDA work through CUPTI. It loads the driver at run time, so it
+// can be built on every machine.
 //   cupti_example [TRACE]     (default cupti_example.sbt)
-// Exit codes: 0 captured; 1 something failed; 77 nothing can be captured: this machine has no CUDA
+// Exit codes: 0 captured; 1 something failed; 77 capturing is impossible: this machine has no CUDA
 // or no CUPTI, or another tool uses it. (Not yet run on hardware: docs/capture_cuda.md.)
 #include <dlfcn.h>
 
@@ -47,7 +47,7 @@ done:
 }
 )";
 
-/// The part of CUDA's driver API that is called here, as its documentation declares it.
+/// The functions of CUDA's driver API used here, declared as in its documentation.
 class Driver {
  public:
   Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW)) {}
@@ -66,7 +66,7 @@ class Driver {
   void* library_;
 };
 
-/// Doubles numbers on the device, three times. True when they are right.
+/// Doubles numbers on the device three times. True if they are correct.
 bool compute() {
   const Driver cuda;
   void *context = nullptr, *module = nullptr, *twice = nullptr;

@@ -22,7 +22,7 @@ std::vector<ts::TraceEvent> eventsOf(const Place& place) {
   return reader.readAll(record) ? record.events() : std::vector<ts::TraceEvent>();
 }
 
-/// The number before a text: "kernels a second            85,138" has it after, see `after`.
+/// The line that contains `text`, without leading blanks: "kernels a second            85,138".
 std::string lineWith(const std::string& output, const std::string& text) {
   const size_t at = output.find(text);
   if (at == std::string::npos) return "";
@@ -46,9 +46,9 @@ Outcome programUndisturbed(const Place& place) {
                 fmt::format("{} bytes of output, the same with and without", alone.output.size()));
 }
 
-/// Kernels of about a millisecond, 5 rounds in turn. Other load on the machine looks like a cost,
-/// so that only what every round misses on an idle machine has failed; script/bench
-/// profile_overhead measures more closely, and the recording process's own cost as well.
+/// Kernels of about a millisecond, 5 rounds in turn. Other load on the machine looks like a cost.
+/// So the goal has failed only if every round misses it on an idle machine. script/bench
+/// profile_overhead measures more accurately, including the recording process's own cost.
 Outcome addedTime(const Place& place) {
   const Run done = run(place, "tracesmith", "benchmark --no-stacks -n 30 --work 30000 --rounds 5");
   double median = 0, least = 0, most = 0;

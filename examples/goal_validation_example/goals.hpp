@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design goals, phase by phase, each with a check that measures something.
+// The design goals, by phase, each with a check that measures something.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ enum class Verdict { kPass, kFail, kNotRun, kAbsent };
 
 struct Outcome {
   Verdict verdict = Verdict::kFail;
-  std::string figure;  ///< what was measured, or why it was not
+  std::string figure;  ///< the measurement, or why there is none
 };
 
 struct Goal {
@@ -27,21 +27,21 @@ inline Outcome judged(bool good, std::string figure) {
 inline Outcome notRun(std::string why) { return {Verdict::kNotRun, std::move(why)}; }
 inline Outcome absent(std::string why) { return {Verdict::kAbsent, std::move(why)}; }
 
-/// Where the programs of the build lie, and a folder for files.
+/// The folder of the built programs, and a folder for files.
 struct Place {
   std::string bin;
   std::string work;
 };
 
-/// The exit code of a program of the build, and what it printed.
+/// The exit code and the output of a built program.
 struct Run {
   int code = -1;
   std::string output;
 };
 Run run(const Place& place, const std::string& program, const std::string& arguments);
 
-/// What `goal_validation_example --two-queues` does: a kernel that has to wait for a long one of
-/// another queue.
+/// `goal_validation_example --two-queues`: a kernel that must wait for a long kernel in another
+/// queue.
 int twoQueues();
 
 std::vector<Goal> captureGoals(const Place& place);   // the whole, and phases 1 and 2

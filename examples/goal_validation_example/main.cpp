@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks each design goal on this machine, and prints what was measured.
+// Checks each design goal on this machine, and prints the measurements.
 //   goal_validation_example
-// A goal passes, fails, is not run (what it needs is not on this machine) or is absent (this
-// version does not have it). Exit codes: 0 nothing failed; 1 something failed; 77 there is no
-// OpenCL device, so that hardly anything could be run.
+// A goal passes, fails, is not run (something it needs is missing on this machine) or is absent
+// (this version does not have it). Exit codes: 0 nothing failed; 1 something failed; 77 there is no
+// OpenCL device, so hardly anything could be run.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   }
   const goals::Place place{std::filesystem::read_symlink("/proc/self/exe").parent_path().string(),
                            work};
-  // What most checks look at: a program of two queues, recorded for replay.
+  // The input of most checks: a program with two queues, recorded for replay.
   const goals::Run recorded = goals::run(
       place, "tracesmith", "profile --record -o run.sbt -- '" + place.bin + "/opencl_demo'");
   if (recorded.code != 0) std::printf("profile --record: %s\n", recorded.output.c_str());

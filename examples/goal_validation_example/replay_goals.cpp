@@ -12,7 +12,7 @@ namespace ts = tracesmith;
 namespace goals {
 namespace {
 
-/// The recording of opencl_demo, executed again in a process of its own.
+/// Replays the recording of opencl_demo in a separate process.
 ts::ReplayResult replayed(const Place& place, const ts::ReplayConfig& config) {
   ts::ReplayEngine engine;
   ts::ReplayResult result;
@@ -56,7 +56,7 @@ Outcome oneStream(const Place& place) {
                 figure(result));
 }
 
-/// The number behind `"name": ` in JSON; 0: it is not there.
+/// The number after `"name": ` in JSON; 0 if it is missing.
 uint64_t numberIn(const std::string& json, const std::string& name) {
   const size_t at = json.find("\"" + name + "\": ");
   return at == std::string::npos ? 0 : std::strtoull(&json[at + name.size() + 4], nullptr, 10);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many small launches and uploads that mostly repeat, as programs that work through batches do: the
-// case in which a recorder costs the most. 4,400 launches, more than 34,000 calls, 160 MiB
-// uploaded, of which 1.2 MiB are distinct. Prints a sum, so that runs can be compared.
+// Many small launches and uploads that mostly repeat, like programs that process batches: the most
+// expensive case for a recorder. 4,400 launches, more than 34,000 calls, 160 MiB uploaded, of which
+// 1.2 MiB are distinct. Prints a sum, so that runs can be compared.
 //
 // Usage: launch_heavy [LAUNCHES]
 #include <CL/cl.h>
@@ -21,7 +21,7 @@ __kernel void accumulate(__global const float* in, __global float* sum, float we
   sum[i] = sum[i] * 0.5f + x;
 }
 )";
-constexpr size_t kFloats = 9728;  // 38 KiB a batch
+constexpr size_t kFloats = 9728;  // 38 KiB per batch
 constexpr size_t kBatches = 32;
 constexpr int kReadEvery = 100;
 

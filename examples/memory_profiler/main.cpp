@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory: a pool that a program manages itself, watched as it goes; or, of a trace, what its
-// program allocated.
+// Profiles device memory: of a pool that the program manages itself, or, given a trace, of the
+// program in the trace.
 //   memory_profiler_example [TRACE.sbt]
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Hands out one stretch of device memory, piece by piece: the lowest that fits.
+/// Hands out pieces of one block of device memory: the lowest range that fits.
 class Pool {
  public:
   Pool(tracesmith::MemoryProfiler& profiler, uint64_t base, uint64_t bytes)
@@ -52,10 +52,10 @@ void ofAPool() {
     }
     const uint64_t gradient = pool.take(8 * kMiB, "gradient");
     for (const uint64_t at : activations) pool.giveBack(at, 2 * kMiB);
-    if (step != 2) pool.giveBack(gradient, 8 * kMiB);  // forgotten once
+    if (step != 2) pool.giveBack(gradient, 8 * kMiB);  // forgotten once: a leak
   }
   pool.giveBack(weights, 64 * kMiB);
-  profiler.recordFree(weights);  // once too often
+  profiler.recordFree(weights);  // a double free
   profiler.stop();
   std::fputs(profiler.generateReport().summary().c_str(), stdout);
 }

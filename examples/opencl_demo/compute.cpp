@@ -24,7 +24,7 @@ const char* nameOf(cl_int code) {
       return "CL_BUILD_PROGRAM_FAILURE";
     case CL_INVALID_WORK_GROUP_SIZE:
       return "CL_INVALID_WORK_GROUP_SIZE";
-    case -1001:  // CL_PLATFORM_NOT_FOUND_KHR, the loader's answer when no driver is installed
+    case -1001:  // CL_PLATFORM_NOT_FOUND_KHR, returned by the loader if no driver is installed
       return "no OpenCL driver is installed (on Debian: apt install pocl-opencl-icd)";
     default:
       return "see CL/cl.h";
@@ -58,7 +58,7 @@ Device pickDevice() {
   check(clGetDeviceInfo(device.id, CL_DEVICE_NAME, 0, nullptr, &bytes), "clGetDeviceInfo");
   std::string name(bytes, '\0');
   check(clGetDeviceInfo(device.id, CL_DEVICE_NAME, bytes, name.data(), nullptr), "clGetDeviceInfo");
-  device.name = name.substr(0, name.find('\0'));  // OpenCL counts the end of the string
+  device.name = name.substr(0, name.find('\0'));  // OpenCL's length includes the terminating NUL
   return device;
 }
 

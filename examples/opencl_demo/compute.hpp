@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least of OpenCL that the example needs: a device with two queues, programs and buffers that
-// release themselves, and one way to fail: name the call and its code, then end.
+// The minimum of OpenCL that the example needs: a device with two queues, programs and buffers that
+// release themselves, and one way to handle errors: print the call and its code, then exit.
 #pragma once
 
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -13,7 +13,7 @@
 /// Ends the program with "opencl_demo: CALL failed: CL_NAME (code)" when `code` is not CL_SUCCESS.
 void check(cl_int code, const char* call);
 
-/// The first device of any platform: GPUs are preferred to everything else.
+/// The first device of any platform; GPUs are preferred.
 struct Device {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
@@ -21,7 +21,7 @@ struct Device {
 };
 Device pickDevice();
 
-/// A context with two in-order queues that know nothing of profiling, and the built kernels.
+/// A context with two in-order queues without profiling, and the built kernels.
 class Compute {
  public:
   Compute(const Device& device, const char* source);

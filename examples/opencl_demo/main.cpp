@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small, honest GPU program to look at with `tracesmith profile`: vectorAdd, a tiled matrixMul
-// and relu on two queues that meet through an event, with every result checked on the host. It asks
-// for no profiling and knows nothing of TraceSmith.
+// A small but complete GPU program to profile with `tracesmith profile`: vectorAdd, a tiled
+// matrixMul and relu on two queues that synchronise through an event, with every result checked on
+// the host. It does not request profiling and does not use TraceSmith.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,7 @@ kernel void matrixMul(global const float* a, global const float* b, global float
 
 using Floats = std::vector<float>;
 
-// Small multiples of 1/8 about zero, so that sums of products are exact enough to compare.
+// Small multiples of 1/8 around zero, so that sums of products are exact enough to compare.
 Floats pattern(size_t count, unsigned step) {
   Floats values(count);
   for (size_t i = 0; i < count; ++i)
@@ -78,7 +78,8 @@ void expect(bool right, const char* kernel, const char* shape) {
 }
 
 bool matrixIsRight(const Floats& a, const Floats& b, const Floats& out) {
-  // Every 37th element: each is a full row times a full column, and all rows and columns are met.
+  // Every 37th element: each depends on a full row and a full column, and all rows and columns
+  // occur.
   for (size_t i = 0; i < out.size(); i += 37) {
     const size_t row = i / kMatrix, column = i % kMatrix;
     double sum = 0;
@@ -145,7 +146,7 @@ int main(int argc, char** argv) {
     check(clEnqueueNDRangeKernel(second, multiply, 2, nullptr, matrix_global, matrix_local, 0,
                                  nullptr, nullptr),
           "clEnqueueNDRangeKernel(matrixMul)");
-    // relu reads what the other queue's vectorAdd writes: the queues meet here.
+    // relu reads what vectorAdd writes in the other queue, so it waits for vectorAdd's event.
     check(clEnqueueNDRangeKernel(second, relu, 1, nullptr, &kElements, nullptr, 1, &added, nullptr),
           "clEnqueueNDRangeKernel(relu)");
     check(clReleaseEvent(added), "clReleaseEvent");

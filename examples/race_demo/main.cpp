@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with two mistakes, for TraceSmith to find. `blur` runs in a second queue and should
-// wait for `fill`, which runs in the first; and `sum` adds floats in whatever order its work-groups
-// come. With --fixed neither is there.
+// A program with two bugs for TraceSmith to find. `blur` runs in a second queue and should wait for
+// `fill`, which runs in the first. `sum` adds floats in whatever order its work-groups run. With
+// --fixed the program has neither bug.
 #include <CL/cl.h>
 
 #include <cstdio>

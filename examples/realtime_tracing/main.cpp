@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that records itself, looked at while it runs: threads emit events and counters, and the
-// main thread prints what has come so far.
+// A program that records itself and is observed while it runs: threads emit events and counters,
+// and the main thread prints what has been recorded so far.
 //   realtime_tracing [MILLISECONDS] [FILE]     (default 1000 realtime_tracing.perfetto-trace)
-// Ends with 1 when something failed, or when events are missing that were not counted as dropped.
+// Exits with 1 if something failed, or if events are missing that were not counted as dropped.
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
@@ -22,7 +22,7 @@ int fail(const std::string& why) {
   return 1;
 }
 
-/// Sums numbers in steps, and says so.
+/// Sums numbers in steps, and records each step.
 void work(tracesmith::TracingSession& session, const std::atomic<bool>& stop, int number) {
   const auto step = session.spanName("sum");
   const std::string counter = "sum of thread " + std::to_string(number);
@@ -34,7 +34,7 @@ void work(tracesmith::TracingSession& session, const std::atomic<bool>& stop, in
     }
     if (i % 50 == 0) session.emitCounter(counter, sum);
     if (i % 100 == 0) {
-      // An event with all that a TraceEvent can say; a span costs far less.
+      // An event with all the data that a TraceEvent can have; a span costs far less.
       tracesmith::TraceEvent event(tracesmith::EventType::Marker);
       event.name = "a hundred steps";
       event.metadata["thread"] = std::to_string(number);

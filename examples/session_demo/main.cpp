@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that records itself: a pipeline of two stages with a queue between them.
+// A program that records itself: a pipeline of two stages connected by a queue.
 //   session_demo [TRACE]     (default session_demo.sbt)
 #include <chrono>
 #include <cmath>

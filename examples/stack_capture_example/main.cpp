@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes call stacks of its own: what one costs with and without names, and what is in it.
+// Captures its own call stacks: prints the cost with and without names, and the stack's content.
 //   stack_capture_example
-// Ends with 1 where the stack does not have the functions that it was taken in, 77 where no stacks
-// can be taken on this kind of processor.
+// Exits with 1 if the stack does not have the functions in which it was captured, and with 77 if
+// stacks cannot be captured on this kind of processor.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@
 using tracesmith::CallStack;
 using tracesmith::StackCapture;
 
-// Functions that the linker keeps, and that call one another by no tail call.
+// Functions that the linker keeps, and that do not call each other by tail calls.
 extern "C" [[gnu::noinline]] size_t example_innermost(StackCapture& capture, CallStack& stack) {
   const size_t frames = capture.capture(stack);
   asm volatile("" ::: "memory");
@@ -32,7 +32,7 @@ extern "C" [[gnu::noinline]] size_t example_outer(StackCapture& capture, CallSta
 
 namespace {
 
-/// Median of so many captures, in ns.
+/// Median of `times` captures, in ns.
 double cost(StackCapture& capture, int times) {
   std::vector<double> ns;
   CallStack stack;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything: #include <tracesmith/tracesmith.hpp>
+// The whole C++ API: #include <tracesmith/tracesmith.hpp>
 #pragma once
 
 #include "tracesmith/analysis/report/report.hpp"

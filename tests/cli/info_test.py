@@ -80,7 +80,7 @@ class Info(CommandTest):
         events = len(self.document["traceEvents"])
         names = sum(event["ph"] == "M" for event in self.document["traceEvents"])
         self.assertIn(f"tracesmith: {events:,} events of trace.json.gz", said)
-        self.assertIn(f"{events - names:,} as rows of tables and {names} as names or as they were", said)
+        self.assertIn(f"{events - names:,} as table rows and {names} as names or unchanged", said)
         info = json.loads(self.info("trace.json.gz", "--json"))
         self.assertEqual(sum(info["counts"].values()), events - names)
         (loss,) = info["losses"]

@@ -106,7 +106,7 @@ class Recordings(SimulatedTest):
         os.remove(self.path("x.sbt"))
         report, totals = self.simulated("x.sbr")
         self.assertEqual(totals["virtual_ns"], 0)
-        self.assertIn("x.sbt, which would say it, is not there", report["remarks"][0]["what"])
+        self.assertIn("x.sbt, which would have them, is missing", report["remarks"][0]["what"])
 
     def test_the_trace_of_another_run_is_not_believed(self):
         self.record(DEMO)

@@ -58,7 +58,7 @@ class Stacks(CommandTest):
         self.assertRegex(text, r"(?m)^  alone +[\d.]+ \w+ \(.* to .*\): [\d.]+ \w+ a launch$")
         self.assertRegex(text, r"(?m)^  profiled +[\d.]+ times the time alone \(.*\): .* a launch$")
         self.assertIn("These kernels do nothing", text)
-        self.assertIn("Rounds are too few", text)
+        self.assertIn("too few rounds", text)
         # A kernel and its one host call have one stack.
         pairs = self.rows("SELECT count(*) AS n FROM kernel k JOIN host_call h ON "
                           "h.process_id = k.process_id AND h.correlation_id = k.correlation_id AND "

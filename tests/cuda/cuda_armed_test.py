@@ -440,8 +440,8 @@ class Armed(CommandTest):
         self.assertIn("was not started with `tracesmith arm", self.refused("record", "--pid", pid))
         self.quit()
         self.assertIn("there is no such process", self.refused("record", "--pid", pid))
-        self.assertIn("not a process's number", self.refused("record", "--pid", "x1", code=2))
-        self.assertIn("leave the program or --pid out", self.refused("record", "--pid", "1", "--", "true", code=2))
+        self.assertIn("not a process id", self.refused("record", "--pid", "x1", code=2))
+        self.assertIn("omit either --pid or the program", self.refused("record", "--pid", "1", "--", "true", code=2))
         self.assertIn("--pid captures CUDA and NVTX", self.refused("record", "--pid", "1", "-p", "opencl", code=2))
         self.assertIn("longer than 0", self.refused("record", "--pid", "1", "-d", "0", code=2))
         self.assertEqual(self.files(), ["control"])
@@ -454,11 +454,11 @@ class Armed(CommandTest):
         return recorder
 
     def test_without_a_pid_the_only_armed_program_is_recorded(self):
-        self.assertIn("what shall be recorded?", self.refused("record", code=2))
+        self.assertIn("nothing to record", self.refused("record", code=2))
         self.training()
-        self.assertIn("what shall be recorded?", self.refused("record", "-p", "opencl", code=2))
+        self.assertIn("nothing to record", self.refused("record", "-p", "opencl", code=2))
         recorder = self.record_without_pid()
-        self.assertIn("what shall be recorded?", self.refused("record", code=2))  # nobody else waits
+        self.assertIn("nothing to record", self.refused("record", code=2))  # nobody else waits
         self.tell("run 5")
         self.assertIn(f"recording process {self.program.pid}: ", self.detach(recorder))
         self.assert_whole(5)

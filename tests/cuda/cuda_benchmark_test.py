@@ -17,7 +17,7 @@ class CudaBenchmark(CudaTest):
             self.assertEqual(result.returncode, 0, result.stderr)
             said = result.stdout.decode()
             self.assertRegex(said, r"on .* \(CUDA\)\n")
-            self.assertNotIn("which is no GPU", said)
+            self.assertNotIn("which is not a GPU", said)
             self.assertIn("verified: 300 of 300 stacks", said)
 
     def test_the_trace_has_the_launches(self):

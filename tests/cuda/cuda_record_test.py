@@ -83,7 +83,7 @@ class CudaRecord(CommandTest):
             self.record("-p", platform, "-d", "1", program=(), code=2)
             said.append(self.said)
         self.assertEqual(said[0], said[1])
-        self.assertIn("what shall be recorded?", said[0])
+        self.assertIn("nothing to record", said[0])
         self.assertEqual(self.files(), [])
 
     def test_a_driver_that_is_missing_or_too_old_is_said_and_nothing_starts(self):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name under which programs include the importer of XRay's logs.
+// Public header of the importer for XRay logs.
 #pragma once
 
 #include "tracesmith/import/xray/xray_importer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of events ends when it is no longer wanted, and is right when it is asked for again.
+// Functions that process events end when cancelled, and give correct results when called again.
 #include <gtest/gtest.h>
 
 #include <cstdio>

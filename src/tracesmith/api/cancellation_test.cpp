@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes long ends when it is no longer wanted, wherever it is, and leaves nothing behind that
-// is wrong.
+// Long operations end when cancelled, wherever they are, and leave no wrong results behind.
 #include "tracesmith/base/cancellation.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +38,7 @@ TEST(Cancellation, EndsImportsReadsAndAnalysesAtEachOfTheirSteps) {
   file << "]";
   file.close();
 
-  // Ends the work when it asks for the n-th time, until n is more than it asks.
+  // Cancels the work at its n-th check, with increasing n, until it finishes with fewer checks.
   int ended = 0;
   for (int n = 1;; ++n) {
     int asked = 0;
@@ -48,7 +47,7 @@ TEST(Cancellation, EndsImportsReadsAndAnalysesAtEachOfTheirSteps) {
       TS_TRY(OpenTrace trace, OpenTrace::open(path));
       const auto column = trace.column("kernel", "name");
       if (!column) {
-        asked = std::numeric_limits<int>::min();  // now it may go on
+        asked = std::numeric_limits<int>::min();  // now let it finish
         TS_TRY(const ColumnArray again, trace.column("kernel", "name"));
         EXPECT_EQ(again.rows, 2'000u) << "after it was cancelled at step " << n;
         return tl::unexpected(column.error());

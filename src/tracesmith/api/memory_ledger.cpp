@@ -88,7 +88,8 @@ void AddressSpace::addFragmentation(FragmentationInfo& to) const {
 }
 
 void MemoryTimeline::thin() {
-  stretch_ = stretch_ > UINT64_MAX / 2 ? UINT64_MAX : stretch_ * 2;  // all of time, in the end
+  // Doubling ends with a single slot for all times.
+  stretch_ = stretch_ > UINT64_MAX / 2 ? UINT64_MAX : stretch_ * 2;
   size_t kept = 0;
   for (auto& [stretch, sample] : samples_) {
     stretch /= 2;
@@ -272,7 +273,7 @@ MemoryReport MemoryLedger::report(Timestamp at) const {
   }
   report.allocation_size_histogram = sizes_;
   for (const auto& [name, number] : allocators_.numbers) {
-    if (allocators_.stats[number].allocations == 0) continue;  // named by a release alone
+    if (allocators_.stats[number].allocations == 0) continue;  // known only from a release
     report.allocator_stats[name] = allocators_.stats[number];
   }
   for (const auto& [device, number] : devices_.numbers) {

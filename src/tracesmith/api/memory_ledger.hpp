@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bookkeeping of a MemoryProfiler: what is live where, sums, and the timeline.
+// The bookkeeping of MemoryProfiler: live blocks per address space, totals, and the timeline.
 #pragma once
 
 #include <algorithm>
@@ -33,25 +33,26 @@ class AddressSpace {
 
   const std::map<uint64_t, Block>& live() const { return live_; }
   void add(uint64_t ptr, Block block);
-  /// What was there, which is gone then.
+  /// Removes the live block at `ptr` and returns it; {_, false} if there is none.
   std::pair<Block, bool> take(uint64_t ptr);
   bool wasReleased(uint64_t ptr) const { return released_.contains(ptr) || older_.contains(ptr); }
-  /// Two live blocks were at the same place: these are handles, not addresses.
+  /// True once two live blocks had the same "address": these are handles, not addresses.
   bool handles() const { return handles_; }
   void addFragmentation(FragmentationInfo& to) const;
 
  private:
-  static constexpr size_t kReleasedKept = 1 << 19;  // in each of the two
+  static constexpr size_t kReleasedKept = 1 << 19;  // entries in each of released_ and older_
   static constexpr size_t kStretchesKept = 1 << 20;
   void cover(uint64_t begin, uint64_t end);
 
   std::map<uint64_t, Block> live_;
-  std::map<uint64_t, uint64_t> covered_;  // stretches that blocks had or have: begin, end
+  // Address ranges that any block has ever covered: start, end.
+  std::map<uint64_t, uint64_t> covered_;
   std::unordered_set<uint64_t> released_, older_;
   bool handles_;
 };
 
-/// Of each stretch of time the sample with the most live bytes, in a bounded number.
+/// A bounded number of samples: for each time slot, the sample with the most live bytes.
 class MemoryTimeline {
  public:
   struct Sample {
@@ -63,7 +64,7 @@ class MemoryTimeline {
   MemoryTimeline(Timestamp begin, uint64_t stretch_ns, size_t most)
       : begin_(begin), stretch_(stretch_ns == 0 ? 1 : stretch_ns), most_(most) {}
 
-  /// Times do not go back. `make` is called only for a sample that is kept, if only for now.
+  /// Times must not decrease. `make` is called only when the sample is kept, at least for now.
   template <class Make>
   void add(Timestamp time, uint64_t bytes, Make&& make) {
     if (most_ == 0) return;
@@ -86,13 +87,14 @@ class MemoryTimeline {
   std::vector<std::pair<uint64_t, Sample>> samples_;
 };
 
-/// One thread at a time. LiveMemory says what an event changes, here as for reports and plots.
+/// Not thread-safe: one thread at a time. What an event changes is decided by LiveMemory, as it is
+/// for reports and plots.
 class MemoryLedger {
  public:
   struct Change {
     MemoryEvent event;
-    uint64_t process = 0;  // tells the addresses of processes apart
-    bool handles = false;  // "addresses" are none
+    uint64_t process = 0;  // separates the addresses of different processes
+    bool handles = false;  // "addresses" are only handles
     std::string_view tag;
     uint64_t stack = 0;
   };
@@ -104,17 +106,17 @@ class MemoryLedger {
         timeline_(begin, std::min(config.snapshot_interval_ms, kLongestMs) * 1'000'000,
                   config.max_timeline_samples) {}
 
-  /// False: a release of what is not live. The event's time is put right, and the device of a
-  /// release that names none.
+  /// Returns false for a release of memory that is not live. Corrects the event's time, and fills
+  /// in the device of a release that names none.
   bool apply(Change& change);
-  /// Of what was applied last.
+  /// Time of the last applied event.
   Timestamp now() const { return now_; }
 
   uint64_t usage() const { return all_.current_usage; }
   uint64_t peak() const { return all_.peak_usage; }
   const AllocatorStats* ofDevice(uint32_t device_id) const;
   size_t liveCount() const { return live_; }
-  /// `at`: when the profile ended, or now.
+  /// `at`: the end of the profile, or now while it is active.
   std::vector<MemoryAllocation> liveAllocations(Timestamp at) const;
   std::vector<MemoryLeak> leaks(Timestamp at) const;
   MemorySnapshot snapshot(Timestamp at) const;
@@ -124,7 +126,7 @@ class MemoryLedger {
 
  private:
   static constexpr uint64_t kLongestMs = UINT64_MAX / 1'000'000;
-  /// Sums by something, in the order in which that came up.
+  /// Totals per key, numbered in order of first appearance.
   template <class Key>
   struct Sums {
     std::map<Key, uint32_t> numbers;
@@ -137,7 +139,7 @@ class MemoryLedger {
     }
   };
   struct Kept {
-    MemoryEvent event;  // without its allocator
+    MemoryEvent event;  // with an empty allocator_name; see `allocator`
     uint32_t allocator = 0;
   };
 

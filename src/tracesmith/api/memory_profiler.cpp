@@ -36,7 +36,7 @@ MemoryEvent memoryEventOf(const TraceEvent& event) {
   return memory;
 }
 
-/// Where events are of several processes, each says of which (model/event_listing.cpp).
+/// The process of an event. Events of several processes each name theirs (model/event_listing.cpp).
 uint64_t processOf(const TraceEvent& event) {
   const auto said = event.metadata.find("process_id");
   uint64_t process = 0;
@@ -81,7 +81,7 @@ struct MemoryProfiler::Impl {
     if (callback) callback(change.event);
     return known;
   }
-  /// When the profile ended, or now.
+  /// When the profile ended, or now while it is active.
   Timestamp at() const {
     return active.load(std::memory_order_relaxed) ? std::max(getCurrentTimestamp(), ledger.now())
                                                   : end;
@@ -117,7 +117,7 @@ MemoryProfiler MemoryProfiler::of(const Trace& trace, const Config& config) {
   impl.active = true;
   const MemoryEventTable& rows = trace.memory_event;
   std::vector<MemoryEvent> events = tracesmith::toMemoryEvents(trace);
-  std::vector<uint32_t> event_of(rows.size());  // those of unknown kinds have none
+  std::vector<uint32_t> event_of(rows.size());  // rows of unknown kinds have no event
   for (uint32_t row = 0, event = 0; row < rows.size(); ++row) {
     event_of[row] = event;
     event += rows.kind[row] == MemoryKind::kAlloc || rows.kind[row] == MemoryKind::kFree ? 1 : 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryProfiler: who holds how much device memory, when it was most, and what was never released.
+// MemoryProfiler: device memory usage over time, peak usage and leaks.
 //
-// It is told of allocations: by the program itself, with recordAlloc() and recordFree(), or by what
-// was captured, with of(). It hooks nothing; `tracesmith profile` and the profilers capture.
+// It learns of allocations either from the program, through recordAlloc() and recordFree(), or from
+// captured data, through of(). It hooks nothing itself; `tracesmith profile` and the profilers
+// (capture/profiler.hpp) do the capturing.
 #pragma once
 
 #include <functional>
@@ -16,23 +17,23 @@
 
 namespace tracesmith {
 
-/// Any thread may call any method; those that record take turns. Memory is known by its device and
-/// address (in traces also by its process). An event that is older than the one before counts at
-/// the time of that one; of() puts them in order first.
+/// Any thread may call any method; calls that record are serialised. Memory is identified by device
+/// and address, in traces also by process. An event older than the previous one counts at the
+/// previous event's time; of() sorts events by time first.
 class MemoryProfiler {
  public:
   struct Config {
-    /// The timeline has one snapshot for each stretch of so long in which something happened: the
-    /// one with the most live bytes. Where that gives more than max_timeline_samples, stretches
-    /// become twice as long, as often as it takes.
+    /// The timeline is divided into slots of this length. Each slot in which something happened has
+    /// one snapshot: the one with the most live bytes. When there are more than
+    /// max_timeline_samples, the slot length doubles until they fit.
     uint64_t snapshot_interval_ms = 1;
-    size_t max_timeline_samples = 10'000;  ///< 0: no timeline
-    uint64_t leak_threshold_ns = 1'000'000'000;
-    bool track_call_stacks = false;  ///< of recordAlloc(), as a hash of its addresses
-    /// Else they count as unknown_frees. Of released addresses at least the last half a million
-    /// are known.
+    size_t max_timeline_samples = 10'000;        ///< 0: no timeline
+    uint64_t leak_threshold_ns = 1'000'000'000;  ///< minimum age of a leak
+    bool track_call_stacks = false;              ///< recordAlloc() stores a hash of its call stack
+    /// If false, double frees count as unknown_frees. At least the last half a million released
+    /// addresses are remembered.
     bool detect_double_free = true;
-    size_t max_events = 1'000'000;  ///< that toMemoryEvents() gives: the latest
+    size_t max_events = 1'000'000;  ///< toMemoryEvents() returns at most this many, the latest
   };
 
   MemoryProfiler();
@@ -41,30 +42,31 @@ class MemoryProfiler {
   MemoryProfiler(MemoryProfiler&& other) noexcept;
   MemoryProfiler& operator=(MemoryProfiler&& other) noexcept;
 
-  /// Of a trace, or of events in any order: a profile that is stopped, and lasts as long as they
-  /// do. The trace must be in host time. OpenCL's addresses are handles: no fragmentation. Where it
-  /// was cancelled (base/cancellation.hpp) it knows of a part.
+  /// Profiles a trace, or events in any order. The profile is already stopped; its duration is that
+  /// of the events. The trace must be in host time. OpenCL addresses are handles, so there are no
+  /// fragmentation figures. If the work was cancelled (base/cancellation.hpp), the profile covers
+  /// only part of the input.
   static MemoryProfiler of(const Trace& trace, const Config& config);
   static MemoryProfiler of(std::span<const MemoryEvent> events, const Config& config);
   static MemoryProfiler of(std::span<const TraceEvent> events, const Config& config);
   static MemoryProfiler of(const Trace& trace) { return of(trace, Config()); }
 
   const Config& config() const;
-  /// Begins anew: what was recorded before is forgotten. Does nothing while it is active.
+  /// Starts a new profile and discards earlier records. Does nothing while a profile is active.
   void start();
   void stop();
   bool isActive() const;
-  /// Forgets what was recorded; an active profile goes on from now.
+  /// Discards what was recorded; an active profile continues from now.
   void clear();
 
-  // These do nothing and return false while it is not active, and for address 0.
+  // The record functions do nothing and return false while no profile is active, and for address 0.
 
   bool recordAlloc(uint64_t ptr, uint64_t size, uint32_t device_id = 0,
                    std::string_view allocator = "default", std::string_view tag = {});
-  /// False also where nothing live is at that address: that is counted.
+  /// Also false if nothing is live at that address; the report counts such calls.
   bool recordFree(uint64_t ptr, uint32_t device_id = 0);
   bool recordEvent(const MemoryEvent& event);
-  /// MemAlloc and MemFree with memory_params; others return false.
+  /// Accepts MemAlloc and MemFree events that have memory_params; returns false for others.
   bool recordEvent(const TraceEvent& event);
 
   uint64_t getCurrentUsage() const;
@@ -72,18 +74,19 @@ class MemoryProfiler {
   uint64_t getPeakUsage() const;
   uint64_t getPeakUsage(uint32_t device_id) const;
   size_t getLiveAllocationCount() const;
-  std::vector<MemoryAllocation> getLiveAllocations() const;  ///< by device and address
+  std::vector<MemoryAllocation> getLiveAllocations() const;  ///< sorted by device and address
   MemorySnapshot takeSnapshot() const;
   MemoryReport generateReport() const;
-  /// Live for at least Config::leak_threshold_ns: now, or when it was stopped. Largest first.
+  /// Allocations live for at least Config::leak_threshold_ns, measured now or when the profile was
+  /// stopped. Largest first.
   std::vector<MemoryLeak> detectLeaks() const;
-  /// The timeline as counters: "device memory" of each device, in bytes.
+  /// The timeline as counters: one "device memory" counter per device, in bytes.
   std::vector<CounterEvent> toCounterEvents() const;
-  /// The latest Config::max_events of what was recorded.
+  /// The latest Config::max_events recorded events.
   std::vector<MemoryEvent> toMemoryEvents() const;
 
-  /// Called with each event after it has been counted, on the thread that recorded it. Set it
-  /// before others record.
+  /// `callback` is called with each event after it has been counted, on the thread that recorded
+  /// it. Set it before other threads record.
   void setCallback(std::function<void(const MemoryEvent&)> callback);
 
  private:

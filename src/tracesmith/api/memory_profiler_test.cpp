@@ -39,7 +39,7 @@ MemoryReport reportOf(const std::vector<MemoryEvent>& events,
 constexpr uint64_t kPlaces = 256;  // addresses 1 to 256 of each device
 constexpr uint32_t kDevices = 2;
 
-/// A program's allocations on two devices: releases are missing, and there are some too many.
+/// A program's allocations on two devices; some releases are missing, and there are extra ones.
 std::vector<MemoryEvent> randomEvents(std::mt19937& random, size_t count) {
   std::vector<MemoryEvent> events;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> live;  // sizes
@@ -49,7 +49,7 @@ std::vector<MemoryEvent> randomEvents(std::mt19937& random, size_t count) {
   while (events.size() < count) {
     time += below(3) == 0 ? 0 : below(2'000'000);
     const auto device = static_cast<uint32_t>(below(kDevices));
-    if (below(10) == 0) {  // never, or no longer, there
+    if (below(10) == 0) {  // never live, or no longer live
       std::pair<uint32_t, uint64_t> place(device, 1 + below(kPlaces));
       if (below(2) == 0 && !gone.empty()) {
         place = *std::next(gone.begin(), static_cast<int64_t>(below(gone.size())));
@@ -80,17 +80,17 @@ std::vector<MemoryEvent> randomEvents(std::mt19937& random, size_t count) {
   return events;
 }
 
-/// The definition, with everything looked at again for each question.
+/// A reference implementation that examines everything again for each question.
 struct Reference {
   struct Block {
     MemoryEvent event;
     Timestamp gone = 0;
-    bool seen = false;  // its release
+    bool seen = false;  // its release was seen
   };
   std::vector<Block> blocks;
   uint64_t double_frees = 0, unknown_frees = 0, missed_frees = 0;
   std::vector<Timestamp> times;              // after each event
-  std::vector<std::vector<size_t>> live_at;  // the live blocks then
+  std::vector<std::vector<size_t>> live_at;  // the blocks live at that time
 
   explicit Reference(const std::vector<MemoryEvent>& events) {
     std::set<size_t> live;
@@ -144,7 +144,7 @@ struct Reference {
   FragmentationInfo fragmentation() const {
     FragmentationInfo info;
     for (uint32_t device = 0; device < kDevices; ++device) {
-      std::vector<int> place(kPlaces + 2, 0);  // 1: was used, 2: is
+      std::vector<int> place(kPlaces + 2, 0);  // 1: was used, 2: is used
       const auto mark = [&](const MemoryEvent& e, int as) {
         if (e.device_id != device) return;
         for (uint64_t i = 0; i < e.bytes; ++i) place[e.ptr + i] = as;
@@ -175,7 +175,7 @@ TEST(MemoryProfiler, SaysOfRandomProgramsWhatTheDefinitionSays) {
     MemoryProfiler::Config config;
     config.max_timeline_samples = 1 + random() % 40;
     config.leak_threshold_ns = random() % 50'000'000;
-    std::vector<MemoryEvent> shuffled = events;  // times that are equal stay in order
+    std::vector<MemoryEvent> shuffled = events;  // equal times keep their order
     std::stable_sort(shuffled.begin(), shuffled.end(), [](const auto& a, const auto& b) {
       return std::pair(a.timestamp % 7, a.timestamp) < std::pair(b.timestamp % 7, b.timestamp);
     });
@@ -260,7 +260,7 @@ TEST(MemoryProfiler, SaysOfRandomProgramsWhatTheDefinitionSays) {
     missed += report.missed_frees;
     blocks += report.fragmentation->free_block_count;
   }
-  // Or the rounds have not been what they should.
+  // Otherwise the random rounds did not cover these cases.
   EXPECT_GT(std::min({doubles, unknown, missed, blocks}), 100u);
 }
 
@@ -276,7 +276,7 @@ TEST(MemoryProfiler, FreeBlocksAreWhatWasUsedAndTouchingOnesAreOne) {
 }
 
 TEST(MemoryProfiler, OfHandlesThereIsNoFragmentation) {
-  // Two live blocks at one place: these are no addresses.
+  // Two live blocks at the same address: these are not addresses.
   EXPECT_FALSE(reportOf({alloc(1, 0x1000, 4096), alloc(2, 0x1100, 4096)}).fragmentation);
   EXPECT_FALSE(reportOf({alloc(1, 0x1100, 4096), alloc(2, 0x1000, 4096)}).fragmentation);
   EXPECT_FALSE(reportOf({alloc(1, UINT64_MAX - 5, 4096)}).fragmentation);
@@ -333,8 +333,8 @@ void expectSame(const MemoryReport& report, const MemoryUsage& usage) {
   }
 }
 
-/// Reports and plots use memoryUsage(): a profile of the same trace, of its events as a list and of
-/// the same events told one by one says the same.
+/// Reports and plots use memoryUsage(). A profile of the trace must agree with it, and so must a
+/// profile of its events as a list, and of the same events recorded one by one.
 TEST(MemoryProfiler, OfATraceItSaysWhatReportsSay) {
   std::mt19937 random(7);
   for (int round = 0; round < 30; ++round) {
@@ -363,7 +363,7 @@ TEST(MemoryProfiler, OfATraceItSaysWhatReportsSay) {
     expectSame(MemoryProfiler::of(trace).generateReport(), usage);
     const std::vector<TraceEvent> events = toEvents(trace);
     expectSame(MemoryProfiler::of(events, {}).generateReport(), usage);
-    if (processes > 1) continue;  // a MemoryEvent does not say its process
+    if (processes > 1) continue;  // a MemoryEvent does not have its process
     expectSame(MemoryProfiler::of(toMemoryEvents(trace), {}).generateReport(), usage);
     Trace again;
     appendEvents(again, events);
@@ -388,7 +388,7 @@ TEST(MemoryProfiler, OfTraceEventsThoseOfMemoryCount) {
   made.name = "pool";
   made.call_stack = CallStack{{{.address = 0x42}}, 1};
   events.emplace_back(EventType::KernelComplete, 10).duration = 990;
-  events.emplace_back(EventType::MemFree, 60);  // of what, it does not say
+  events.emplace_back(EventType::MemFree, 60);  // without an address
   const MemoryProfiler profiler = MemoryProfiler::of(events, {.leak_threshold_ns = 950});
   const MemoryReport report = profiler.generateReport();
   EXPECT_EQ(report.total_allocations, 1u);
@@ -440,7 +440,7 @@ TEST(MemoryProfiler, RecordsWhileItIsActive) {
   EXPECT_TRUE(profiler.recordAlloc(0x2000, 30, 3, "pool"));
   EXPECT_TRUE(profiler.recordFree(0x2000, 3));
   EXPECT_FALSE(profiler.recordFree(0x2000, 3));
-  EXPECT_FALSE(profiler.recordFree(0x1000, 2));  // another device's
+  EXPECT_FALSE(profiler.recordFree(0x1000, 2));  // the address belongs to another device
   EXPECT_EQ(profiler.getCurrentUsage(), 10u);
   EXPECT_EQ(profiler.getPeakUsage(), 40u);
   EXPECT_EQ(profiler.getLiveAllocationCount(), 1u);

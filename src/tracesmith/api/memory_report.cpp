@@ -20,7 +20,8 @@ std::string placeOf(uint32_t device_id) {
   return device_id == kHostMemory ? "host" : std::to_string(device_id);
 }
 
-/// As a number of bytes; the largest where it is more, as the average of absurd sizes may be.
+/// Converts to a whole number of bytes. Saturates, because averages of absurd sizes can be too
+/// large.
 uint64_t whole(double bytes) {
   return bytes < 0x1p64 ? static_cast<uint64_t>(bytes) : std::numeric_limits<uint64_t>::max();
 }
@@ -178,7 +179,7 @@ std::string MemoryReport::toJSON() const {
     writeStats(json.key(placeOf(device)), stats);
   }
   json.endObject().endObject();
-  (void)out.finish();  // text is always taken
+  (void)out.finish();  // writing to a string cannot fail
   return text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace that is open for reading, as libraries hand it out: columns, questions, analyses,
-// exports, each reading what it needs.
+// A trace open for reading, as the language bindings use it: columns, SQL, analyses and exports.
+// Each of them reads only the columns it needs.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@
 
 namespace tracesmith {
 
-/// One thread at a time. Stays where it is once engine() was called.
+/// Not thread-safe: one thread at a time. Do not move it after engine() was called.
 class OpenTrace {
  public:
   using Loaded = std::shared_ptr<const TraceTables::Loaded>;
 
-  /// Ours, or another tool's, which is imported.
+  /// Opens an .sbt file, or imports another tool's trace.
   static Result<OpenTrace> open(const std::string& path);
 
   OpenTrace(OpenTrace&&) noexcept = default;
@@ -30,19 +30,19 @@ class OpenTrace {
   ~OpenTrace();
 
   TraceTables& tables() { return tables_; }
-  /// kNotFound, here and below: there is no such table or column.
+  /// Fails with kNotFound, as the next two do, if there is no such table or column.
   Result<uint64_t> rows(std::string_view table);
   Result<ColumnArray> column(std::string_view table, const std::string& name);
-  /// Columns as one batch; see startArrowTable().
+  /// Exports columns as one batch; see startArrowTable().
   Status arrow(std::string_view table, std::span<const std::string> columns, ArrowArrayStream* out);
-  /// To be asked; lives as long as this. Reads all of the trace.
+  /// The SQL engine; lives as long as this object. The first call reads the whole trace.
   Result<QueryEngine*> engine();
 
  private:
   explicit OpenTrace(TraceTables tables) : tables_(std::move(tables)) {}
 
   TraceTables tables_;
-  Loaded asked_;  // what the two below refer to
+  Loaded asked_;  // kept alive for sources_ and engine_
   std::unique_ptr<SourceLookup> sources_;
   std::unique_ptr<QueryEngine> engine_;
 };

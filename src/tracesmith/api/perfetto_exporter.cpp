@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// All that the events say is wanted here, also what differs for each of them.
+/// Exports all data of the events, including attributes that differ for each of them.
 PerfettoOptions optionsOf(bool counters, bool flows, bool all_frames) {
   PerfettoOptions options;
   options.counters = counters;
@@ -31,7 +31,7 @@ Trace PerfettoExporter::traceOf(const std::vector<TraceEvent>& events,
   for (const CounterEvent& counter : counters) appender.append(counter);
   if (isCancelled()) return trace;
 
-  // TraceEvents do not say which process they are from; here they are all of one.
+  // TraceEvents do not name their process; here they all belong to one.
   ProcessRow process;
   process.id = ProcessId(1);
   process.executable = trace.strings.intern(metadata_.process_name);

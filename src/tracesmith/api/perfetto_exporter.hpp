@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export of TraceEvents, for those who hold events rather than a trace. The work is done by
-// perfetto_writer.hpp and chrome_json.hpp on the columns that the events become.
+// Exports TraceEvents, for programs that hold events rather than a Trace. The events are turned
+// into columns; perfetto_writer.hpp and chrome_json.hpp write those.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,32 @@
 namespace tracesmith {
 
 struct PerfettoMetadata {
-  std::string process_name;  ///< shown for the process of all events
-  std::string thread_name;   ///< shown for threads that have no name
+  std::string process_name;  ///< shown as the process of all events
+  std::string thread_name;   ///< shown for threads without a name
   std::map<std::string, std::string> custom_metadata;
 };
 
-/// Chrome's JSON trace of TraceEvents. One thread at a time. Methods that return bool leave the
-/// reason of a false in lastError(), and with its code in lastStatus().
+/// Writes TraceEvents as Chrome's JSON trace format. Not thread-safe: one thread at a time. When a
+/// method returns false, lastError() has the reason and lastStatus() the reason with its error
+/// code.
 class PerfettoExporter {
  public:
   bool exportToFile(const std::vector<TraceEvent>& events, const std::string& path);
   bool exportToFile(const std::vector<TraceEvent>& events,
                     const std::vector<CounterEvent>& counters, const std::string& path);
-  /// "" when it failed.
+  /// Returns "" on failure.
   std::string exportToString(const std::vector<TraceEvent>& events);
   std::string exportToString(const std::vector<TraceEvent>& events,
                              const std::vector<CounterEvent>& counters);
 
-  /// False: what the device did (kernels, copies, fills) is left out. Default true.
+  /// False: device work (kernels, copies, fills) is omitted. Default: true.
   void setEnableGPUTracks(bool enable) { gpu_tracks_ = enable; }
-  /// False: no arrows. Default true.
+  /// False: flow arrows are omitted. Default: true.
   void setEnableFlowEvents(bool enable) { flow_events_ = enable; }
-  /// False: counters and allocated memory are left out. Default true.
+  /// False: counters and allocated memory are omitted. Default: true.
   void setEnableCounterTracks(bool enable) { counter_tracks_ = enable; }
-  /// True: stacks have the frames of the interpreter, libffi and the loader as well, which are told
-  /// by StackFrame::module. Default false.
+  /// True: stacks include the frames of the interpreter, libffi and the loader, which are
+  /// recognised by StackFrame::module. Default: false.
   void setAllFrames(bool all) { all_frames_ = all; }
   void setMetadata(const PerfettoMetadata& metadata) { metadata_ = metadata; }
 
@@ -46,7 +47,7 @@ class PerfettoExporter {
   const Status& lastStatus() const { return last_status_; }
 
  protected:
-  /// The events as columns, with what is switched off left out; not all where it was cancelled.
+  /// The events as columns, without the parts switched off. Incomplete if the work was cancelled.
   Trace traceOf(const std::vector<TraceEvent>& events,
                 const std::vector<CounterEvent>& counters) const;
   bool keep(const Status& status);
@@ -60,7 +61,8 @@ class PerfettoExporter {
   Status last_status_;
 };
 
-/// The same with a choice of format; PROTOBUF is Perfetto's own, with typed GPU packets.
+/// PerfettoExporter with a choice of format. PROTOBUF is Perfetto's own format, with typed GPU
+/// packets.
 class PerfettoProtoExporter : public PerfettoExporter {
  public:
   enum class Format { JSON, PROTOBUF };
@@ -72,8 +74,8 @@ class PerfettoProtoExporter : public PerfettoExporter {
                     const std::vector<CounterEvent>& counters, const std::string& path);
   Format getFormat() const { return format_; }
 
-  /// False: the Perfetto SDK is not part of TraceSmith and nothing needs it. PROTOBUF works all the
-  /// same, by an encoder of our own (export/perfetto/proto_wire.hpp).
+  /// Always false: TraceSmith does not include the Perfetto SDK. PROTOBUF does not need it; it uses
+  /// TraceSmith's own encoder (export/perfetto/proto_wire.hpp).
   static bool isSDKAvailable() { return false; }
 
  private:

@@ -58,7 +58,7 @@ std::vector<CounterEvent> someCounters() {
   return {counter};
 }
 
-/// A call of Python's ctypes, as StackCapture and traces have it.
+/// A call made by Python's ctypes, as StackCapture and traces represent it.
 TraceEvent calledFromPython() {
   TraceEvent event(EventType::KernelLaunch, 1000);
   event.duration = 50;
@@ -159,7 +159,7 @@ TEST(PerfettoExporter, aFailureSaysWhy) {
   EXPECT_TRUE(exporter.lastError().empty());
 }
 
-/// The rule of views: analysis/timing/runtime_frames.hpp.
+/// Tests the rule of analysis/timing/runtime_frames.hpp.
 TEST(PerfettoExporter, stacksAreWithoutTheInterpretersFramesUnlessAllAreWanted) {
   const std::string path = testing::TempDir() + "events_with_stacks.pftrace";
   for (const bool all : {false, true}) {
@@ -183,7 +183,7 @@ TEST(PerfettoExporter, stacksAreWithoutTheInterpretersFramesUnlessAllAreWanted) 
   std::filesystem::remove(path);
 }
 
-/// Events of a trace say their modules, so that the rule holds for lists of them.
+/// Events of a trace have their modules, so the rule also applies to lists of events.
 TEST(PerfettoExporter, eventsOfATraceKeepTheirModules) {
   Trace trace;
   appendEvents(trace, std::vector{calledFromPython()});

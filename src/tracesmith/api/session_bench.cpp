@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TracingSession costs the threads that emit, and what its drainer can take, also from other
-// processes. Beside it, in the same run: the clock alone, and boost::lockfree::spsc_queue where its
-// header is. bench/lttng.sh adds LTTng-UST.
+// The cost of a TracingSession for emitting threads, and the throughput of its drainer, also with
+// other processes. For comparison, in the same run: the clock alone, and
+// boost::lockfree::spsc_queue if its header is installed. bench/lttng.sh adds LTTng-UST.
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +29,8 @@ constexpr int kBursts = 61;
 
 volatile int64_t g_sink;
 
-/// Median over bursts of the thread's CPU time per call. Between bursts whoever drains has time to;
-/// after the first few every page of the ring has been touched.
+/// Median over bursts of the thread's CPU time per call. The pauses between bursts leave time for
+/// the drainer; after the first few bursts every page of the ring has been touched.
 void measure(
     const char* what, int calls, const std::function<void(int)>& burst,
     const std::function<void()>& between = [] { usleep(12'000); }) {
@@ -142,7 +142,7 @@ void emitting() {
               static_cast<unsigned long long>(s.events_dropped));
 }
 
-/// `producers` forked children emit `spans` each, at `per_second` (0: as fast as they can); this
+/// `producers` forked children emit `spans` each, at `per_second` (0: as fast as possible). This
 /// process drains and encodes.
 void acrossProcesses(int producers, uint64_t spans, double per_second) {
   TracingSession session;
@@ -162,7 +162,7 @@ void acrossProcesses(int producers, uint64_t spans, double per_second) {
     const pid_t pid = fork();
     if (pid == 0) {
       const uint64_t chunk =
-          per_second == 0 ? spans : static_cast<uint64_t>(per_second / 1000 * 2);  // of 2 ms
+          per_second == 0 ? spans : static_cast<uint64_t>(per_second / 1000 * 2);  // 2 ms of them
       int64_t next = monotonicNs();
       for (uint64_t i = 0; i < spans;) {
         const uint64_t end = std::min(spans, i + chunk);

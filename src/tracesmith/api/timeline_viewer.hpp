@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Timeline as text, for programs that have TraceEvents (`tracesmith view --timeline` shows
-// traces).
+// Draws a Timeline as text, for programs that have TraceEvents. For a trace file, use `tracesmith
+// view --timeline`.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ namespace tracesmith {
 class TimelineViewer {
  public:
   struct ViewConfig {
-    int width = 80;               ///< columns of the whole picture, at least 20
-    size_t max_rows = 50;         ///< streams; the busiest ones are shown
-    bool show_timestamps = true;  ///< an axis
-    bool show_duration = true;    ///< how long it is, and the share of it in which a row was busy
-    /// Drawn where a stream was busy for half of the column or more; 0: blocks whose height is the
-    /// share of the column in which it was busy.
+    int width = 80;               ///< columns of the whole picture; at least 20
+    size_t max_rows = 50;         ///< streams shown; the busiest are chosen
+    bool show_timestamps = true;  ///< draw a time axis
+    bool show_duration = true;    ///< total duration, and the busy share of each row
+    /// Drawn in columns in which the stream was busy for at least half of the time. 0: draws blocks
+    /// whose height is the busy share of the column.
     char fill_char = 0;
   };
 
   TimelineViewer() = default;
   explicit TimelineViewer(const ViewConfig& config) : config_(config) {}
 
-  /// Streams as rows, then how many operations ran at once and how busy each device was.
+  /// One row per stream, then the number of concurrent operations and each device's utilization.
   std::string render(const Timeline& timeline) const;
-  /// One stream of a device; says so when it has no work.
+  /// One stream of a device; the text says so if the stream has no work.
   std::string renderStream(const Timeline& timeline, uint32_t stream_id,
                            uint32_t device_id = 0) const;
-  /// Spans, duration, utilization, most operations at once.
+  /// Number of spans, duration, utilization and maximum concurrency.
   std::string renderStats(const Timeline& timeline) const;
 
  private:

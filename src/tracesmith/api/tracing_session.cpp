@@ -33,9 +33,9 @@ using session::SessionMemory;
 using session::Writer;
 
 constexpr uint32_t kFewestRings = 16;
-constexpr int64_t kAskAgainNs = 5'000'000;  // of a thread for which there was no ring
+constexpr int64_t kAskAgainNs = 5'000'000;  // pause of a thread that got no ring
 
-/// A ring that is always full, for the spans that a forked child inherits: they are the parent's.
+/// A ring that is always full, for spans that a forked child inherits; they belong to the parent.
 session::SessionRing g_parents_ring;
 uint64_t g_parents_words[8];
 
@@ -48,18 +48,18 @@ struct Entry {
   Writer writer;
 };
 
-/// What is known of a thread until its very end: its ThreadEntries are destroyed before.
+/// State of a thread that lives until its very end, after its ThreadEntries are destroyed.
 struct ThreadFacts {
-  bool ended = false;        // it has left its rings
-  bool drains = false;       // a drainer: what it emits it would have to wait for itself
-  uint32_t inside = 0;       // within a session's lock, or making an Entry
+  bool ended = false;        // it has given up its rings
+  bool drains = false;       // a drainer: for its own events it would have to wait for itself
+  uint32_t inside = 0;       // holds a session's lock, or is creating an Entry
   uint64_t refused_key = 0;  // of the session that had no ring for it
-  int64_t refused_ns = 0;    // when
+  int64_t refused_ns = 0;    // time of that refusal
 };
 constinit thread_local ThreadFacts t_facts;
 
-/// Of calls that take a session's lock. What interrupts them on the same thread, a signal handler
-/// or an allocator that is recorded, must neither take it again nor wait for who wants it.
+/// Marks calls that hold a session's lock. Code that interrupts them on the same thread (a signal
+/// handler, a recorded allocator) must neither take the lock nor wait for a thread that wants it.
 class Inside {
  public:
   Inside() { ++t_facts.inside; }
@@ -81,14 +81,14 @@ struct ThreadEntries {
   static void leave(const Entry& entry) {
     if (entry.pid == static_cast<uint32_t>(getpid())) entry.memory->leaveRing(entry.ring);
   }
-  /// Rings of sessions that have ended and of which no span is open.
+  /// Removes the rings of sessions that have ended, unless a span is still open.
   void prune() {
     std::erase_if(entries, [](const std::unique_ptr<Entry>& entry) {
       return entry->memory->header().open.load(std::memory_order_relaxed) == 0 &&
              entry->writer.open_spans == 0;
     });
   }
-  /// In a forked child: what was the parent's thread's ring must not be written here.
+  /// In a forked child: a thread must not write to the ring of the parent's thread.
   void disown() {
     for (auto& entry : entries) {
       entry->writer.ring = &g_parents_ring;
@@ -106,31 +106,31 @@ std::atomic<uint64_t> g_last_key{0};
 
 struct TracingSession::Impl {
   TracingConfig config;
-  // What a running session consists of. mutex guards names, requests and the state's changes.
+  // The state of a running session. `mutex` protects names, requests and state changes.
   mutable std::mutex mutex;
   std::condition_variable answered;
   std::shared_ptr<SessionMemory> memory;
-  std::unique_ptr<SessionDrain> drain;  // the drainer thread's, while it runs
+  std::unique_ptr<SessionDrain> drain;  // used by the drainer thread while it runs
   std::thread thread;
   std::atomic<State> state{State::Stopped};
   uint32_t owner_pid = 0;
-  // The drainer looks at these without the lock: who holds it may be waiting for room.
+  // The drainer reads these without the lock, because the holder may be waiting for room in a ring.
   std::atomic<bool> stop_asked{false};
   std::atomic<uint64_t> flushes_asked{0};
-  std::atomic<session::SessionHeader*> shared{nullptr};  // of memory
+  std::atomic<session::SessionHeader*> shared{nullptr};  // header of `memory`
   uint64_t flushes_done = 0;
   Status result;
   std::unordered_map<std::string, uint32_t> names;
-  int memory_fd = -1;  // of an InProcess session's trace
+  int memory_fd = -1;  // the trace of an InProcess session
   std::string path;
-  Beside beside;  // with a path: what lies at the output stays until this is finished
+  Beside beside;  // with a path: keeps the existing output until this trace is finished
   std::atomic<uint64_t> start_ns{0};
   std::atomic<uint64_t> stop_ns{0};
 
   bool mine() const { return owner_pid == static_cast<uint32_t>(getpid()); }
   Status openOutput();
   void closeOutput();
-  /// Puts a trace that lies beside the output to its place; after the thread has ended.
+  /// Moves a trace written beside the output to its destination. Call after the thread has ended.
   void takePlace();
   void run(TracingSession& session);
   uint32_t intern(std::string_view name);
@@ -145,7 +145,7 @@ constinit thread_local TracingSession::Slot TracingSession::t_slot
 
 namespace {
 
-/// The child has its own threads, and thus its own rings.
+/// The child has its own threads, and so needs its own rings.
 void forgetInChild() {
   t_facts.refused_key = 0;
   t_entries.disown();
@@ -161,7 +161,7 @@ TracingSession::TracingSession() : impl_(std::make_unique<Impl>()) {
   const auto in_child = [](void* session) {
     auto& self = *static_cast<TracingSession*>(session);
     if (self.key_.load(std::memory_order_relaxed) != 0) self.key_.store(++g_last_key);
-    // Its lock would outlive the parent in the child's copy of the file.
+    // Otherwise the lock would outlive the parent in the child's copy of the file.
     if (auto& drain = self.impl_->drain) drain->closeInChild();
   };
   session::joinForks({&impl_->mutex, in_child, this});
@@ -171,8 +171,8 @@ TracingSession::~TracingSession() {
   stop();
   session::leaveForks(impl_->mutex);
   if (impl_->owner_pid != 0 && !impl_->mine()) {
-    // Its thread, and who may have waited for it, are the parent's: nothing of them can be joined
-    // or destroyed here.
+    // The session's thread, and threads waiting for it, exist only in the parent. They can be
+    // neither joined nor destroyed here.
     (void)impl_.release();
     return;
   }
@@ -217,7 +217,7 @@ Status TracingSession::start(const TracingConfig& config) {
   Impl& s = *impl_;
   const Inside inside;
   const std::lock_guard lock(s.mutex);
-  if (s.owner_pid != 0 && !s.mine()) {  // a forked child begins one of its own
+  if (s.owner_pid != 0 && !s.mine()) {  // a forked child starts a session of its own
     new std::thread(std::move(s.thread));
     (void)s.drain.release();
     s.state = State::Stopped;
@@ -226,7 +226,7 @@ Status TracingSession::start(const TracingConfig& config) {
     if (s.state != State::Stopped) {
       return fail(ErrorCode::kInvalidArgument, "the session runs already; stop() it first");
     }
-    s.thread.join();  // it had ended by itself
+    s.thread.join();  // it ended by itself
     s.takePlace();
   }
   s.state = State::Starting;
@@ -238,7 +238,7 @@ Status TracingSession::start(const TracingConfig& config) {
   s.config = config;
   uint32_t rings = std::max(config.max_threads, 1u);
   auto memory = SessionMemory::create(rings, config.buffer_size_kb * 1024, config.overflow);
-  while (!memory && rings > kFewestRings) {  // a system that promises no more than it has
+  while (!memory && rings > kFewestRings) {  // the system does not overcommit memory
     rings = std::max(rings / 2, kFewestRings);
     memory = SessionMemory::create(rings, config.buffer_size_kb * 1024, config.overflow);
   }
@@ -260,7 +260,7 @@ Status TracingSession::start(const TracingConfig& config) {
   s.result = {};
   s.start_ns = getCurrentTimestamp();
   s.stop_ns = 0;
-  // Before the thread, which may end the session at once and takes both back.
+  // Set these before starting the thread, which may end the session at once and resets both.
   s.state = State::Running;
   key_.store(++g_last_key);
   auto thread = startQuietThread([this] { impl_->run(*this); });
@@ -288,7 +288,7 @@ void TracingSession::Impl::run(TracingSession& session) {
     if (stopping) {
       state = State::Stopping;
       session.key_.store(0);
-      // Forked children are told by this, when their ring is half full at the latest.
+      // This tells forked children, at the latest when their ring is half full.
       memory->header().open.store(0);
       stop_ns = getCurrentTimestamp();
       ok = drain->finish();
@@ -346,7 +346,7 @@ Status TracingSession::clear() {
   const std::lock_guard lock(s.mutex);
   if (s.state != State::Stopped || !s.config.output_file.empty()) {
     return fail(ErrorCode::kInvalidArgument,
-                "only a stopped session that keeps its trace in memory can forget it");
+                "only a stopped session that keeps its trace in memory can be cleared");
   }
   s.closeOutput();
   s.shared = nullptr;
@@ -399,7 +399,7 @@ TracingSession::Statistics TracingSession::getStatistics() const {
   out.counters_emitted = t.counters;
   out.events_emitted = t.emitted - std::min(t.emitted, t.counters);
   out.events_dropped = t.dropped + (impl_->drain ? impl_->drain->lostRows() : 0);
-  // Of a session that has ended, what is still in a ring came too late.
+  // Records that are still in a ring of an ended session came too late.
   if (impl_->state == State::Stopped) out.events_dropped += t.waiting();
   return out;
 }
@@ -442,9 +442,9 @@ CounterTrack TracingSession::counterTrack(std::string_view name, std::string_vie
 
 // --- Emitting -------------------------------------------------------------------------------
 
-/// For who has interrupted a call that holds the lock, or makes a writer; counted.
+/// Refuses a call that interrupted one which holds the lock or creates a writer; counts the loss.
 uint32_t TracingSession::Impl::refuse() const {
-  if (t_facts.drains) return 0;  // its own business, and no event of the program's
+  if (t_facts.drains) return 0;  // the drainer's own call is not an event of the program
   if (auto* header = shared.load()) {
     header->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
   }
@@ -463,11 +463,11 @@ const Writer* TracingSession::findWriter() {
   const Writer* writer = nullptr;
   try {
     writer = impl_->writerOfThread(key, key_);
-  } catch (const std::bad_alloc&) {  // for what a thread needs the first time
+  } catch (const std::bad_alloc&) {  // for memory that a thread needs the first time
     if (auto* header = impl_->shared.load()) ++header->dropped_without_ring;
   }
   if (writer != nullptr) {
-    // A signal handler that comes between must find no slot rather than a wrong one.
+    // A signal handler that interrupts here must find no slot rather than a wrong one.
     t_slot.key = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     t_slot.writer = writer;
@@ -479,7 +479,7 @@ const Writer* TracingSession::findWriter() {
   return writer;
 }
 
-/// nullptr: it has no ring; counted, where the session still runs.
+/// nullptr if the thread has no ring; this is counted if the session is still running.
 const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
                                                    const std::atomic<uint64_t>& running) {
   std::shared_ptr<SessionMemory> of_session;
@@ -489,7 +489,7 @@ const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
     of_session = memory;
   }
   session::SessionHeader& header = of_session->header();
-  if (header.open.load(std::memory_order_relaxed) == 0) return nullptr;  // the parent's has ended
+  if (header.open.load(std::memory_order_relaxed) == 0) return nullptr;  // ended in the parent
   const auto none = [&]() -> const Writer* {
     header.dropped_without_ring.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
@@ -499,12 +499,12 @@ const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
   for (auto& entry : mine.entries) {
     if (entry->key == key) return &entry->writer;
   }
-  // Who has been refused asks again from time to time, and waits no more.
+  // A thread that was refused retries from time to time, but no longer waits.
   const bool again = t_facts.refused_key == key;
   if (again && monotonicNs() - t_facts.refused_ns < kAskAgainNs) return none();
   mine.prune();
   int ring = of_session->claimRing();
-  // The rings of threads that have ended are free when the drainer has seen them.
+  // The rings of ended threads become free when the drainer has processed them.
   const int tries = again || header.policy != OverflowPolicy::Block ? 0 : 20;
   if (ring < 0) of_session->wakeDrainer();
   for (int i = 0; ring < 0 && i < tries; ++i) {
@@ -587,7 +587,7 @@ bool TracingSession::emit(const TraceEvent& event) {
   }
   record[0] = ring::headerWord(static_cast<uint8_t>(session::RecordKind::kEvent), words,
                                static_cast<uint32_t>(bytes));
-  record[words - 1] = 0;  // what the last word has more than the event
+  record[words - 1] = 0;  // pads the last word
   session::encodeEvent(event, reinterpret_cast<uint8_t*>(record + 1));
   return w->writeWhole(record, words);
 }

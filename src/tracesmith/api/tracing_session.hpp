@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TracingSession: a program records what it does itself: spans, markers, counters, memory, and
+// TracingSession: a program records its own activity: spans, markers, counters, memory events and
 // whole TraceEvents, from any number of threads and from the children it forks.
 //
 //   TracingSession session;
@@ -8,10 +8,10 @@
 //   { TracingSession::Span span(session, step);  ...work... }
 //   session.stop();
 //
-// Each thread writes to a ring of its own, without locks. A thread of the session sleeps, wakes
-// every few ms or when a ring is half full, and appends to the trace in blocks, at the latest
-// TracingConfig::flush_interval_ms after the first event in it: that much is lost when the process
-// is killed. Costs are measured by session_bench.cpp.
+// Each thread writes to its own ring, without locks. A background thread of the session wakes every
+// few ms, or when a ring is half full, and appends the records to the trace in blocks. It does so
+// at the latest TracingConfig::flush_interval_ms after a block's first event; at most that much is
+// lost if the process is killed. session_bench.cpp measures the costs.
 #pragma once
 
 #include <atomic>
@@ -30,23 +30,24 @@ namespace tracesmith {
 
 struct TracingConfig {
   size_t buffer_size_kb = 1024;  ///< ring of each thread: 4 to 262144, rounded up to a power of two
-  uint32_t max_threads = 1024;   ///< at once, those of forked children among them
-  /// Block waits for the session's own thread, which drains as long as the process lives.
+  uint32_t max_threads = 1024;   ///< rings at one time, including those of forked children
+  /// Block: the emitting thread waits until the session's own thread drains, as long as the process
+  /// lives.
   OverflowPolicy overflow = OverflowPolicy::Block;
-  /// The trace; empty: it is kept, compressed, in memory. A trace with events that lies there stays
-  /// until stop(), which replaces it if this one has events; until then, and otherwise, this one is
-  /// OUTPUT-2.sbt (or the next free number).
+  /// Path of the trace; empty: the trace is kept in memory, compressed. An existing trace with
+  /// events at this path is kept until stop(), which replaces it if the new trace has events. Until
+  /// then, and if the new trace has none, the new one is OUTPUT-2.sbt (or the next free number).
   std::string output_file;
-  uint32_t flush_interval_ms = 200;
-  uint64_t duration_ms = 0;  ///< stop by itself after so long; 0: never
-  // What exportToFile() leaves out:
+  uint32_t flush_interval_ms = 200;  ///< longest time an event waits before it is written
+  uint64_t duration_ms = 0;          ///< stop automatically after this time; 0: never
+  // What exportToFile() includes:
   bool enable_gpu_tracks = true;
   bool enable_counter_tracks = true;
   bool enable_flow_events = true;
-  bool all_frames = false;  ///< true: in stacks also frames of interpreter, libffi and loader
+  bool all_frames = false;  ///< also frames of the interpreter, libffi and the loader
 };
 
-/// Names that a session has interned. Valid until its next start(), in forked children too.
+/// Ids of interned names. Valid until the session's next start(), in forked children too.
 enum class SpanName : uint32_t { kNone = 0 };
 enum class CounterTrack : uint32_t { kNone = 0 };
 
@@ -56,82 +57,85 @@ class TracingSession {
   enum class Mode { InProcess, File };
 
   struct Statistics {
-    uint64_t events_emitted = 0;    ///< handed in, counters not among them
-    uint64_t events_dropped = 0;    ///< of events and counters, those that are not in the trace
-    uint64_t counters_emitted = 0;  ///< handed in
+    uint64_t events_emitted = 0;    ///< passed to the session, without counters
+    uint64_t events_dropped = 0;    ///< events and counters that are not in the trace
+    uint64_t counters_emitted = 0;  ///< passed to the session
     Timestamp start_time = 0;       ///< 0: never started
-    Timestamp stop_time = 0;        ///< 0: running
-    /// Up to now, while it runs.
+    Timestamp stop_time = 0;        ///< 0: still running
+    /// Up to now while the session runs.
     double duration_ms() const;  // NOLINT(readability-identifier-naming): the API's name
   };
 
   TracingSession();
-  /// Stops. No thread may use the session meanwhile, or afterwards.
+  /// Stops the session. No thread may use it during or after destruction.
   ~TracingSession();
   TracingSession(const TracingSession&) = delete;
   TracingSession& operator=(const TracingSession&) = delete;
 
-  // Of these, one thread at a time.
+  // Only one thread at a time may call the following.
 
-  /// Error: it runs already, the file cannot be created, the system has no room.
+  /// Fails if the session is already running, the file cannot be created, or memory is exhausted.
   Status start(const TracingConfig& config = {});
-  /// Everything that was emitted before is in the trace when it returns. Error: the first write
-  /// that failed. In a forked child it does nothing.
+  /// On return, everything emitted before the call is in the trace. Returns the first write error
+  /// of the session. In a forked child it does nothing.
   Status stop();
-  /// Brings what was emitted before into the trace, for others to read.
+  /// Writes everything emitted before the call to the trace, so that others can read it.
   Status flush();
-  /// The trace so far, as events, by time.
+  /// The trace so far, as events sorted by time.
   std::vector<TraceEvent> getEvents();
   std::vector<CounterEvent> getCounters();
-  /// Forgets what was recorded; only of a stopped session that keeps its trace in memory.
+  /// Discards the trace. Allowed only for a stopped session that keeps its trace in memory.
   Status clear();
-  /// Writes the trace so far; the format is told by the name's end (.sbt, .json, else Perfetto's).
+  /// Writes the trace so far. The file extension chooses the format: .sbt, .json (Chrome),
+  /// otherwise Perfetto.
   Status exportToFile(const std::string& path);
 
-  // Any thread may call these.
+  // Any thread may call the following.
 
   bool isActive() const { return getState() == State::Running; }
   State getState() const;
   Mode getMode() const;
   const TracingConfig& config() const;  ///< of the last start()
-  /// Where the trace can be read, also while the session runs; "" before the first start(). start()
+  /// Path of the trace, readable also while the session runs; "" before the first start(). start()
   /// and stop() may change it.
   const std::string& tracePath() const;
   Statistics getStatistics() const;
-  /// Records in the rings that have not been drained yet.
+  /// Number of records in the rings that have not been drained yet.
   size_t eventBufferSize() const;
-  /// Spans that fit into the ring of one thread.
+  /// Number of spans that fit into one thread's ring.
   size_t eventBufferCapacity() const;
   uint64_t eventsDropped() const { return getStatistics().events_dropped; }
 
-  /// Interns. kNone, with which nothing is recorded, when the session does not run. After 16 MiB of
-  /// names all new ones are "(no room for more names)".
+  /// Interns a name. Returns kNone if the session is not running; calls with kNone record nothing.
+  /// After 16 MiB of names, all new names become "(no room for more names)".
   SpanName spanName(std::string_view name);
   CounterTrack counterTrack(std::string_view name, std::string_view unit = {});
 
-  // These return false when the event was dropped, or the session does not run. An emission from
-  // a signal handler that has interrupted another one is dropped. [any thread, hot]
+  // The following return false if the event was dropped or the session is not running. An event
+  // emitted by a signal handler that interrupted another emission is dropped. [any thread, hot]
 
   bool marker(SpanName name);
   bool counter(CounterTrack track, double value);
-  /// An allocation or a release by the allocator `name`.
+  /// Records an allocation or a release by the allocator `name`.
   bool memory(SpanName name, uint64_t address, uint64_t bytes, bool is_allocation);
-  /// A span from `begin` to `end`, as stamp() gave them; not where that could not, which gives 0.
+  /// Records a span between two values of stamp(). stamp() returns 0 if nothing can be recorded; a
+  /// span with a 0 is not recorded.
   bool span(SpanName name, int64_t begin, int64_t end);
   int64_t stamp();
 
-  /// A whole event. A thread_id of 0 becomes the calling thread's. At most half a ring, and 512
-  /// KiB.
+  /// Records a whole event of at most half a ring and at most 512 KiB. A thread_id of 0 becomes the
+  /// calling thread's id.
   bool emit(const TraceEvent& event);
   bool emitCounter(std::string_view name, double value, std::string_view unit = {});
 
-  /// A row of the trace's losses, for events that come from elsewhere and did not all arrive:
-  /// `emitted` of them happened so far, of which `dropped` are not in the trace. The last one of a
-  /// `source` counts. Nothing in a forked child, or when the session does not run. [any thread]
+  /// Adds a row to the trace's losses, for events that come from elsewhere and did not all arrive:
+  /// so far `emitted` events happened, and `dropped` of them are not in the trace. The last call
+  /// for a `source` counts. Does nothing in a forked child, or when the session is not running.
+  /// [any thread]
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
 
-  /// A span from here to the end of the scope.
+  /// A span from construction to the end of the scope.
   class Span {
    public:
     Span(TracingSession& session, SpanName name);
@@ -147,14 +151,14 @@ class TracingSession {
 
  private:
   struct Impl;
-  /// A thread's way to the session it used last.
+  /// Caches the session that a thread used last, and its writer.
   struct Slot {
-    uint64_t key = 0;  // of the session; 0: none
+    uint64_t key = 0;  // key of the session; 0: none
     const session::Writer* writer = nullptr;
   };
   static constinit thread_local Slot t_slot __attribute__((tls_model("initial-exec")));
 
-  /// nullptr when nothing can be recorded; that has been counted if it had to be.
+  /// nullptr if nothing can be recorded; if that is a loss, it has been counted.
   const session::Writer* writer() {
     const Slot& slot = t_slot;
     if (__builtin_expect(slot.key == key_.load(std::memory_order_relaxed) && slot.key != 0, 1)) {
@@ -164,7 +168,7 @@ class TracingSession {
   }
   const session::Writer* findWriter();
 
-  // Of the running session, unique in this process; 0 when it does not run.
+  // Key of the running session, unique within this process; 0 when it is not running.
   std::atomic<uint64_t> key_{0};
   std::unique_ptr<Impl> impl_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TracingSession::exportToFile(), apart from what records: that needs no exporters.
+// TracingSession::exportToFile(), in a file of its own so that recording does not need the
+// exporters.
 #include <filesystem>
 
 #include "tracesmith/api/tracing_session.hpp"

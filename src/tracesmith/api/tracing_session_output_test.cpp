@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session does with a trace that lies at its output.
+// What a session does with an existing trace at its output path.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>

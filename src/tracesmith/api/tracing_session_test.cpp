@@ -147,7 +147,7 @@ TEST(TracingSession, KeepsEventsInMemoryAndGivesThemBack) {
   EXPECT_EQ(counters[0].value, 300);
   ASSERT_TRUE(session.clear());
   EXPECT_THAT(session.getEvents(), testing::IsEmpty());
-  // And again, in the same thread.
+  // Once more, in the same thread.
   ASSERT_TRUE(session.start());
   EXPECT_TRUE(session.emit(event));
   ASSERT_TRUE(session.stop());
@@ -215,7 +215,7 @@ TEST_P(SessionThreads, DeliverOrCountEverything) {
   EXPECT_EQ(counts.dropped, statistics.events_dropped);
   if (GetParam() == OverflowPolicy::Block) {
     EXPECT_EQ(counts.dropped, 0U);
-    // Each thread's are in order, and all there.
+    // The events of each thread are complete and in order.
     std::map<ThreadId, std::vector<int64_t>> starts;
     for (size_t i = 0; i < trace.range.size(); ++i) {
       starts[trace.range.thread_id[i]].push_back(trace.range.start_ns[i]);
@@ -255,7 +255,7 @@ TEST(TracingSession, AThousandThreadsAtOnceLoseNothing) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      session.marker(name);  // all have their rings before one ends
+      session.marker(name);  // all threads have rings before one of them ends
       ready.fetch_add(1);
       while (ready.load() < kThreads) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       for (int k = 1; k < kEach; ++k) session.marker(name);
@@ -296,7 +296,7 @@ TEST(TracingSession, WhoHasNoRingIsNotHeldUp) {
   }
 }
 
-/// Emits when its thread is nearly gone.
+/// Emits while its thread is ending.
 struct LateEmitter {
   TracingSession* session = nullptr;
   SpanName name{};
@@ -314,7 +314,8 @@ TEST(TracingSession, AThreadThatEmitsToTheVeryEndIsCounted) {
   const SpanName name = session.spanName("x");
   bool taken = true;
   std::thread([&] {
-    t_late.session = &session;  // made before, and thus destroyed after, what the session keeps
+    // Created before the session's thread-local state, and so destroyed after it.
+    t_late.session = &session;
     t_late.name = name;
     t_late.told = &taken;
     EXPECT_TRUE(session.marker(name));
@@ -348,7 +349,7 @@ TEST(TracingSession, LossesOfOthersAreInTheTrace) {
   EXPECT_EQ(device.dropped, 2U);
   EXPECT_EQ(trace.text(device.reason), "two");
   EXPECT_EQ(last.at("others").written, 5U);
-  EXPECT_EQ(last.size(), trace.loss.size());  // one of each: the last
+  EXPECT_EQ(last.size(), trace.loss.size());  // one row per source, the last one
 }
 
 TEST(TracingSession, NamesThatFindNoRoomAreOne) {
@@ -356,7 +357,7 @@ TEST(TracingSession, NamesThatFindNoRoomAreOne) {
   TracingSession session;
   ASSERT_TRUE(session.start({.output_file = file.path()}));
   SpanName last{};
-  for (int i = 0; i < 300; ++i) {  // more than 16 MiB
+  for (int i = 0; i < 300; ++i) {  // more than 16 MiB of names
     last = session.spanName(std::to_string(i) + std::string(64'000, 'x'));
   }
   EXPECT_TRUE(session.marker(last));
@@ -384,7 +385,7 @@ TEST(TracingSession, StopsWhileAForkedChildGoesOn) {
   EXPECT_TRUE(session.stop());
   EXPECT_LT(monotonicNs() - began, 10'000'000'000);
   EXPECT_GT(readTrace(file.path()).range.size(), 1U);
-  // The child holds nothing that the parent needs.
+  // The child does not hold anything that the parent needs.
   EXPECT_TRUE(session.start({.output_file = file.path()})) << "the file is not locked";
   EXPECT_TRUE(session.stop());
   kill(child, SIGKILL);
@@ -422,7 +423,7 @@ TEST(TracingSession, ForkedChildrenRecordIntoTheSameTrace) {
   constexpr int kChildren = 3;
   std::vector<pid_t> children;
   for (int c = 0; c < kChildren; ++c) {
-    // Open over the fork: it is the parent's, who will end it.
+    // Open during the fork: it belongs to the parent, which will end it.
     const TracingSession::Span open(session, parent);
     const pid_t pid = fork();
     if (pid == 0) {

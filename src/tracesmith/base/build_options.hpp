@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of clBuildProgram() and clCompileProgram(), read in one way by all who look for
-// folders and macros in them: the agent that records included files, their replay, and the analysis
-// of sources.
+// Parses the options of clBuildProgram() and clCompileProgram(). All code that looks for folders
+// and macros in them uses this parser: the agent that records included files, their replay, and the
+// analysis of sources.
 //
-//   - White space parts words; so does a NUL, which some programs count as a part of the text.
-//   - White space between double quotes does not, and the quotes are no part of the word.
-//   - A backslash takes the next character as it is, between quotes too.
-//   - -I, -D and -U have their value behind them, or in the next word.
+// - White space separates words; so does a NUL, which some programs count as part of the text.
+// - White space between double quotes does not separate; the quotes are not part of the word.
+// - A backslash takes the next character literally, also between quotes.
+// - The value of -I, -D and -U follows directly or is the next word.
 //
-// For agents too: it allocates nothing and needs no library.
+// Agents use this too: it allocates nothing and needs no library.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ enum class BuildOptionKind : uint8_t {
   kOther,
 };
 
-/// One option; its views are of the text that was given.
+/// One option. Its views refer to the parsed text.
 struct BuildOption {
   BuildOptionKind kind = BuildOptionKind::kOther;
-  std::string_view text;  ///< as it is written, both words of it where it has two
+  std::string_view text;  ///< the option as written, including a separate value
 
-  /// Calls put(char) for each character of the value, without quotes and backslashes; of kOther: of
-  /// the word. Nothing is called where the value is missing.
+  /// Calls put(char) for each character of the value, without quotes and backslashes; for kOther,
+  /// of the word. Calls nothing if the value is missing.
   template <class Put>
   void value(Put&& put) const {
     size_t skipped = 0;
@@ -42,8 +42,8 @@ struct BuildOption {
       }
     });
   }
-  /// The value into `out` as far as it has room, and a NUL behind it. Returns its whole length:
-  /// `room` or more means that it did not fit.
+  /// Copies the value to `out`, truncated to fit, and ends it with a NUL. Returns the full length;
+  /// a length of `room` or more means that it was truncated.
   size_t copyValue(char* out, size_t room) const {
     size_t length = 0;
     value([&](char c) {
@@ -60,7 +60,7 @@ struct BuildOption {
     return all;
   }
 
-  /// Characters of a written word, without quotes and backslashes.
+  /// Calls put(char) for each character of a written word, without quotes and backslashes.
   template <class Put>
   static void forEachChar(std::string_view word, Put&& put) {
     for (size_t i = 0; i < word.size(); ++i) {
@@ -70,8 +70,8 @@ struct BuildOption {
     }
   }
 
-  std::string_view value_text;  // the word with the value
-  size_t skipped_chars = 0;     // of it, those of "-I"
+  std::string_view value_text;  // the word that contains the value
+  size_t skipped_chars = 0;     // characters of "-I" in that word, which are not part of the value
 };
 
 class BuildOptions {
@@ -82,7 +82,7 @@ class BuildOptions {
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';  // \t \n \v \f \r
   }
 
-  /// False: there is none behind the last one.
+  /// Reads the next option; false if there are no more.
   bool next(BuildOption& out) {
     const size_t begin = skipSpace(at_);
     if (begin == text_.size()) return false;

@@ -75,7 +75,7 @@ TEST(BuildOptions, AValueThatIsLongerThanItsRoomIsSaid) {
   EXPECT_EQ(option.copyValue(room, 0), 4U);
 }
 
-/// Whatever the text is, its options lie in it one behind the other, with white space between.
+/// For any text, its options lie in it one after the other, separated by white space.
 TEST(BuildOptions, OptionsCoverTheWholeText) {
   std::mt19937 random(5);
   for (int round = 0; round < 5'000; ++round) {

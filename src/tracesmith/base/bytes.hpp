@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian bytes, varints (LEB128) and zigzag: the alphabet of the SBT format.
+// Little-endian bytes, varints (LEB128) and zigzag: the basic encodings of the SBT format.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,12 @@
 
 namespace tracesmith {
 
-static_assert(std::endian::native == std::endian::little, "SBT is written from memory as it lies");
+static_assert(std::endian::native == std::endian::little,
+              "SBT is written from memory without swapping bytes");
 
 using Bytes = std::vector<uint8_t>;
 
-/// Leaves elements that are added without a value as the memory was.
+/// Does not initialise elements that are added without a value.
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {
   template <class U>
@@ -36,7 +37,7 @@ struct UninitializedAllocator : std::allocator<T> {
     ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
   }
 };
-/// Room that is always written before it is read: resize() does not fill it.
+/// A vector whose resize() does not initialise. Every element must be written before it is read.
 template <class T>
 using Buffer = std::vector<T, UninitializedAllocator<T>>;
 using ByteView = std::span<const uint8_t>;
@@ -76,7 +77,8 @@ T loadFixed(const uint8_t* p) {
   return v;
 }
 
-/// A bounded cursor: reads past the end fail, stick, and give zero; never out of bounds.
+/// A cursor with bounds checks. A read past the end returns zero, and so do all later reads; ok()
+/// is then false.
 class ByteReader {
  public:
   explicit ByteReader(ByteView bytes) : p_(bytes.data()), end_(bytes.data() + bytes.size()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long work asks from time to time whether it is still wanted: reading, importing, analysing and
-// replaying do. Who starts it may say so, for the thread that does it.
+// Cooperative cancellation. Long operations (reading, importing, analysing, replaying) check from
+// time to time whether to continue. The code that starts one can cancel it, per thread.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace tracesmith {
 
-/// Until it is gone, `cancelled` is asked, often, by what this thread does.
+/// While this object exists, work on this thread calls `cancelled` often and ends early once it
+/// returns true.
 class CancelScope {
  public:
   explicit CancelScope(std::function<bool()> cancelled);
@@ -23,12 +24,12 @@ class CancelScope {
   const std::function<bool()>* outer_;
 };
 
-/// Whether what this thread does is to end; false where there is no CancelScope.
+/// Whether the work of this thread should end; false without a CancelScope.
 bool isCancelled();
-/// The same for a loop, which asks at each 4096th of its steps. What a function gives that ended so
-/// is not whole: who called it asks as well, and keeps nothing of it.
+/// The same for a loop: checks on every 4096th step. A function that ends this way returns an
+/// incomplete result. Its caller must check as well and discard that result.
 inline bool isCancelledAt(size_t step) { return step % 4096 == 4095 && isCancelled(); }
-/// kUnsupported, "interrupted": it is to end.
+/// Fails with kUnsupported, "interrupted", if the work should end.
 Status checkCancelled();
 
 }  // namespace tracesmith

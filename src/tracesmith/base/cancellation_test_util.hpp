@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that is ended at each of its steps.
+// Cancels work at each of its steps.
 #pragma once
 
 #include "tracesmith/base/cancellation.hpp"
 
 namespace tracesmith::test {
 
-/// Ends work() when it asks for the n-th time, with ever larger n, until it comes to its end, and
-/// calls after() each time, when nothing ends it. How often it was ended.
+/// Cancels work() at its n-th check, with increasing n, until it finishes; calls after() each time,
+/// without cancellation. Returns how often work() was cancelled.
 template <class Work, class After>
 int ended(Work&& work, After&& after) {
   int times = 0;

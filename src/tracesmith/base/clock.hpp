@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host clocks. Every host stamp of TraceSmith is CLOCK_MONOTONIC in ns unless its name says else.
+// Host clocks. Every host time stamp in TraceSmith is CLOCK_MONOTONIC in ns unless its name says
+// otherwise.
 #pragma once
 
 #include <time.h>
@@ -16,7 +17,7 @@ inline int64_t clockNs(clockid_t clock) {
 
 inline int64_t monotonicNs() { return clockNs(CLOCK_MONOTONIC); }
 
-/// Now: CLOCK_MONOTONIC in ns. [any thread]
+/// The current CLOCK_MONOTONIC time in ns. [any thread]
 inline uint64_t getCurrentTimestamp() { return static_cast<uint64_t>(monotonicNs()); }
 
 }  // namespace tracesmith

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor's time stamp counter as a clock. Agents include this: libc only.
+// The processor's time stamp counter as a clock. Agents include this header, so it needs libc only.
 #pragma once
 
 #include <fcntl.h>
@@ -16,8 +16,9 @@
 
 namespace tracesmith {
 
-/// True when the counter is the system's own clock source: it then ticks steadily, alike on all
-/// processors, and costs half of what clock_gettime does. Looks at the system; keep the answer.
+/// True if the counter is the system's own clock source. It then ticks steadily and equally on all
+/// processors, and reading it costs half as much as clock_gettime(). This reads a file; cache the
+/// result.
 inline bool counterIsClockSource() {
 #if defined(__x86_64__)
   const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -32,7 +33,7 @@ inline bool counterIsClockSource() {
 #endif
 }
 
-/// The counter's value if it is used, else CLOCK_MONOTONIC in ns. [hot]
+/// The counter's value if `use_counter`, else CLOCK_MONOTONIC in ns. [hot]
 inline int64_t stampNow([[maybe_unused]] bool use_counter) {
 #if defined(__x86_64__)
   if (__builtin_expect(use_counter, 1)) return static_cast<int64_t>(__rdtsc());

@@ -27,8 +27,8 @@ std::string plainly(const std::string& symbol) {
   return result;
 }
 
-/// Whether the name cannot be long: every reference at most doubles it, every expansion of a pack
-/// repeats it at most once for each byte of the symbol.
+/// Whether the demangled name must be short: each reference at most doubles it, and each pack
+/// expansion repeats it at most once per byte of the symbol.
 bool staysShort(std::string_view symbol) {
   double bound = static_cast<double>(symbol.size()) * 16;
   for (size_t i = 0; i + 1 < symbol.size(); ++i) {
@@ -70,7 +70,7 @@ bool readAll(int fd, void* data, size_t size) {
   return true;
 }
 
-/// In the child: length and name of one after another, each in a tenth of a second of its time.
+/// In the child: writes length and name of each symbol, with a tenth of a second for each.
 [[noreturn]] void answer(int fd, std::span<const std::string*> symbols) {
   ::signal(SIGPROF, SIG_DFL);
   for (const std::string* const symbol : symbols) {
@@ -84,7 +84,7 @@ bool readAll(int fd, void* data, size_t size) {
   ::_exit(0);
 }
 
-/// As many names as came before the child ended.
+/// Returns as many names as arrived before the child ended.
 size_t inChild(std::span<const std::string*> symbols, std::vector<std::string>& names) {
   int ends[2];
   if (::pipe(ends) != 0) return 0;
@@ -130,7 +130,8 @@ std::vector<std::string> demangled(std::span<const std::string> symbols) {
     std::vector<std::string> got;
     const size_t done = inChild(rest, got);
     for (size_t i = 0; i < done; ++i) names[places[at + i]] = std::move(got[i]);
-    const size_t passed = done < rest.size() ? done + 1 : done;  // past the one that ended it
+    // Skip the symbol that ended the child.
+    const size_t passed = done < rest.size() ? done + 1 : done;
     at += passed;
     rest = rest.subspan(passed);
   }

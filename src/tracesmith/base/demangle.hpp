@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of C++ functions as people write them, from the symbols of files that nobody vouches for. A
-// symbol of 200 bytes can stand for a name of gigabytes (each reference doubles what is before it),
-// and the runtime's demangler prints all of it; so those that could are tried in a child process,
-// which has little time and whose end costs nothing but the name.
+// Demangles C++ function names from untrusted symbols. A symbol of 200 bytes can expand to
+// gigabytes (each back reference doubles the text before it), and the runtime's demangler would
+// print all of it. Symbols that could do so are demangled in a child process with a short time
+// limit; if it fails, only the name is lost.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace tracesmith {
 
-/// One for each of `symbols`; the symbol itself where it is no mangled name, or cannot be had.
+/// One result per symbol; the symbol itself if it is not a mangled name or cannot be demangled.
 std::vector<std::string> demangled(std::span<const std::string> symbols);
 
 }  // namespace tracesmith

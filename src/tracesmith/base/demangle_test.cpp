@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// f(pair<int,int>, pair<S1,S1>, pair<S2,S2>, …): each twice as long as the one before.
+/// f(pair<int,int>, pair<S1,S1>, pair<S2,S2>, …): each is twice as long as the previous one.
 std::string doubling(int times) {
   constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const auto reference = [&](int n) {
@@ -37,7 +37,7 @@ TEST(Demangle, NamesAreAsPeopleWriteThem) {
 }
 
 TEST(Demangle, LongNamesThatReferToThemselvesComeToo) {
-  // 12 references: more than is tried without care, and harmless.
+  // 12 references: more than are demangled in this process, but harmless.
   const std::string symbol = "_Z1fSt4pairIiiES0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_";
   const std::vector<std::string> names = demangled(std::vector<std::string>{symbol});
   EXPECT_TRUE(names[0].starts_with("f(std::pair<int, int>, std::pair<int, int>")) << names[0];

@@ -8,8 +8,8 @@
 
 namespace tracesmith {
 
-/// Fails with kInvalidArgument where two of the paths lead to one file, however they are spelled;
-/// with the error of stat() where one leads to none.
+/// Fails with kInvalidArgument if two of the paths lead to the same file, however they are spelled,
+/// and with the error of stat() if a path leads to no file.
 Status areDistinctFiles(std::span<const std::string> paths);
 
 }  // namespace tracesmith

@@ -33,7 +33,7 @@ std::string freeName(const std::string& path) {
 Status moveToFreeName(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
   int error = errno;
-  if (error == EINVAL || error == ENOSYS) {  // the file system does not know that
+  if (error == EINVAL || error == ENOSYS) {  // the file system does not support this
     if (link(from.c_str(), to.c_str()) == 0) {
       (void)unlink(from.c_str());
       return {};

@@ -15,19 +15,19 @@ constexpr size_t kMost = 4096;
 
 struct Slot {
   std::atomic<bool> taken{false};
-  std::atomic<uintptr_t> begin{0};  // 0: none; set last, cleared first
+  std::atomic<uintptr_t> begin{0};  // 0: unused; set last, cleared first
   std::atomic<size_t> bytes{0};
   std::atomic<OnDamage> on_damage{nullptr};
   std::atomic<bool> damaged{false};
 };
 constinit Slot g_slots[kMost];
-constinit std::atomic<size_t> g_used{0};  // slots from here on were never taken
+constinit std::atomic<size_t> g_used{0};  // slots from this index on have never been used
 
 enum Handler : int { kNone, kInstalling, kInstalled };
 
-/// A handler of ours, and what it stands in front of. There are two, for a handler that was put
-/// over the first one may put that one back (LLVM's does): from the first, nothing leads to the
-/// second.
+/// An installed handler, and the previous handler behind it. There are two of them, because a
+/// handler installed over the first one may reinstall the first (LLVM's does). The chain of the
+/// first must never lead to the second.
 struct Installed {
   std::atomic<int> state{kNone};
   struct sigaction previous;
@@ -50,7 +50,7 @@ Slot* find(uintptr_t address) {
 bool replaceByZeros(Slot& slot) {
   void* const begin = reinterpret_cast<void*>(slot.begin.load(std::memory_order_relaxed));
   const size_t bytes = slot.bytes.load(std::memory_order_relaxed);
-  if (slot.damaged.exchange(true)) return true;  // another thread does it
+  if (slot.damaged.exchange(true)) return true;  // another thread is replacing it
   if (mmap(begin, bytes, PROT_READ | PROT_WRITE,
            MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) {
     return false;
@@ -60,7 +60,7 @@ bool replaceByZeros(Slot& slot) {
   return true;
 }
 
-/// As if this handler were not there.
+/// Calls the previous handler, as if this one did not exist.
 void leaveTo(const struct sigaction& previous, int number, siginfo_t* info, void* context) {
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
@@ -71,14 +71,14 @@ void leaveTo(const struct sigaction& previous, int number, siginfo_t* info, void
     previous.sa_sigaction(number, info, context);
     return;
   }
-  const bool was_sent = info->si_code <= 0;  // by kill() and the like
+  const bool was_sent = info->si_code <= 0;  // sent by kill() or similar
   if (previous.sa_handler == SIG_IGN && was_sent) return;
   if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(number);
     return;
   }
-  // The access faults again, or the signal is delivered when this handler returns, and the process
-  // ends.
+  // The access faults again, or the signal is delivered when this handler returns. Either ends the
+  // process.
   sigaction(number, &by_default, nullptr);
   if (was_sent) raise(number);
 }
@@ -105,7 +105,7 @@ void install(Installed& self, Action handler) {
   sigaction(SIGBUS, nullptr, &self.previous);
   struct sigaction action {};
   action.sa_sigaction = handler;
-  // What the program's handler asked for holds while it is called from here.
+  // The flags requested for the program's handler apply while it is called from here.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (self.previous.sa_flags & (SA_NODEFER | SA_RESTART));
   action.sa_mask = self.previous.sa_mask;
   sigaction(SIGBUS, &action, nullptr);

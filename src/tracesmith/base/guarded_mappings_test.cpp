@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBytes = 64 << 10;
 
-/// A mapped file without a name, which the test cuts short.
+/// An unnamed mapped file that the test truncates.
 struct MappedFile {
   MappedFile() : fd(memfd_create("guarded", 0)) {
     if (ftruncate(fd, kBytes) != 0) abort();
@@ -28,13 +28,13 @@ struct MappedFile {
   volatile char* base;
 };
 
-/// How a child ends that calls `run` and then leaves with 0.
+/// How a child process ends that calls `run` and then exits with 0.
 template <class Run>
 int endOf(Run&& run) {
   const pid_t child = fork();
   if (child == 0) {
     struct sigaction by_default {};
-    by_default.sa_handler = SIG_DFL;  // and not that of a sanitizer or of an earlier test
+    by_default.sa_handler = SIG_DFL;  // not a sanitizer's or an earlier test's
     sigaction(SIGBUS, &by_default, nullptr);
     run();
     _exit(0);
@@ -86,7 +86,7 @@ TEST(GuardedMappings, LeaveEveryOtherBusErrorToTheProgram) {
 
 struct sigaction g_before_compiler;
 
-/// As LLVM's: for one fault, at which it puts back what was there before.
+/// Like LLVM's handler: handles one fault and then restores the previous handler.
 void onFaultInCompiler(int number) { sigaction(number, &g_before_compiler, nullptr); }
 
 void installHandlerOfCompiler() {
@@ -125,7 +125,7 @@ TEST(GuardedMappings, StayGuardedBehindAHandlerThatCameLater) {
 
 TEST(GuardedMappings, LeaveTheEndOfAProgramToAHandlerThatPutsBackTheOneBeforeIt) {
   const int status = endOf([] {
-    alarm(10);  // it must not go round in circles
+    alarm(10);  // it must not loop forever
     const MappedFile file, of_program;
     mappings::guard(file.begin(), kBytes);
     installHandlerOfCompiler();

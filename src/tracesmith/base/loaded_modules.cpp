@@ -24,7 +24,7 @@ uint32_t elfHashOf(const char* name) {
   return h;
 }
 
-/// The tables of a module that say what it exports.
+/// The dynamic-section tables that describe a module's exports.
 struct Exports {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
@@ -37,7 +37,7 @@ struct Exports {
   explicit Exports(const LoadedModule& module) : bias(module.bias) {
     uintptr_t name_offset = 0;
     for (auto* d = entriesOf(module); d != nullptr && d->d_tag != DT_NULL; ++d) {
-      // glibc has added the bias to what lies in writable memory; musl, and the vdso, have not.
+      // glibc has added the bias to addresses in writable memory; musl and the vdso have not.
       const uintptr_t raw = d->d_un.d_ptr;
       const auto* const at = reinterpret_cast<const void*>(module.holds(raw) ? raw : raw + bias);
       switch (d->d_tag) {
@@ -191,7 +191,7 @@ void* findExportAnywhere(const char* name) {
 
 namespace {
 
-/// True of the module that a dependency of this name has become.
+/// Whether a module was loaded for a dependency of this name.
 bool isNamed(const LoadedModule& module, const char* name) {
   if (strcmp(module.path, name) == 0) return true;
   if (const char* const own = Exports(module).own_name; own != nullptr && strcmp(own, name) == 0) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program and the libraries that are loaded, and what they export, read from their own dynamic
-// sections: dlsym() would leave its mark in what dlerror() tells the program next, and wait for the
-// lock of dlopen(), whose holder may be waiting for the thread that asks: the constructor of a
-// library that is being opened may wait for any thread.
+// Finds loaded modules (the program and its libraries) and their exports by reading their dynamic
+// sections. dlsym() is unsuitable: it changes what dlerror() next tells the program, and it waits
+// for the lock of dlopen(). The holder of that lock may be waiting for the calling thread, since
+// the constructor of a library that is being opened may wait for any thread.
 //
-// Here nothing waits for that lock. dl_iterate_phdr() takes another one, which the loader holds
+// Nothing here waits for that lock. dl_iterate_phdr() takes another lock, which the loader holds
 // only while it changes its list.
 //
-// Part of what enters other people's programs: libc alone, no allocation.
+// This code runs inside other people's programs: it uses only libc and allocates nothing.
 #pragma once
 
 #include <stddef.h>
@@ -18,7 +18,7 @@
 namespace tracesmith {
 
 struct LoadedModule {
-  const char* path = "";  // "" for the program; the dynamic linker's own text
+  const char* path = "";  // "" for the program; owned by the dynamic linker
   uintptr_t bias = 0;
   uintptr_t begin = 0;  // addresses [begin, end)
   uintptr_t end = 0;
@@ -26,38 +26,37 @@ struct LoadedModule {
   bool holds(uintptr_t address) const { return address - begin < end - begin; }
 };
 
-/// The module in which `address` lies; false when there is none.
+/// The module that contains `address`; false if there is none.
 bool findModule(const void* address, LoadedModule& out);
-/// The module's definition of a function; nullptr when it has none of its own. Of versions the
-/// default one.
+/// The module's own definition of a function, in its default version; nullptr if it has none.
 void* findExport(const LoadedModule& module, const char* name);
-/// A definition of a function or of a variable.
+/// The definition of a function or variable.
 struct Definition {
   void* address = nullptr;
   size_t bytes = 0;
 };
-/// The module's own one, as findExport() finds it. False: it has none.
+/// The module's own definition, as found by findExport(). False if it has none.
 bool findDefinition(const LoadedModule& module, const char* name, Definition& out);
-/// The first definition of a function in the order of loading; nullptr when there is none.
+/// The first definition of a function in load order; nullptr if there is none.
 void* findExportAnywhere(const char* name);
-/// The module and what it is linked to, directly or not, in the order in which dlsym() searches a
-/// handle of it. Returns how many there are, at most `most`.
+/// The module and everything it is linked to, directly or not, in the order in which dlsym()
+/// searches a handle of it. Returns their number, at most `most`.
 size_t modulesInScopeOf(const LoadedModule& module, LoadedModule* out, size_t most);
-/// The first definition of a function in the modules that were loaded after the one in which
-/// `after` lies.
+/// The first definition of a function in the modules that were loaded after the module containing
+/// `after`.
 void* findExportBehind(const void* after, const char* name);
 
-/// True when the module's read-only memory holds these bytes.
+/// Whether the module's read-only memory contains these bytes.
 bool holdsText(const LoadedModule& module, const char* text, size_t bytes);
 
-/// How many modules were ever loaded, and ever unloaded, by this process.
+/// How many modules this process has ever loaded and unloaded.
 struct LoadCounts {
   uint64_t loaded = 0;
   uint64_t unloaded = 0;
 };
 LoadCounts loadCounts();
 
-/// Calls `visit(module)` for each module in the order of loading, until it says true.
+/// Calls `visit(module)` for each module in load order, until it returns true.
 template <class Visit>
 bool anyModule(Visit&& visit);
 

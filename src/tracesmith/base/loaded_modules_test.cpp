@@ -17,7 +17,7 @@ LoadedModule moduleOf(const void* address) {
   return module;
 }
 
-/// The C library's own function: a sanitizer puts others before some.
+/// The C library's own function: sanitizers interpose some of them.
 void* inLibc(const char* name) {
   static void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   return libc == nullptr ? nullptr : dlsym(libc, name);
@@ -40,7 +40,7 @@ TEST(LoadedModules, AreFoundByAnAddressInThem) {
 
 TEST(LoadedModules, ExportWhatDlsymFinds) {
   const LoadedModule libc = moduleOf(inLibc("qsort"));
-  // Of realpath and of pthread_cond_wait there are old versions, which nobody gets by default.
+  // realpath and pthread_cond_wait also have old versions, which are never the default.
   for (const char* name : {"qsort", "puts", "strtol", "dlsym", "dlclose", "realpath", "getenv",
                            "pthread_cond_wait", "opendir", "clock_gettime"}) {
     EXPECT_EQ(findExport(libc, name), inLibc(name)) << name;
@@ -88,12 +88,12 @@ TEST(LoadedModules, AreSearchedFromTheFirst) {
   EXPECT_EQ(findExportAnywhere("clNoSuchFunction"), nullptr);
 }
 
-// Of the C library: a sanitizer puts memory that may not be read between the texts of this program.
+// Uses the C library: a sanitizer puts unreadable memory between the texts of this program.
 TEST(LoadedModules, HoldTheTextsOfTheirCode) {
   const LoadedModule libc = moduleOf(inLibc("qsort"));
   const std::string text = "No such file or directory";
   EXPECT_TRUE(holdsText(libc, text.c_str(), text.size() + 1));
-  std::string other = text;  // not in this form in the file
+  std::string other = text;  // the file does not contain this text
   other[0] = 'n';
   EXPECT_FALSE(holdsText(libc, (other + "!").c_str(), other.size() + 2));
 }

@@ -9,7 +9,7 @@
 namespace tracesmith {
 namespace {
 
-/// The first line of `path` as a number; nothing where there is none ("max").
+/// The first line of `path` as a number; empty if it is not a number ("max").
 std::optional<uint64_t> numberIn(const std::string& path) {
   std::ifstream file(path);
   uint64_t value = 0;
@@ -27,7 +27,7 @@ std::optional<uint64_t> availableBytes() {
   return std::nullopt;
 }
 
-/// Within a container its own group is the root of what can be seen.
+/// Inside a container, the process's own group is the visible root.
 std::optional<uint64_t> groupBytes() {
   std::string group;
   std::ifstream file("/proc/self/cgroup");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process can take before the machine, or its container, is short of it.
+// How much memory this process may use before the machine or its container runs short.
 #pragma once
 
 #include <cstdint>
 
 namespace tracesmith {
 
-/// Three quarters of what is available now, or of what the control group may have, whichever is
-/// less. Where the system says neither: 8 GiB.
+/// Three quarters of the memory that is available now, or that the control group may use, whichever
+/// is less. 8 GiB if the system reports neither.
 uint64_t memoryToTake();
 
 }  // namespace tracesmith

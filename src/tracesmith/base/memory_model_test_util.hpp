@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a small concurrent program in every way in which C++'s memory order lets it run: every
+// Runs a small concurrent program in every way that the C++ memory order allows: every
 // interleaving, and for every load every value that it may see.
 //
-// Threads are fibers that give way before a load or an exchange. An atomic keeps all its values in
-// the order in which they were stored; a thread knows, per atomic, how far it has seen. A load may
-// return any value from there on, and acquires what its store has released; an exchange takes the
-// newest. (A store needs no giving way where one thread alone stores: to be seen later is the same
-// as to be stored later, and loads may see old values.) Plain words must not race: each access must
-// happen after the last one of another thread that conflicts with it. (Loads never see stores of
-// the future, as on every real machine that keeps a load before a later store that depends on it.)
+// Threads are fibers that yield before each load or exchange. An atomic keeps all its values in the
+// order in which they were stored. Each thread records, per atomic, the oldest value that it may
+// still see. A load may return that value or any later one, and acquires what its store has
+// released. An exchange takes the newest value.
+//
+// A store need not yield if only one thread stores: being seen later is equivalent to being stored
+// later, because loads may see old values. Plain words must not race: each access must happen after
+// the last conflicting access of another thread. Loads never see future stores, as on every real
+// machine that keeps a load before a later store that depends on it.
 #pragma once
 
 #include <ucontext.h>
@@ -25,7 +27,7 @@
 namespace tracesmith::memory_model {
 
 constexpr size_t kThreads = 2;
-constexpr uint64_t kMostSteps = 10'000;        // of one run
+constexpr uint64_t kMostSteps = 10'000;        // per run
 using Clock = std::array<uint32_t, kThreads>;  // vector clock
 
 inline void join(Clock& into, const Clock& other) {
@@ -42,11 +44,11 @@ struct View {
   }
 };
 
-/// Everything about the runs of one program.
+/// Explores all runs of one program.
 class Explorer {
  public:
-  /// Calls `prepare` and runs the fibers it returns, again and again until nothing is left that
-  /// could go differently. `check` is called after each run. Stops at the first failure.
+  /// Calls `prepare` and runs the fibers it returns, again and again until all possible runs are
+  /// done. Calls `check` after each run. Stops at the first failure.
   struct Program {
     std::array<std::function<void()>, kThreads> threads;
     std::function<void()> check;
@@ -57,16 +59,16 @@ class Explorer {
   bool complete() const { return complete_; }
   const std::string& failure() const { return failure_; }
 
-  // --- For the memory below -------------------------------------------------------------------
+  // --- Used by the memory below ----------------------------------------------------------------
   static Explorer& current() { return *current_; }
-  /// Outside the fibers (setting up, checking) everything is seen in order.
+  /// Outside the fibers (setup, checks) everything is seen in order.
   bool inFiber() const { return running_ >= 0; }
   size_t thread() const { return static_cast<size_t>(running_); }
   View& view() { return views_[thread()]; }
   size_t newLocation() { return locations_++; }
-  /// One of 0..count-1; over the runs, all of them.
+  /// A number in [0, count); over all runs, every one of them.
   size_t choose(size_t count);
-  /// Another thread may go first.
+  /// Lets another thread run first.
   void giveWay();
   void fail(const std::string& why) {
     if (failure_.empty()) failure_ = why;
@@ -137,7 +139,7 @@ inline bool Explorer::runOnce(const std::function<Program()>& prepare) {
     }
     if (count == 0) break;
     if (++steps > kMostSteps) {
-      fail("does not end");  // the fibers are left where they are
+      fail("does not end");  // the fibers are not resumed
       running_ = -1;
       return false;
     }
@@ -218,13 +220,13 @@ class Atomic {
     }
     e.giveWay();
     if (values_.back().value == expected) {
-      const View before = values_.back().released;  // a release sequence goes on
+      const View before = values_.back().released;  // continues a release sequence
       e.view().seen[location_] = static_cast<uint32_t>(values_.size() - 1);
       if (acquires(success)) e.view().join(before);
       append(desired, success, before);
       return true;
     }
-    // A failing exchange is a load: of any value that may be seen and is not the expected one.
+    // A failing exchange is a load of any visible value other than the expected one.
     uint32_t& seen = e.view().seen[location_];
     std::vector<uint32_t> others;
     for (uint32_t i = seen; i < values_.size(); ++i) {
@@ -242,7 +244,7 @@ class Atomic {
     View released;
     int writer;
   };
-  /// Nobody else has ever stored here.
+  /// No other thread has ever stored here.
   bool onlyMine() const {
     const auto me = static_cast<int>(Explorer::current().thread());
     return std::all_of(values_.begin(), values_.end(),
@@ -263,7 +265,7 @@ class Atomic {
   std::vector<Value> values_;
 };
 
-/// A word that is accessed plainly (then races are failures) or as an atomic.
+/// A word that is accessed plainly (races are then failures) or as an atomic.
 class Word {
  public:
   uint64_t loadPlain() const {
@@ -290,7 +292,7 @@ class Word {
   void store(uint64_t value, std::memory_order order) { atomic_.store(value, order); }
 
  private:
-  /// The thread's own accesses have happened; another's, when its time is in our clock.
+  /// The thread's own accesses have happened; another thread's, if its time is in this clock.
   static bool happened(int thread, uint32_t time) {
     Explorer& e = Explorer::current();
     return thread == static_cast<int>(e.thread()) ||

@@ -12,9 +12,9 @@
 namespace tracesmith {
 namespace {
 
-constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr int kMostLinks = 40;  // the kernel's limit
 
-/// Puts the names of `path` on a stack, the first one on top.
+/// Pushes the names of `path` on a stack, the first one on top.
 void pushNames(std::string_view path, std::vector<std::string>& names) {
   while (!path.empty()) {
     const size_t slash = path.rfind('/');
@@ -31,17 +31,17 @@ Result<std::string> targetOf(const std::string& link) {
   return std::string(target.data(), static_cast<size_t>(length));
 }
 
-/// Anybody can make files in the folder, but rename and remove only their own.
+/// Whether any user can create files in the folder but rename and remove only their own.
 bool isShared(const struct stat& folder) {
   return (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & 022) != 0;
 }
 
-/// What another user may have put into a shared folder is not ours to use.
+/// Rejects entries of a shared folder that another user may have put there.
 Status checkOwner(const std::string& folder_path, const std::string& path,
                   const struct stat& entry) {
   struct stat folder {};
   if (stat(folder_path.empty() ? "." : folder_path.c_str(), &folder) != 0) {
-    return failErrno(errno, "cannot look at the folder", folder_path);
+    return failErrno(errno, "cannot examine the folder", folder_path);
   }
   const bool is_ours =
       entry.st_uid == geteuid() || (S_ISLNK(entry.st_mode) && entry.st_uid == folder.st_uid);
@@ -65,14 +65,14 @@ Result<OutputPlace> findOutputPlace(const std::string& path) {
   OutputPlace place;
   std::vector<std::string> rest;
   pushNames(path, rest);
-  std::string folder = path.starts_with('/') ? "/" : "";  // ends with a slash, or is empty
+  std::string folder = path.starts_with('/') ? "/" : "";  // empty, or ends with a slash
   int links = 0;
   while (!rest.empty()) {
     const std::string name = rest.back();
     rest.pop_back();
     place.path = folder + name;
     if (lstat(place.path.c_str(), &place.entry) != 0) {
-      if (errno != ENOENT) return failErrno(errno, "cannot look at the output", place.path);
+      if (errno != ENOENT) return failErrno(errno, "cannot examine the output", place.path);
       for (; !rest.empty(); rest.pop_back()) place.path += "/" + rest.back();
       break;
     }

@@ -105,7 +105,7 @@ TEST_F(OutputPlaces, AreNotChosenByOthersInASharedFolder) {
   EXPECT_TRUE(findOutputPlace(path("shared/file")));
   giveAway("shared/file");
   EXPECT_FALSE(findOutputPlace(path("shared/file"))) << "root is no exception";
-  fs::permissions(path("shared"), fs::perms(0755));  // others can put nothing there
+  fs::permissions(path("shared"), fs::perms(0755));  // other users cannot create anything there
   EXPECT_TRUE(findOutputPlace(path("shared/file")));
   EXPECT_TRUE(findOutputPlace(path("chain")));
 }

@@ -5,11 +5,11 @@
 
 namespace tracesmith {
 
-/// What a full ring does. Whatever is lost is counted.
+/// What happens when a ring is full. Every lost record is counted.
 enum class OverflowPolicy : uint8_t {
-  DropOldest,  ///< the oldest records give way
-  DropNewest,  ///< the new record is not taken
-  Block,       ///< the writer waits for the reader; how long at most, the owner of the ring says
+  DropOldest,  ///< the oldest records are overwritten
+  DropNewest,  ///< the new record is dropped
+  Block,       ///< the writer waits for the reader; the ring's owner sets the time limit
 };
 
 }  // namespace tracesmith

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kProbe = "owner.new";
 
-/// The user that files of ours belong to in this directory. Some file systems (NFS with
-/// root_squash, shared folders of virtual machines) give everything to one user.
+/// The owner of files that we create in this directory. Some file systems (NFS with root_squash,
+/// shared folders of virtual machines) give all files to one user.
 uid_t ownerOfNewFiles(int directory) {
   const int fd =
       openat(directory, kProbe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -52,7 +52,7 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
   directory.handle_ = std::make_shared<const Handle>(fd);
   directory.path_ = path;
   struct stat s {};
-  if (fstat(fd, &s) != 0) return failErrno(errno, "cannot look at the directory", path);
+  if (fstat(fd, &s) != 0) return failErrno(errno, "cannot examine the directory", path);
   const uid_t self = geteuid();
   if (s.st_uid != self && !(made && ownerOfNewFiles(fd) == s.st_uid)) {
     return fail(ErrorCode::kPermission,
@@ -63,8 +63,8 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
   if (made) return directory;
   if ((s.st_mode & 022) != 0) {
     return fail(ErrorCode::kPermission,
-                "may be written by other users, so its files cannot be trusted; look at what is in "
-                "it, then `chmod 700` or remove it",
+                "can be written by other users, so its files cannot be trusted; check its content, "
+                "then `chmod 700` or remove it",
                 path);
   }
   return directory;
@@ -72,8 +72,8 @@ Result<PrivateDirectory> PrivateDirectory::openChecked(const std::string& path, 
 
 Status PrivateDirectory::closeToOthers() const {
   struct stat s {};
-  if (fstat(fd(), &s) != 0) return failErrno(errno, "cannot look at the directory", path_);
-  // A directory that was just made has it, on file systems too that know no modes.
+  if (fstat(fd(), &s) != 0) return failErrno(errno, "cannot examine the directory", path_);
+  // A directory that was just created has this mode already, even on file systems without modes.
   if ((s.st_mode & 07777) != 0700 && fchmod(fd(), 0700) != 0) {
     return failErrno(errno, "cannot close the directory to other users", path_);
   }
@@ -107,7 +107,7 @@ Result<int> PrivateDirectory::createFile(const std::string& name) const {
 
 std::vector<std::string> PrivateDirectory::names() const {
   std::vector<std::string> names;
-  // A descriptor of its own: a copy would share the position with other readers.
+  // Open it again: a duplicated descriptor would share its position with other readers.
   const int again = openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const d = again < 0 ? nullptr : fdopendir(again);
   if (d == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads protocol-buffer bytes field by field, without a schema; bounded by
-// the bytes it is given, so that damaged input ends it early and never leads it outside.
+// Reads protocol-buffer bytes field by field, without a schema. Damaged input ends the reading
+// early and never causes reads out of bounds.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace tracesmith::proto {
 struct Field {
   uint32_t number = 0;
   uint32_t wire_type = 0;  ///< 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes
-  uint64_t value = 0;      ///< of a varint or a fixed field
-  std::string_view bytes;  ///< of a length-delimited field
+  uint64_t value = 0;      ///< for varint and fixed fields
+  std::string_view bytes;  ///< for length-delimited fields
 };
 
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : in_(asBytes(bytes)) {}
 
-  /// The next field; false at the end, or when the rest is not protobuf (then ok() is false).
+  /// Reads the next field; false at the end, or if the rest is not protobuf (ok() is then false).
   bool next(Field& field) {
     if (in_.remaining() == 0) return false;
     const uint64_t tag = in_.varint();
@@ -53,7 +53,7 @@ class Reader {
   bool ok_ = true;
 };
 
-/// Calls f(Field) for each field; false when the bytes are not protobuf.
+/// Calls f(Field) for each field; false if the bytes are not protobuf.
 template <class F>
 bool forEachField(std::string_view bytes, F&& f) {
   Reader reader(bytes);

@@ -11,12 +11,12 @@
 namespace tracesmith {
 namespace {
 
-/// Pages are multiples of this.
+/// Page sizes are multiples of this.
 constexpr uintptr_t kLeastPage = 4096;
 constexpr uintptr_t kWord = 8;
 
-/// Of the page that `address` lies in. The kernel reads the set of signals before it looks at what
-/// is to be done with it, which is nothing that it knows.
+/// Whether the page that contains `address` can be read. rt_sigprocmask() reads the set of signals
+/// before it checks `how`, which is invalid here, so it has no effect.
 bool isReadableAt(uintptr_t address) {
   constexpr int kNoSuchChange = ~0;
   const int before = errno;

@@ -12,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-/// Two pages, of which the second cannot be read.
+/// Two pages, the second of which cannot be read.
 class HalfReadable {
  public:
   HalfReadable()

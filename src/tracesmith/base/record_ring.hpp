@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring that carries records of any length from one writer to one reader: from a thread of the
-// program to whoever drains. Agents (through arenas), TracingSession and RingBuffer all stand on
-// it.
+// RecordRing carries records of any length from one writer to one reader: from a thread of the
+// program to the code that drains the ring. Agents (through arenas), TracingSession and RingBuffer
+// all use it.
 //
-// Positions are bytes and grow for ever; position & (capacity - 1) is the place. A record is whole
-// words of 8 bytes and never wraps: a pad fills the end of the ring. The first word of a record
-// says how long it is:
+// Positions are in bytes and only grow; position & (capacity - 1) is the offset in the ring. A
+// record consists of whole 8-byte words and never wraps: a pad fills the end of the ring. The first
+// word of a record has its length:
 //
 //   63            32 31        16 15     8 7      0
 //   +---------------+------------+--------+--------+
-//   | the owner's   |   words    | owner's|  kind  |   kind 0 is a pad, its words are in 63..32
+//   |     user      |   words    |  user  |  kind  |   kind 0 is a pad: its words are in 63..32
 //   +---------------+------------+--------+--------+
 //
 //        tail (reader)                    head (writer)
 //          v                                v
 //   ...free | record | record | pad | record | free...      head - tail <= capacity
 //
-// Only the writer stores head and only the reader stores tail, each with release; each reads the
-// other's with acquire, and only when its last view of it does not show enough room, or records.
-// With DropOldest the writer takes records away from under the reader: there both move tail by
-// compare-and-exchange. The reader copies first and takes afterwards; when the exchange fails, what
-// it copied may be torn and is thrown away. Each record is thus moved past tail once, by one of
-// them, and counted by that one.
+// Only the writer stores head and only the reader stores tail, both with release. Each side reads
+// the other's position with acquire, and only when its cached copy does not show enough room
+// (writer) or any record (reader).
 //
-// Proven by record_ring_model_test.cpp: every interleaving of small programs, under a model of
-// C++'s memory order in which loads may see old values. Measured by ring_bench.cpp.
+// With DropOldest the writer may remove records that the reader is reading: both sides then move
+// tail by compare-and-exchange. The reader copies records first and removes them afterwards. If the
+// exchange fails, its copy may be torn and is discarded. So each record is moved past tail exactly
+// once, and the side that moved it counts it.
+//
+// record_ring_model_test.cpp proves this: it runs every interleaving of small programs under a
+// model of the C++ memory order in which loads may return old values. ring_bench.cpp measures the
+// speed.
 #pragma once
 
 #include <algorithm>
@@ -42,15 +45,15 @@ constexpr bool isPad(uint64_t first_word) { return (first_word & 0xff) == 0; }
 constexpr uint64_t recordBytes(uint64_t first_word) {
   return kWordBytes * (isPad(first_word) ? first_word >> 32 : first_word >> 16 & 0xffff);
 }
-/// First word of a record of `words` words, itself included. `kind` is not 0.
+/// First word of a record of `words` words, including this one. `kind` must not be 0.
 constexpr uint64_t headerWord(uint8_t kind, uint64_t words, uint32_t aux = 0) {
   return kind | words << 16 | uint64_t{aux} << 32;
 }
 
-/// The writer's search for room. `at` becomes the place (in bytes) of a gapless stretch of `bytes`.
-/// Control has atomics `head` and `tail` and the writer's `cached_tail`. When there is no room as
-/// far as cached_tail tells, make_room(head, bytes_needed) brings it up to date, and says if there
-/// is now. pad(place, bytes) writes a pad. False: no room. [hot]
+/// Finds room for a record. On success `at` is the byte offset of `bytes` contiguous bytes; returns
+/// false if there is no room. Control has atomics `head` and `tail` and the writer's `cached_tail`.
+/// If cached_tail shows too little room, make_room(head, bytes_needed) updates it and returns
+/// whether there is room now. pad(offset, bytes) writes a pad. [hot]
 template <class Control, class MakeRoom, class Pad>
 inline bool claim(Control& control, uint64_t capacity, uint64_t bytes, MakeRoom&& make_room,
                   Pad&& pad, uint64_t& at) {
@@ -69,14 +72,14 @@ inline bool claim(Control& control, uint64_t capacity, uint64_t bytes, MakeRoom&
   return true;
 }
 
-/// Publishes the record that claim() found room for. [hot]
+/// Publishes the record for which claim() found room. [hot]
 template <class Control>
 inline void publish(Control& control, uint64_t bytes) {
   control.head.store(control.head.load(std::memory_order_relaxed) + bytes,
                      std::memory_order_release);
 }
 
-/// The memory of a real machine; the model test has another.
+/// Memory access on a real machine; the model test substitutes its own.
 struct StdMemory {
   using Atomic = std::atomic<uint64_t>;
   using Word = uint64_t;
@@ -90,33 +93,34 @@ struct StdMemory {
   }
 };
 
-/// Lies in any memory that both sides see, also in shared memory; zeros are an empty ring.
+/// State shared by the two sides. It may lie in any memory that both can access, including shared
+/// memory. All zeros is an empty ring.
 template <class Memory = StdMemory>
 struct Control {
-  // The writer's line. The counters are the writer's alone; others read them at any time.
+  // The writer's cache line. Only the writer changes the counters; others may read them any time.
   alignas(64) typename Memory::Atomic head{0};
   uint64_t cached_tail = 0;
-  std::atomic<uint64_t> emitted{0};  ///< records that were to be written
-  std::atomic<uint64_t> dropped{0};  ///< of those, how many the reader will never get
-  // The reader's line.
+  std::atomic<uint64_t> emitted{0};  ///< records the writer tried to write
+  std::atomic<uint64_t> dropped{0};  ///< of those, records the reader will never receive
+  // The reader's cache line.
   alignas(64) typename Memory::Atomic tail{0};
   uint64_t cached_head = 0;
-  std::atomic<uint64_t> delivered{0};  ///< records that the reader was given
+  std::atomic<uint64_t> delivered{0};  ///< records passed to the reader
 };
 
-/// Adds to a counter that has one writer.
+/// Adds to a counter that only one thread writes.
 inline void bump(std::atomic<uint64_t>& counter, uint64_t by = 1) {
   counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
 
-/// A view: owns neither the control nor the words, which outlive it. emitted = delivered + dropped
-/// once the reader has drained what the writer left.
+/// A view: it owns neither the control nor the words, which must outlive it. Once the reader has
+/// drained everything, emitted = delivered + dropped.
 template <class Memory = StdMemory>
 class RecordRing {
  public:
   using Word = typename Memory::Word;
 
-  /// `capacity` is in bytes, a power of two. A record may take half of it.
+  /// `capacity` is in bytes and a power of two. A record may take at most half of it.
   RecordRing(Control<Memory>& control, Word* words, uint64_t capacity)
       : control_(&control), words_(words), capacity_(capacity) {}
 
@@ -125,8 +129,9 @@ class RecordRing {
 
   // --- The writer -----------------------------------------------------------------------------
 
-  /// Room for a record of `bytes`, to be filled in place, or nullptr: there is none now. Then
-  /// either count it with drop(), or try again later. make_room as in claim().
+  /// Returns room for a record of `bytes`, to be filled in place and then committed, or nullptr if
+  /// there is no room now. Then either count the loss with drop(), or retry later. For make_room
+  /// see claim().
   template <class MakeRoom>
   Word* reserve(uint64_t bytes, MakeRoom&& make_room) {
     uint64_t at = 0;
@@ -147,21 +152,21 @@ class RecordRing {
     bump(control_->emitted);
     bump(control_->dropped);
   }
-  /// Looks how far the reader has come. True when `need` bytes fit behind `head` now.
+  /// Reads how far the reader has come. True if `need` bytes fit after `head` now.
   bool seeTail(uint64_t head, uint64_t need) {
     control_->cached_tail = control_->tail.load(std::memory_order_acquire);
     return head + need - control_->cached_tail <= capacity_;
   }
 
-  /// DropOldest: takes the record in any case, and as many of the oldest away as it needs. The
-  /// reader of such a ring must use drainCopies().
+  /// DropOldest: always accepts the record, and removes as many of the oldest records as that
+  /// takes. The reader of such a ring must use drainCopies().
   void pushOverOldest(const uint64_t* record, uint64_t bytes) {
     uint64_t head = control_->head.load(std::memory_order_relaxed);
     const uint64_t to_end = capacity_ - (head & (capacity_ - 1));
     const uint64_t need = bytes <= to_end ? bytes : to_end + bytes;
     if (head + need - control_->cached_tail > capacity_) evictUntil(head + need - capacity_);
-    // Stored with release: who reads a word of this record also sees that the one which was there
-    // before has been taken away.
+    // Stored with release: a thread that reads a word of this record also sees that the record
+    // previously stored here has been removed.
     if (bytes > to_end) {
       Memory::storeRelease(words_[(head & (capacity_ - 1)) / kWordBytes], padWord(to_end));
       head += to_end;
@@ -174,8 +179,9 @@ class RecordRing {
 
   // --- The reader -----------------------------------------------------------------------------
 
-  /// Gives sink(const Word* record, uint64_t bytes) the records that are there, in place, and then
-  /// their room back. `limit`: at most about so many bytes at once. Returns the number of records.
+  /// Passes the available records to sink(const Word* record, uint64_t bytes), in place, and then
+  /// frees their room. `limit`: about how many bytes to drain at most. Returns the number of
+  /// records.
   template <class Sink>
   uint64_t drain(Sink&& sink, uint64_t limit = UINT64_MAX) {
     uint64_t tail = control_->tail.load(std::memory_order_relaxed);
@@ -200,8 +206,8 @@ class RecordRing {
     return records;
   }
 
-  /// drain() for a ring whose writer uses pushOverOldest(): copies records to `scratch`, which has
-  /// the ring's capacity, takes them, and only then shows them to the sink.
+  /// drain() for a ring whose writer uses pushOverOldest(): copies records to `scratch` (of the
+  /// ring's capacity), removes them from the ring, and only then passes them to the sink.
   template <class Sink>
   uint64_t drainCopies(uint64_t* scratch, Sink&& sink, uint64_t limit = UINT64_MAX) {
     uint64_t tail = control_->tail.load(std::memory_order_acquire);
@@ -211,7 +217,7 @@ class RecordRing {
     while (tail < end) {
       const uint64_t copied = copyRecords(tail, end, scratch);
       const uint64_t begin = tail;
-      uint64_t lost = 0;  // words of scratch that the writer took away meanwhile
+      uint64_t lost = 0;  // words of scratch that the writer has removed meanwhile
       while (lost * kWordBytes < copied) {
         if (control_->tail.compare_exchange_strong(tail, begin + copied, std::memory_order_acq_rel,
                                                    std::memory_order_acquire)) {
@@ -219,8 +225,8 @@ class RecordRing {
           records += show(scratch + lost, copied / kWordBytes - lost, sink);
           break;
         }
-        // Where the writer has come to there begins a record. If one of the copies begins there as
-        // well, it and those after it are whole: nobody has written there yet.
+        // The writer has moved tail to the start of a record. If one of the copies starts there
+        // too, that copy and the following ones are intact: nothing has been written there yet.
         while (lost * kWordBytes < copied && begin + lost * kWordBytes < tail) {
           lost += recordBytes(scratch[lost]) / kWordBytes;
         }
@@ -235,12 +241,13 @@ class RecordRing {
  private:
   void evictUntil(uint64_t wanted) {
     uint64_t tail = control_->tail.load(std::memory_order_acquire);
-    while (static_cast<int64_t>(wanted - tail) > 0) {  // an owner may have set cached_tail back
+    // The ring's owner may have set cached_tail back.
+    while (static_cast<int64_t>(wanted - tail) > 0) {
       const uint64_t first = Memory::loadAcquire(words_[(tail & (capacity_ - 1)) / kWordBytes]);
       const uint64_t next = tail + recordBytes(first);
       if (!control_->tail.compare_exchange_strong(tail, next, std::memory_order_acq_rel,
                                                   std::memory_order_acquire)) {
-        continue;  // the reader has taken it
+        continue;  // the reader has removed it
       }
       if (!isPad(first)) bump(control_->dropped);
       tail = next;
@@ -248,9 +255,9 @@ class RecordRing {
     control_->cached_tail = tail;
   }
 
-  /// Copies whole records from `tail` on; returns their bytes. 0 when the first one has been
-  /// written over already. Of what it copies any part may be torn; only lengths are looked at, and
-  /// none is believed that leads out of bounds.
+  /// Copies whole records from `tail` onwards; returns their bytes, or 0 if the first one has
+  /// already been overwritten. Any copied part may be torn: only lengths are examined, and a length
+  /// that leads out of bounds is rejected.
   uint64_t copyRecords(uint64_t tail, uint64_t end, uint64_t* scratch) {
     uint64_t at = tail;
     while (at < end) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring under every interleaving and every value that a load may see; see
-// memory_model_test_util.hpp. The programs are small: what can go wrong goes wrong with a ring of
-// four words, a few records and one turn of the ring.
+// Tests the ring under every interleaving and every value that a load may see; see
+// memory_model_test_util.hpp. The programs are small: a ring of four words, a few records and one
+// wrap-around are enough for every possible error.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -28,10 +28,10 @@ namespace {
 
 using memory_model::Explorer;
 
-/// kStoreForExchange: the writer moves tail as if nobody else did.
+/// kStoreForExchange: the writer moves tail as if no other thread did.
 enum class Mutant { kNone, kPublishRelaxed, kStoreForExchange };
 
-/// The ring's memory, as the model has it; a mutant leaves out what the ring depends on.
+/// The ring's memory in the model; a mutant omits an operation that the ring depends on.
 template <Mutant mutant>
 struct ModelMemory {
   struct Atomic : memory_model::Atomic {
@@ -59,12 +59,12 @@ struct ModelMemory {
 struct Plan {
   OverflowPolicy policy;
   std::vector<uint64_t> words;  // of each record
-  int drains = 2;               // while the writer writes; another follows at the end
+  int drains = 2;               // while the writer is writing; one more follows at the end
   uint64_t drain_limit = UINT64_MAX;
 };
 
 constexpr uint64_t kRingWords = 4;
-constexpr int kTries = 3;  // of a blocked writer, that the program may end
+constexpr int kTries = 3;  // tries of a blocked writer, so that the program can end
 
 uint64_t payload(uint64_t record, uint64_t word) { return 1000 * (record + 1) + word; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: the one way a room reports failure to another. No exception crosses a room.
+// Result<T>: how functions report failure across rooms. No exception crosses a room's boundary.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@
 
 namespace tracesmith {
 
-/// What kind of failure happened; the command line maps these to its exit codes.
+/// The kind of a failure; the command line maps these to exit codes.
 enum class ErrorCode : uint8_t {
-  kInvalidArgument,  ///< the caller asked for something that makes no sense
+  kInvalidArgument,  ///< the request makes no sense
   kNotFound,         ///< a file, command, name or library is missing
   kPermission,       ///< the system refused
   kNoSpace,          ///< a disk, memory or quota is full
   kIo,               ///< the system failed to read or write
-  kNotATrace,        ///< the bytes are not a trace of ours
-  kTooNew,           ///< written by a newer major version than this one reads
-  kDamaged,          ///< a trace of ours, but broken
+  kNotATrace,        ///< the bytes are not a TraceSmith trace
+  kTooNew,           ///< written by a newer major version than this one can read
+  kDamaged,          ///< a TraceSmith trace, but broken
   kUnsupported,      ///< known, but not possible with this build or on this machine
-  kInternal,         ///< a defect of TraceSmith
+  kInternal,         ///< a bug in TraceSmith
 };
 
-/// A failure: what happened, where (a path, an offset, an option), and in `message` what to do.
+/// A failure. `message` says what happened and what to do; `where` is a path, an offset or an
+/// option.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
   std::string where;
 
-  /// "where: message", or the message alone when there is no place.
+  /// "where: message", or the message alone if `where` is empty.
   std::string toString() const { return where.empty() ? message : where + ": " + message; }
 };
 

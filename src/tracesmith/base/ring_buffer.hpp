@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RingBuffer<T>: values of one type from one thread to one other, without locks. Records of any
-// length are what RecordRing is for, which this stands on; see record_ring.hpp.
+// RingBuffer<T>: passes values of one type from one thread to another, without locks. It is built
+// on RecordRing (record_ring.hpp), which carries records of any length.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@
 
 namespace tracesmith {
 
-/// One thread pushes, one pops; the counts may be asked for by any. pushed = popped + dropped once
-/// the buffer is empty, under every policy.
+/// One thread pushes and one thread pops; any thread may read the counts. Under every policy,
+/// pushed = popped + dropped once the buffer is empty.
 template <class T>
 class RingBuffer {
   static_assert(
       std::is_trivially_copyable_v<T>,
-      "values are copied bytewise between threads; give a TracingSession what owns memory");
+      "values are copied bytewise between threads; for types that own memory use TracingSession");
 
  public:
-  /// `capacity` values at least; see capacity().
+  /// Room for at least `capacity` values; see capacity().
   explicit RingBuffer(size_t capacity, OverflowPolicy policy = OverflowPolicy::DropOldest)
       : policy_(policy),
         words_(std::make_unique<uint64_t[]>(ringWords(capacity))),
@@ -41,7 +41,7 @@ class RingBuffer {
   RingBuffer(const RingBuffer&) = delete;
   RingBuffer& operator=(const RingBuffer&) = delete;
 
-  /// False when the value was dropped. DropOldest takes it and drops the oldest instead. Block
+  /// False if the value was dropped. DropOldest accepts it and drops the oldest instead. Block
   /// waits until there is room, or until close(). [the pushing thread]
   bool push(const T& value) {
     if (policy_ == OverflowPolicy::DropOldest) {
@@ -63,7 +63,7 @@ class RingBuffer {
     return true;
   }
 
-  /// The oldest value, if there is one. [the popping thread]
+  /// The oldest value, if any. [the popping thread]
   std::optional<T> pop() {
     std::optional<T> value;
     do {
@@ -71,10 +71,10 @@ class RingBuffer {
     } while (!value && !drainedAll());
     return value;
   }
-  /// Appends up to `max` values to `out`; returns how many. [the popping thread]
+  /// Appends up to `max` values to `out`; returns their number. [the popping thread]
   size_t popBatch(std::vector<T>& out, size_t max) {
     size_t taken = 0;
-    while (taken < max) {  // a drain ends where the ring does
+    while (taken < max) {  // one drain stops at the end of the ring
       const size_t before = taken;
       drain(
           [&](const T& v) {
@@ -87,23 +87,23 @@ class RingBuffer {
     return taken;
   }
 
-  /// Ends the waiting of a blocked push(), now and for ever: it drops. [any thread]
+  /// Ends the wait of a blocked push(), now and in future: it drops its value. [any thread]
   void close() { closed_.store(true, std::memory_order_relaxed); }
 
   bool empty() const { return size() == 0; }
-  /// As of now, when asked by the pushing or the popping thread; else about. [any thread]
+  /// Exact for the pushing or the popping thread, approximate for others. [any thread]
   size_t size() const {
-    // In this order what is gone is never more than what came.
+    // Read in this order, `gone` is never larger than `came`.
     const uint64_t gone = control_.delivered.load(std::memory_order_acquire) +
                           control_.dropped.load(std::memory_order_acquire);
     const uint64_t came = control_.emitted.load(std::memory_order_acquire);
     return came > gone ? std::min<size_t>(came - gone, capacity()) : 0;
   }
-  /// How many values fit; what was asked for, or somewhat more.
+  /// Number of values that fit; the requested capacity or somewhat more.
   size_t capacity() const { return ring_.capacity() / kRecordBytes; }
   uint64_t pushedCount() const { return control_.emitted.load(std::memory_order_relaxed); }
   uint64_t droppedCount() const { return control_.dropped.load(std::memory_order_relaxed); }
-  /// Forgets values and counts. Neither thread may use the buffer meanwhile.
+  /// Discards values and counts. Neither thread may use the buffer meanwhile.
   void reset() {
     control_.head = control_.tail = 0;
     control_.cached_tail = control_.cached_head = 0;
@@ -117,7 +117,7 @@ class RingBuffer {
   static_assert(kRecordWords <= ring::kMaxRecordWords);
   static constexpr int kYields = 500;  // before a blocked push() sleeps
 
-  /// A record may take half of the ring at most.
+  /// A record may take at most half of the ring.
   static size_t ringWords(size_t capacity) {
     return std::bit_ceil(std::max<size_t>(capacity, 2) * kRecordWords);
   }
@@ -138,7 +138,7 @@ class RingBuffer {
     return nullptr;
   }
 
-  /// False when a drain came back with nothing only because push() took from under it what it had
+  /// False if a drain may have returned nothing only because push() removed the records that it had
   /// copied.
   bool drainedAll() const {
     return policy_ != OverflowPolicy::DropOldest ||
@@ -163,7 +163,7 @@ class RingBuffer {
 
   const OverflowPolicy policy_;
   std::unique_ptr<uint64_t[]> words_;
-  std::unique_ptr<uint64_t[]> scratch_;  // of the popping thread
+  std::unique_ptr<uint64_t[]> scratch_;  // used by the popping thread
   ring::Control<> control_;
   ring::RecordRing<> ring_;
   std::atomic<bool> closed_{false};

@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// Torn when its words do not belong together.
+/// The value is torn if its words do not match.
 struct Value {
   uint64_t number = 0;
   std::array<uint64_t, 4> words{};
@@ -48,7 +48,7 @@ TEST(RingBuffer, DropOldestKeepsTheNewest) {
 
 TEST(RingBuffer, ValuesThatDoNotDivideTheRing) {
   for (const auto policy : {OverflowPolicy::DropNewest, OverflowPolicy::DropOldest}) {
-    RingBuffer<Value> buffer(5, policy);  // 6 words each in a ring of 32
+    RingBuffer<Value> buffer(5, policy);  // 6 words per value in a ring of 32
     ASSERT_GE(buffer.capacity(), 5U);
     uint64_t next = 0;
     for (int turn = 0; turn < 100; ++turn) {

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Differs between machines and between namespaces of processes, where numbers of processes mean
-/// others; a directory may be shared by several of them.
+/// Differs between machines and between PID namespaces, which may share a directory and in which
+/// the same pid means different processes.
 std::string machineMark() {
   char host[256] = {};
   (void)gethostname(host, sizeof host - 1);
@@ -46,7 +46,7 @@ std::string temporaryName(const std::string& target) {
   return temporaryPrefix(target) + std::to_string(getpid()) + "-" + std::to_string(counter++);
 }
 
-/// Removes what processes that were killed left beside `target`.
+/// Removes files that killed processes left beside `target`.
 void removeLeftovers(const std::string& target) {
   const std::string directory = parentFolderOf(target);
   const std::string prefix = fs::path(temporaryPrefix(target)).filename().string();
@@ -62,13 +62,13 @@ void removeLeftovers(const std::string& target) {
   }
 }
 
-/// Names of files that are not finished, for a signal's handler, which cannot ask anything else.
+/// Names of unfinished files, for the signal handler, which cannot obtain them otherwise.
 struct Unfinished {
   std::atomic<bool> taken{false};
   std::atomic<bool> there{false};
   char path[PATH_MAX];
 };
-Unfinished g_unfinished[8];  // more at once are not removed at signals
+Unfinished g_unfinished[8];  // files beyond this number are not removed by the handler
 
 void remember(const std::string& path) {
   for (Unfinished& u : g_unfinished) {
@@ -92,11 +92,10 @@ Status checkKind(const struct stat& info, const std::string& path) {
   if (S_ISDIR(info.st_mode)) {
     return fail(ErrorCode::kInvalidArgument, "is a directory, not a file to write", path);
   }
-  return fail(
-      ErrorCode::kInvalidArgument,
-      std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
-          ", and this can only be written to a regular file; choose another name for the output",
-      path);
+  return fail(ErrorCode::kInvalidArgument,
+              std::string("is ") + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device or socket") +
+                  ", but the output must be a regular file; choose another name for the output",
+              path);
 }
 
 void removeUnfinished(int number) {
@@ -104,7 +103,7 @@ void removeUnfinished(int number) {
     if (u.there) (void)unlink(u.path);
   }
   (void)signal(number, SIG_DFL);
-  (void)raise(number);  // comes when this returns
+  (void)raise(number);  // delivered when this handler returns
 }
 
 }  // namespace
@@ -128,11 +127,12 @@ bool sameFile(const std::string& a, const std::string& b) {
 Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") {
-    return fail(ErrorCode::kUnsupported,
-                "this needs a file, it cannot be piped (a file of this name is ./-)", path);
+    return fail(
+        ErrorCode::kUnsupported,
+        "the output must be a file, it cannot be piped (for a file with this name, use ./-)", path);
   }
   struct stat info {};
-  // What a link of /proc leads to has no path that could be followed.
+  // A link in /proc may have no path that could be followed.
   if (stat(path.c_str(), &info) == 0) TS_CHECK_OK(checkKind(info, path));
   TS_TRY(const OutputPlace place, findOutputPlace(path));
   TargetFile file;
@@ -146,19 +146,19 @@ Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   if (way == Way::kNamed || !file.openNameless(parentFolderOf(file.target_))) {
     TS_CHECK_OK(file.openNamed());
   }
-  // The mode of a file of another user is that user's choice, not ours.
+  // The mode of another user's file was chosen by that user, so do not copy it.
   if (file.exists_ && place.entry.st_uid == geteuid()) {
     (void)fchmod(file.fd_, place.entry.st_mode & 07777);
   }
   return file;
 }
 
-/// False where the file system, or the kernel, has no such files.
+/// False if the file system or the kernel does not support unnamed files.
 bool TargetFile::openNameless(const std::string& directory) {
   fd_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (fd_ < 0) return false;
   place_ = "/proc/self/fd/" + std::to_string(fd_);
-  if (access(place_.c_str(), F_OK) == 0) return true;  // else it could not be linked
+  if (access(place_.c_str(), F_OK) == 0) return true;  // otherwise it could not be linked
   close(std::exchange(fd_, -1));
   return false;
 }
@@ -209,8 +209,8 @@ Error TargetFile::named(Error error) const {
   return error;
 }
 
-/// Gives the nameless file a name: its own where that is free, else one to be renamed, as linking
-/// replaces nothing.
+/// Links the unnamed file to its target, or to a temporary name that is then renamed, because
+/// linking does not replace an existing file.
 Status TargetFile::link() {
   const auto linkTo = [&](const std::string& name) {
     return linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
@@ -247,7 +247,7 @@ Status TargetFile::finish() {
     if (rename(temporary_.c_str(), target_.c_str()) == 0) {
       forget(temporary_);
       temporary_.clear();
-    } else if (errno == EBUSY) {  // a file that is mounted there cannot be replaced
+    } else if (errno == EBUSY) {  // a mounted file cannot be replaced
       status = copyInPlace(temporary_, target_);
     } else {
       status = failErrno(errno, "cannot put the finished file in its place", name_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that appears whole or not at all: what was there before stays until the new one is
-// complete, and a process that is killed on the way leaves nothing behind.
+// A file that appears complete or not at all. The previous file stays until the new one is
+// complete, and a process that is killed leaves nothing behind.
 //
-// The bytes go to a file without a name (O_TMPFILE) that is linked to its place at the end. File
-// systems that have no such files (NFS, FAT) get one beside the target, "TARGET.part-…"; should
-// its process be killed, it is removed at the signal (removeUnfinishedAtSignals()), or by the next
-// process that writes TARGET on that machine.
+// The bytes go to an unnamed file (O_TMPFILE) that is linked to its destination at the end. On file
+// systems without unnamed files (NFS, FAT) they go to a file beside the target, "TARGET.part-…". If
+// its process is killed, that file is removed by the signal handler (removeUnfinishedAtSignals()),
+// or by the next process that writes TARGET on that machine.
 #pragma once
 
 #include <string>
@@ -14,41 +14,41 @@
 
 namespace tracesmith {
 
-/// Whether two names lead to the same file that exists.
+/// Whether two names lead to the same existing file.
 bool sameFile(const std::string& a, const std::string& b);
 
-/// Writes the bytes of one file over those of another, for a place that rename() cannot replace (a
-/// file that is mounted there). A failure may leave a part of them.
+/// Overwrites one file with the bytes of another, for a destination that rename() cannot replace
+/// (such as a mounted file). On failure, part of the bytes may have been written.
 Status copyInPlace(const std::string& from, const std::string& to);
 
-/// For a command: what ends it (SIGINT, SIGTERM, SIGHUP, unless they are ignored or handled) first
-/// removes the files beside their targets.
+/// For commands: a signal that ends the process (SIGINT, SIGTERM, SIGHUP, unless ignored or
+/// handled) first removes the unfinished files beside their targets.
 void removeUnfinishedAtSignals();
 
-/// One thread at a time.
+/// Not thread-safe: one thread at a time.
 class TargetFile {
- public:
+ public:                                       ///< kNamed: as on file systems without O_TMPFILE
   enum class Way : uint8_t { kBest, kNamed };  ///< kNamed: as where O_TMPFILE is not known
 
-  /// Symbolic links at `path` are followed and stay; a file of ours that is there keeps its mode.
-  /// Errors: an empty name, "-", what is no regular file (replacing a device or pipe by a file
-  /// would break it), what may not be written, and what another user has put there
-  /// (output_place.hpp).
+  /// Opens a new file for `path`. Symbolic links at `path` are followed and kept; an existing file
+  /// of this user keeps its mode. Errors: an empty name; "-"; something other than a regular file
+  /// (replacing a device or pipe by a file would break it); no write permission; a file placed
+  /// there by another user (output_place.hpp).
   static Result<TargetFile> open(const std::string& path, Way way = Way::kBest);
 
   TargetFile(TargetFile&& other) noexcept;
   TargetFile& operator=(TargetFile&&) = delete;
-  ~TargetFile();  ///< without a successful finish() the target is as before
+  ~TargetFile();  ///< unless finish() succeeded, the target is unchanged
 
   int fd() const { return fd_; }
-  /// Where this process can open what has been written so far.
+  /// A path at which this process can open what has been written so far.
   const std::string& place() const { return place_; }
-  /// An error of something that wrote to place(), with the name that the user knows.
+  /// Rewrites an error from code that wrote to place(), so that it has the path the user knows.
   Error named(Error error) const;
-  /// Closes the file and puts it in its place.
+  /// Closes the file and moves it to the target.
   Status finish();
-  /// Closes the file and gives it another name, which must be in the same file system and free.
-  /// ErrorCode::kInvalidArgument: something has that name, and the file is as before.
+  /// Closes the file and gives it another name, which must be unused and in the same file system.
+  /// ErrorCode::kInvalidArgument: the name is in use; the file is then unchanged.
   Status finishAs(const std::string& path);
 
  private:
@@ -59,11 +59,11 @@ class TargetFile {
   void discard();
 
   int fd_ = -1;
-  bool exists_ = false;    // the target, when this was opened
+  bool exists_ = false;    // whether the target existed when this was opened
   std::string name_;       // the path the user gave
-  std::string target_;     // the same with its links followed
-  std::string place_;      // "/proc/self/fd/N", or as temporary_
-  std::string temporary_;  // a name that is to be removed, or empty
+  std::string target_;     // name_ with its links followed
+  std::string place_;      // "/proc/self/fd/N", or temporary_
+  std::string temporary_;  // a name that must be removed; or empty
 };
 
 }  // namespace tracesmith

@@ -88,7 +88,7 @@ TEST_P(TargetFileTest, ofAKilledProcessNothingStays) {
   if (GetParam() == TargetFile::Way::kBest) {
     EXPECT_EQ(filesIn(), 0u);
   }
-  ASSERT_TRUE(write("a"));  // where it has to have a name, the next one removes it
+  ASSERT_TRUE(write("a"));  // a file that needs a name is removed by the next process
   EXPECT_EQ(filesIn(), 1u);
 }
 

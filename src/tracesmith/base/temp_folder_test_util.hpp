@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a folder of its own, removed with what is in it.
+// For tests: a temporary folder, removed with its content.
 #pragma once
 
 #include <stdlib.h>

@@ -196,7 +196,7 @@ TEST_F(CApi, OneInterruptReachesAlsoWhatWaits) {
     });
   }
   while (asking < 3) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // by then all are in there
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // by then all threads are in the call
   tracesmith_interrupt(trace);
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(ended, testing::Each(tracesmith_status{TRACESMITH_INTERRUPTED}));
@@ -338,7 +338,7 @@ TEST_F(CApi, WhatIsNotThereIsSaid) {
   EXPECT_NE(tracesmith_open(no_text.c_str(), &other), TRACESMITH_OK);
   EXPECT_THAT(tracesmith_last_error(), HasSubstr(no_text));
 
-  // What would be freed or released on the way out is nothing.
+  // After an error, results must be safe to free or release.
   column = reinterpret_cast<tracesmith_column*>(1);
   stream.release = reinterpret_cast<void (*)(ArrowArrayStream*)>(1);
   EXPECT_EQ(tracesmith_column_read(nullptr, "range", "name", &column), TRACESMITH_INVALID_ARGUMENT);
@@ -450,7 +450,7 @@ TEST(CApiReplay, TellsWhatAReplayDid) {
   tracesmith_replay_free(result);
 }
 
-/// Programs that were made before the names were changed.
+/// Programs written for the former names.
 TEST_F(CApi, FormerNamesDoTheSame) {
   auto of_trace = sized<tracesmith_trace_facts>();
   ASSERT_OK(tracesmith_trace_get_facts(trace, &of_trace));
@@ -466,7 +466,7 @@ TEST_F(CApi, FormerNamesDoTheSame) {
   tracesmith_session_free(other);
   char* json = nullptr;
   ASSERT_OK(tracesmith_analyze(trace, nullptr, 0, 10, &json));
-  tracesmith_text_free(json);  // else the sanitizer finds it
+  tracesmith_text_free(json);  // otherwise the leak sanitizer reports it
   auto of_replay = sized<tracesmith_replay_facts>();
   EXPECT_EQ(tracesmith_replay_get_facts(nullptr, &of_replay), TRACESMITH_INVALID_ARGUMENT);
 }

@@ -10,7 +10,7 @@
 namespace tracesmith::c_api {
 namespace {
 
-/// A pointer alone: what is loaded by dlopen() has little room for what each thread has of its own.
+/// Only a pointer, because a library loaded by dlopen() has little thread-local storage.
 thread_local std::unique_ptr<std::string> t_last_error;
 
 static_assert(static_cast<int>(ErrorCode::kInvalidArgument) + 1 == TRACESMITH_INVALID_ARGUMENT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all functions of the C API do: no exception leaves them, errors are kept for who asks, and
-// structs are no larger than the caller says.
+// Shared by all functions of the C API: no exception escapes, errors are stored for
+// tracesmith_last_error(), and structs are accessed only up to the size that the caller declared.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@
 
 namespace tracesmith::c_api {
 
-/// Keeps it for tracesmith_last_error(), and says which status it is.
+/// Stores the message for tracesmith_last_error() and returns the status for `code`.
 tracesmith_status failed(ErrorCode code, std::string_view message) noexcept;
 
-/// Runs f(), which gives a Status.
+/// Runs f(), which returns a Status.
 template <class F>
 tracesmith_status guarded(F&& f) noexcept {
   try {
     const Status status = f();
     return status ? TRACESMITH_OK : failed(status.error().code, status.error().toString());
   } catch (const std::bad_alloc&) {
-    return failed(ErrorCode::kNoSpace, "there is no room for it in memory");
+    return failed(ErrorCode::kNoSpace, "out of memory");
   } catch (const std::exception& error) {
     return failed(ErrorCode::kInternal, error.what());
   } catch (...) {
@@ -37,20 +37,20 @@ tracesmith_status guarded(F&& f) noexcept {
 }
 
 inline Status nullArgument(const char* name) {
-  return fail(ErrorCode::kInvalidArgument, "it is NULL", name);
+  return fail(ErrorCode::kInvalidArgument, "must not be NULL", name);
 }
-/// Fails from this function where the argument is NULL.
+/// Returns an error from this function if the argument is NULL.
 #define TS_NOT_NULL(argument) \
   if ((argument) == nullptr) return ::tracesmith::c_api::nullArgument(#argument)
 
-/// What a struct says that it is, in bytes. Beyond that nobody has set it.
+/// A larger struct_size means that the caller did not set it.
 constexpr size_t kLargestStruct = 4096;
 inline Status checkSize(size_t bytes) {
   if (bytes >= sizeof(uint32_t) && bytes <= kLargestStruct) return {};
   return fail(ErrorCode::kInvalidArgument, "struct_size is not set (TRACESMITH_INIT)");
 }
 
-/// Writes what the caller's struct has room for; members that this version does not have become 0.
+/// Writes the members that fit into the caller's struct; members unknown to this version become 0.
 template <class T>
 Status give(T* out, T value) {
   TS_NOT_NULL(out);
@@ -63,8 +63,8 @@ Status give(T* out, T value) {
   return {};
 }
 
-/// What the caller's struct has; members that it does not have are 0. NULL: all are. kUnsupported:
-/// it asks for what this version does not know.
+/// Copies the caller's struct; missing members are 0, and so are all members if `in` is NULL.
+/// kUnsupported: a member unknown to this version is not 0.
 template <class T>
 Result<T> take(const T* in) {
   T value{};
@@ -76,15 +76,15 @@ Result<T> take(const T* in) {
   if (given > sizeof(T) && std::any_of(bytes + sizeof(T), bytes + given,
                                        [](std::byte byte) { return byte != std::byte{0}; })) {
     return fail(ErrorCode::kUnsupported,
-                "the program asks for what this version of the library does not have");
+                "the program uses a feature that this version of the library does not have");
   }
   return value;
 }
 
-/// kInvalidArgument: one of them is NULL.
+/// kInvalidArgument: one of the texts is NULL.
 Result<std::vector<std::string>> textsOf(const char* const* texts, size_t count);
 
-/// A text for the caller, who frees it. Throws std::bad_alloc.
+/// A copy of `text` that the caller must free. Throws std::bad_alloc.
 char* textFor(const std::string& text);
 
 }  // namespace tracesmith::c_api

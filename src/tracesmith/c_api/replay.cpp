@@ -29,7 +29,7 @@ Result<ReplayConfig> configOf(const tracesmith_replay_options& options) {
       config.stream_id = options.stream_id;
       break;
     default:
-      return fail(ErrorCode::kInvalidArgument, "there is no such mode of a replay",
+      return fail(ErrorCode::kInvalidArgument, "there is no such replay mode",
                   "mode " + std::to_string(options.mode));
   }
   switch (options.scheduling) {
@@ -62,7 +62,7 @@ Result<ReplayConfig> configOf(const tracesmith_replay_options& options) {
   config.compute_checksums = (options.flags & TRACESMITH_REPLAY_CHECKSUMS) != 0;
   config.time_scale = options.time_scale;
   if (!(options.step_limit_s >= 0 && options.step_limit_s < 1e9)) {
-    return fail(ErrorCode::kInvalidArgument, "it is a length of time in s", "step_limit_s");
+    return fail(ErrorCode::kInvalidArgument, "it must be a duration in s", "step_limit_s");
   }
   if (options.step_limit_s != 0) config.step_limit_s = options.step_limit_s;
   if (options.device != nullptr) config.device = options.device;

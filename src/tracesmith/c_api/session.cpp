@@ -11,7 +11,7 @@ using namespace tracesmith::c_api;
 
 struct tracesmith_session {
   TracingSession session;
-  std::mutex control;  // of what one thread at a time may call
+  std::mutex control;  // serialises calls that only one thread at a time may make
 };
 
 namespace {
@@ -29,7 +29,7 @@ Result<TracingConfig> configOf(const tracesmith_session_options& options) {
       config.overflow = OverflowPolicy::DropOldest;
       break;
     default:
-      return fail(ErrorCode::kInvalidArgument, "there is no such way to deal with a full ring",
+      return fail(ErrorCode::kInvalidArgument, "there is no such overflow policy",
                   "overflow " + std::to_string(options.overflow));
   }
   if (options.output_file != nullptr) config.output_file = options.output_file;
@@ -40,7 +40,7 @@ Result<TracingConfig> configOf(const tracesmith_session_options& options) {
   return config;
 }
 
-/// A thread's first emission makes its ring, for which there may be no memory.
+/// A thread's first emission creates its ring, which may fail for lack of memory.
 template <class F>
 int emitting(tracesmith_session* session, F&& f) noexcept {
   try {

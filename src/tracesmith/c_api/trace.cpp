@@ -23,20 +23,19 @@ using namespace tracesmith::c_api;
 
 namespace {
 
-/// What streams that are still being read share with their trace. All but `interrupts` under
-/// `mutex`.
+/// State shared by a trace and its open streams. `mutex` protects everything except `interrupts`.
 struct Shared {
   explicit Shared(OpenTrace of) : open(std::move(of)) {}
 
   std::mutex mutex;
   OpenTrace open;
-  std::set<std::string> names;  // that were handed out: tables may be read anew
+  std::set<std::string> names;  // handed out; kept because tables may be read again
   std::atomic<uint64_t> interrupts{0};
 
   const char* name(const std::string& text) { return names.insert(text).first->c_str(); }
 };
 
-/// So that it may be released, and is not, whatever comes.
+/// Empties the stream, so that the caller need not release it after an error, but may.
 void clear(ArrowArrayStream* stream) {
   if (stream != nullptr) *stream = {};
 }
@@ -73,7 +72,7 @@ struct tracesmith_column {
 
 namespace {
 
-/// Whether a trace has been interrupted since this was made.
+/// Whether the trace has been interrupted since this object was created.
 struct Interrupted {
   explicit Interrupted(const Shared& shared) : interrupts(shared.interrupts), begun(interrupts) {}
   bool operator()() const { return interrupts.load(std::memory_order_relaxed) != begun; }
@@ -82,14 +81,15 @@ struct Interrupted {
   uint64_t begun;
 };
 
-/// Runs f(what the trace shares, whether that was interrupted) while no other thread is in it.
+/// Runs f(shared state, interrupted) while no other thread uses the trace.
 template <class F>
 tracesmith_status inTrace(tracesmith_trace* trace, F&& f) {
   bool ended = false;
   const tracesmith_status status = guarded([&]() -> Status {
     TS_NOT_NULL(trace);
     Shared& shared = *trace->shared;
-    const Interrupted interrupted(shared);  // while it waits, too
+    // Created first, so that it also covers the wait for the lock.
+    const Interrupted interrupted(shared);
     const CancelScope scope([&] { return ended = interrupted(); });
     const std::lock_guard lock(shared.mutex);
     if constexpr (std::is_invocable_v<F, Shared&, const Interrupted&>) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up kernels with their launches, the same in each run, and what they would take at least: the
-// Shannon entropy of each column under the model that made it. For benches.
+// For benchmarks: synthetic kernels with their launches, the same in each run, and their minimum
+// size: the Shannon entropy of each column under the model that generated it.
 //
-// 200 names of 25 to 120 characters with Zipf's frequencies and one to three launch shapes each;
-// 8 streams, launched from 4 threads; gaps log-normal around 1 us; the launch 5 to 50 us ahead of
-// its kernel, and 3 to 5 us long; correlation ids grow by 1 to 3 from launch to launch.
-//   kIndependent    every name drawn by itself, durations log-normal around 8 us
-//   kTrainingLoop   each stream repeats a sequence of 1500 kernels; a duration is its name's, give
-//   or
-//                   take 3 %
+// 200 names of 25 to 120 characters with Zipf frequencies and one to three launch shapes each; 8
+// streams, launched from 4 threads; gaps log-normal around 1 us; the launch starts 5 to 50 us
+// before its kernel and takes 3 to 5 us; correlation ids grow by 1 to 3 from launch to launch.
+//   kIndependent    every name is drawn independently, durations log-normal around 8 us
+//   kTrainingLoop   each stream repeats a sequence of 1500 kernels; a duration is that of the name,
+//                   plus or minus 3 %
 #pragma once
 
 #include <algorithm>
@@ -28,7 +27,7 @@ namespace tracesmith::bench {
 
 enum class TraceModel { kIndependent, kTrainingLoop };
 
-/// Bits for each kernel, or launch.
+/// Bits per kernel or launch.
 struct ColumnEntropy {
   double duration, gap, shape_and_name, correlation, launch_lead, launch_duration;
   double kernelBytes() const { return (duration + gap + shape_and_name + correlation) / 8; }
@@ -72,10 +71,10 @@ class TraceGenerator {
     }
   }
 
-  /// Dictionaries, and nothing else before the first call of add().
+  /// Has only dictionaries before the first call of add().
   Trace& trace() { return trace_; }
 
-  /// Adds `kernels` more, kernels in the order of their ends and launches in theirs.
+  /// Adds `kernels` more: kernels in order of their ends, launches in order of their starts.
   void add(size_t kernels) {
     std::vector<KernelRow> rows(kernels);
     std::vector<HostCallRow> launches(kernels);
@@ -117,10 +116,10 @@ class TraceGenerator {
     for (const KernelRow& row : rows) trace_.kernel.push(row);
   }
 
-  /// Of the rows in trace(). Durations and gaps by their distributions' formulas (log-normal:
-  /// log2(median * sigma * sqrt(2 pi e)), Cover and Thomas, table 17.1), in whole nanoseconds;
-  /// shapes and correlation ids by counting. The stream is free: the order of the ends gives it
-  /// back.
+  /// The entropy of the rows in trace(). Durations and gaps use the formulas of their distributions
+  /// (log-normal: log2(median * sigma * sqrt(2 pi e)), Cover and Thomas, table 17.1), in whole
+  /// nanoseconds; shapes and correlation ids are counted. The stream costs nothing: the order of
+  /// the ends determines it.
   ColumnEntropy entropy() const {
     const double kNormal = 0.5 * std::log2(2 * 3.141592653589793 * 2.718281828459045);
     ColumnEntropy e{};
@@ -146,7 +145,7 @@ class TraceGenerator {
       e.shape_and_name = counted(shapes);
     } else {
       e.duration = in_loop / static_cast<double>(trace_.kernel.size());
-      e.shape_and_name = 0;  // once the sequence is known
+      e.shape_and_name = 0;  // given the sequence
     }
     return e;
   }
@@ -163,7 +162,7 @@ class TraceGenerator {
 
   double uniform() { return (static_cast<double>(random_() >> 11) + 0.5) / 9007199254740992.0; }
   uint64_t below(uint64_t n) { return random_() % n; }
-  double normal() {  // Box and Muller
+  double normal() {  // Box-Muller method
     return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
   }
   double logNormal(double median, double sigma) { return median * std::exp(sigma * normal()); }

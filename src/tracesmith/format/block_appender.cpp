@@ -19,7 +19,7 @@ constexpr size_t kLargeDataBytes = 1u << 20;
 std::array<uint8_t, 16> randomUuid() {
   std::array<uint8_t, 16> uuid{};
   if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) {
-    // Without a random source two clocks still tell files apart.
+    // Without a random source, the two clocks still make the files distinct.
     const int64_t stamps[2] = {clockNs(CLOCK_REALTIME), monotonicNs()};
     std::memcpy(uuid.data(), stamps, sizeof(stamps));
   }
@@ -48,7 +48,7 @@ Result<BlockAppender> BlockAppender::resume(const std::string& path, uint64_t ke
   BlockAppender made;
   made.path_ = path;
   TS_TRY(made.file_, openForWriting(path, false));
-  // Headers are walked, not the index, which may say more than is kept.
+  // Read the block headers, not the index, which may list more blocks than are kept.
   TS_TRY(const BlockLog log, BlockLog::open(path, false));
   if (!log.headerIntact()) {
     return fail(ErrorCode::kDamaged, "a trace with a damaged header cannot be continued", path);
@@ -81,8 +81,8 @@ Status BlockAppender::append(BlockHeader header, const BlockBuilder::Contents& c
   TS_CHECK_OK(checkCancelled());
   header.sequence = at_.sequence;
   header.tag = tag_;
-  // One write where it costs little. Of large data the front comes first: a reader that sees no
-  // more takes the block for one whose rest is not there yet.
+  // Use one write if that is cheap. For large data write the header and directory first: a reader
+  // that sees only these treats the block as incomplete.
   const bool large = contents.data.size() >= kLargeDataBytes;
   const ByteView front = large
                              ? BlockBuilder::layOutFront(header, at_.offset, contents, block_bytes_)
@@ -93,7 +93,8 @@ Status BlockAppender::append(BlockHeader header, const BlockBuilder::Contents& c
   if (header.kind == BlockKind::kTable) {
     LogBlock entry;
     entry.offset = at_.offset;
-    decodeBlockHeader(front.data(), at_.offset, entry.header);  // with the sizes filled in
+    // Including the sizes just filled in.
+    decodeBlockHeader(front.data(), at_.offset, entry.header);
     index_.push_back(entry);
     at_.index_size = index_.size();
     at_.rows[header.table] += entry.header.rows;

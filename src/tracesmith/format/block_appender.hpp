@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends blocks to an SBT file: keeps their places for the index, and can take back what a failed
-// write has begun. What the blocks hold is the business of whoever writes them.
+// Appends blocks to an SBT file. It remembers the blocks' offsets for the index, and can undo a
+// write that failed. The callers produce the blocks' contents.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,28 @@ namespace tracesmith::sbt {
 
 class BlockAppender {
  public:
-  /// Creates `path` (replacing a file that is there) and writes the header.
+  /// Creates `path` (replacing an existing file) and writes the header.
   static Result<BlockAppender> create(const std::string& path);
-  /// To append to a file after its last intact block up to `keep_until`; needs an intact header.
-  /// The file is as it was until cut() removes what lies behind that place, index and end included.
+  /// Prepares to append after the last intact block up to `keep_until`; needs an intact header. The
+  /// file is unchanged until cut() removes everything after that block, including index and end
+  /// marker.
   static Result<BlockAppender> resume(const std::string& path, uint64_t keep_until);
   Status cut() { return truncateTo(file_, at_.offset, path_); }
 
-  /// Where the file stands.
+  /// The state of the file and its index.
   struct Position {
     uint64_t offset = 0;
     uint64_t sequence = 0;
     size_t index_size = 0;
-    std::map<uint16_t, uint64_t> rows;  // of each table
+    std::map<uint16_t, uint64_t> rows;  // by table
   };
   const Position& position() const { return at_; }
   uint64_t rows(uint16_t table) const;
 
-  /// Writes one block; its place in the file, number, tag, sizes and checksums are filled in.
+  /// Writes one block. Fills in the header's offset, sequence number, tag, sizes and checksums.
   Status append(BlockHeader header, const BlockBuilder::Contents& contents);
-  /// Runs `body`; when it fails the file is cut back to where it was, so that it stays readable and
-  /// the same rows may be written again.
+  /// Runs `body`. If it fails, the file is truncated to its previous size, so that it stays
+  /// readable and the same rows can be written again.
   template <class Body>
   Status wholeOrNothing(Body body) {
     const Position before = at_;
@@ -44,7 +45,7 @@ class BlockAppender {
     if (!status) rewind(before);
     return status;
   }
-  /// Writes index and end marker with the help of `builder`, and flushes to the device.
+  /// Writes the index and the end marker, using `builder`, and syncs to disk.
   Status writeIndexAndEnd(BlockBuilder& builder);
 
   const std::string& path() const { return path_; }

@@ -10,10 +10,10 @@
 
 namespace tracesmith::sbt {
 BlockBuilder::BlockBuilder(int zstd_level) : zstd_(ZSTD_createCCtx()) {
-  if (!zstd_) return;  // out of memory: blocks go uncompressed
+  if (!zstd_) return;  // out of memory: blocks are not compressed
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, zstd_level);
   ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_contentSizeFlag, 1);
-  ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_checksumFlag, 0);  // the directory has one
+  ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_checksumFlag, 0);  // the directory has a checksum
 }
 
 void BlockBuilder::begin(uint32_t rows, uint16_t table) {
@@ -97,7 +97,7 @@ ByteView BlockBuilder::layOutFront(BlockHeader header, uint64_t offset, const Co
   header.data_bytes = data.size();
   header.directory_checksum = hash64(directory);
   const size_t front = kBlockHeaderBytes + directory.size();
-  // Never smaller: growing again would fill it with zeros first.
+  // Never shrink it: growing again would fill it with zeros first.
   if (block.size() < front) block.resize(front);
   encodeBlockHeader(header, offset, block.data());
   if (!directory.empty()) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts one block together: encodes and compresses columns, then lays header, directory and data
-// out.
+// Builds one block: encodes and compresses columns, then lays out header, directory and data.
 #pragma once
 
 #include <zstd.h>
@@ -16,40 +15,43 @@
 
 namespace tracesmith::sbt {
 
-/// Reused from block to block, so that steady writing allocates nothing. One thread at a time.
+/// Reused from block to block, so that steady writing allocates nothing. Not thread-safe: one
+/// thread at a time.
 class BlockBuilder {
  public:
   explicit BlockBuilder(int zstd_level);
 
-  /// Begins a block of `rows` rows of a table (a number that tells its columns from others').
+  /// Starts a block of `rows` rows. The table number distinguishes its columns from those of other
+  /// tables.
   void begin(uint32_t rows, uint16_t table);
 
-  /// Adds a column; one of zeros is left out, which reads the same. `base` is another column of the
-  /// block, added or not, whose words its own are related to; 0: none.
+  /// Adds a column; a column of zeros is omitted, which reads the same. `base` is another column of
+  /// the block, added or not, to which this column's words are related; 0: none.
   void addWords(uint16_t column, ElementType type, std::span<const uint64_t> words,
                 uint16_t base = 0, BaseWords* base_words = nullptr);
-  /// Adds a column with a number of values of its own; `leaf` tells it from others wherever its
-  /// column lies.
+  /// Adds a column that has its own number of values; `leaf` identifies it across blocks, whatever
+  /// its column number.
   void addLeaf(uint16_t column, ElementType type, std::span<const uint64_t> words, uint32_t leaf);
   /// Adds a column of bytes, at most kMaxColumnBytes.
   void addBytes(uint16_t column, ByteView bytes);
 
-  /// What a block has besides its header.
+  /// The contents of a block without its header.
   struct Contents {
     uint32_t rows = 0;
     ByteView directory;
     ByteView data;
   };
-  /// Lives until the next begin().
+  /// Valid until the next begin().
   Contents contents() const { return {rows_, directory_, {data_.data(), data_size_}}; }
-  /// The whole block for `offset`, at the front of `block`; sizes, rows and checksums of `header`
-  /// are filled in.
+  /// Writes the whole block for `offset` to the start of `block`, and fills in sizes, rows and
+  /// checksums of `header`.
   static ByteView layOut(BlockHeader header, uint64_t offset, const Contents& contents,
                          Bytes& block);
-  /// The same without the data, which follows it: large data need not be copied once more.
+  /// The same without the data, which the caller writes after it: avoids copying large data once
+  /// more.
   static ByteView layOutFront(BlockHeader header, uint64_t offset, const Contents& contents,
                               Bytes& block);
-  /// The same of what has been added. The view lives until the next begin().
+  /// layOut() for the columns added so far. The view is valid until the next begin().
   ByteView finish(BlockHeader header, uint64_t offset) {
     return layOut(header, offset, contents(), block_);
   }
@@ -60,7 +62,7 @@ class BlockBuilder {
   };
   void addChosen(uint16_t column, ElementType type, ColumnWords words, uint16_t base,
                  uint32_t choice_key);
-  /// Returns the bytes that it took.
+  /// Returns the number of stored bytes.
   size_t addEncoded(ColumnEntry entry, ByteView encoded);
 
   std::unique_ptr<ZSTD_CCtx, FreeContext> zstd_;
@@ -70,7 +72,7 @@ class BlockBuilder {
   Bytes encoded_;
   Bytes directory_;
   Bytes data_;
-  size_t data_size_ = 0;  // data_ is kept larger than what is used
+  size_t data_size_ = 0;  // used bytes of data_, which may be larger
   Bytes block_;
 };
 

@@ -21,7 +21,7 @@ Problem BlockContents::load(const FileHandle& file, const std::string& path, uin
   starts_.clear();
   bases_used_ = 0;
   rows_ = 0;
-  // The log has checked `expected` against the file's size, so this much memory is justified by it.
+  // The log has checked `expected` against the file's size, so the file justifies this much memory.
   const uint64_t wanted =
       directory_only ? kBlockHeaderBytes + expected.directory_bytes : expected.totalBytes();
   block_.resize(static_cast<size_t>(wanted));
@@ -169,7 +169,7 @@ Problem BlockContents::baseWords(uint16_t column, size_t depth, BaseWords*& out)
   if (depth >= kMostBaseColumns || bases_used_ >= kMostBaseColumns) {
     return damaged("its columns refer to too many others, or to each other in a circle");
   }
-  // Taken before its column is decoded: another base, which that refers to, may come first.
+  // Reserve the entry before decoding the column, which may first add an entry for its own base.
   Base& base = bases_[bases_used_++];
   base.column = kNoColumn;
   base.values.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of one block in memory, and its columns as words. Everything is checked before it is
-// believed: sizes against the limits and the block, checksums before decoding.
+// The bytes of one block in memory, and its columns as words. Nothing is trusted before it is
+// checked: sizes against the limits and the block, checksums before decoding.
 #pragma once
 
 #include <zstd.h>
@@ -20,7 +20,7 @@
 
 namespace tracesmith::sbt {
 
-/// Why something could not be read.
+/// The reason why something could not be read.
 struct Problem {
   enum class Kind : uint8_t {
     kNone,
@@ -34,32 +34,32 @@ struct Problem {
 Problem damaged(std::string text);
 Problem newer(std::string text);
 
-/// Reused from block to block. One thread at a time.
+/// Reused from block to block. Not thread-safe: one thread at a time.
 class BlockContents {
  public:
   BlockContents();
 
   /// Reads header and directory at `offset`, and the column data unless `directory_only`.
-  /// `expected` is what the log says of the block. An error of the system is a Problem, too.
+  /// `expected` is the header known from the log. An error of the system is a Problem as well.
   Problem load(const FileHandle& file, const std::string& path, uint64_t offset,
                const BlockHeader& expected, bool directory_only = false);
 
   const std::vector<ColumnEntry>& entries() const { return entries_; }
   uint32_t rows() const { return rows_; }
-  /// Where column `column` is among the entries; nullptr when it is not there (it reads as zeros).
+  /// The entry of a column; nullptr if the block does not have it (it then reads as zeros).
   const ColumnEntry* find(uint16_t column) const;
 
-  /// Whether the bytes of all columns are as they were written, for those who do not decode them.
+  /// Verifies the bytes of all columns without decoding them.
   Problem checkStored() const;
-  /// What a block of another file needs to hold the same; lives until the next load().
+  /// The contents for copying this block to another file; valid until the next load().
   BlockBuilder::Contents stored() const;
 
-  /// Fills `out`, which has rows() words, with the values of a column.
+  /// Decodes a column into `out`, which has rows() words.
   Problem words(const ColumnEntry& entry, std::span<uint64_t> out);
-  /// The same for a column whose values take 32 bits. False where one does, or may, not fit, or
-  /// where words() has a problem to tell.
+  /// The same for a column of 32-bit values. Returns false if a value does not, or may not, fit, or
+  /// if words() would report a problem.
   bool words(const ColumnEntry& entry, std::span<uint32_t> out);
-  /// The bytes of a column of type kBytes; the view lives until the next call of any method.
+  /// The bytes of a column of type kBytes; the view is valid until the next call of any method.
   Problem bytes(const ColumnEntry& entry, ByteView& out);
 
  private:
@@ -68,20 +68,20 @@ class BlockContents {
   };
   static constexpr uint32_t kNoColumn = UINT32_MAX;
   struct Base {
-    uint32_t column;  // kNoColumn while, or because, it cannot be decoded
+    uint32_t column;  // kNoColumn if not decoded, or if it cannot be decoded
     BaseWords values;
   };
   Problem encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out);
   template <class Word>
   Problem decode(const ColumnEntry& entry, size_t depth, std::span<Word> out);
-  /// The words of a column that others refer to; kept for the block.
+  /// The words of a column that others refer to; kept as long as the block is loaded.
   Problem baseWords(uint16_t column, size_t depth, BaseWords*& out);
 
   std::unique_ptr<ZSTD_DCtx, FreeContext> zstd_;
   uint32_t rows_ = 0;
   Buffer<uint8_t> block_;
   std::vector<ColumnEntry> entries_;
-  std::vector<uint64_t> starts_;  // of each entry's data within block_
+  std::vector<uint64_t> starts_;  // start of each entry's data within block_
   Buffer<uint8_t> unpacked_;
   std::array<Base, kMostBaseColumns> bases_;
   size_t bases_used_ = 0;

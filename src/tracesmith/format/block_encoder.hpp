@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes blocks of rows of tables, and of how those rows stood in their source.
+// Encodes rows of tables into blocks, and the sources of these rows.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace tracesmith::sbt {
 
-/// `count` values as words, in the order of `order` (null: as they are); none when all are 0.
+/// `count` values as words, in the order of `order` (null: unchanged); empty if all are 0.
 template <class T>
 void gatherWords(const T* values, size_t count, const uint32_t* order, Buffer<uint64_t>& out) {
   uint64_t any = 0;
@@ -35,7 +35,8 @@ void gatherWords(const T* values, size_t count, const uint32_t* order, Buffer<ui
   }
 }
 
-/// Reused from block to block, so that steady writing allocates nothing. One thread at a time.
+/// Reused from block to block, so that steady writing allocates nothing. Not thread-safe: one
+/// thread at a time.
 class BlockEncoder {
  public:
   BlockEncoder(TimeHints& hints, const WriterOptions& options)
@@ -43,8 +44,9 @@ class BlockEncoder {
         builder_(options.zstd_level),
         max_block_rows_(std::clamp(options.max_block_rows, uint32_t{1}, kMaxBlockRows)) {}
 
-  /// Each block of the rows, the first of them `first_row` of its table, and behind it that of
-  /// their sources: when `done(header)` is called, builder() has the block.
+  /// Encodes the rows block by block. The first row has number `first_row` in its table. Each block
+  /// is followed by the block of its rows' sources, if any. Calls done(header) for every block;
+  /// builder() then has the block.
   template <class Table, class Done>
   Status encode(const Table& table, uint64_t first_row, bool may_reorder, const SourceRows* sources,
                 const Done& done) {
@@ -74,7 +76,7 @@ class BlockEncoder {
     return {};
   }
 
-  /// Sources of events that are rows of no table.
+  /// Encodes the sources of events that are rows of no table.
   template <class Done>
   Status encodeAlone(const SourceTable& rows, const SourceRows& sources, const Done& done) {
     for (size_t begin = 0; begin < rows.size(); begin += max_block_rows_) {
@@ -91,7 +93,7 @@ class BlockEncoder {
  private:
   struct NumberedWords {
     uint16_t column = 0;
-    BaseWords values;  // none: all are 0
+    BaseWords values;  // empty: all are 0
   };
 
   template <class Table>
@@ -120,7 +122,7 @@ class BlockEncoder {
     });
   }
 
-  /// `header`: of the block of their rows.
+  /// `header`: the header of the block that has the rows.
   template <class Done>
   Status encodeSources(SourceBlockWriter::Piece piece, const SourceTable& rows,
                        const SourceRows& sources, BlockHeader header, const Done& done) {
@@ -137,7 +139,7 @@ class BlockEncoder {
   TimeHints& hints_;
   BlockBuilder builder_;
   uint32_t max_block_rows_;
-  std::vector<NumberedWords> words_;  // of the block that is being made
+  std::vector<NumberedWords> words_;  // of the block being encoded
   std::vector<uint32_t> order_;
   SourceBlockWriter source_blocks_;
 };

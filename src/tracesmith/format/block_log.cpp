@@ -12,7 +12,7 @@
 namespace tracesmith::sbt {
 namespace {
 
-/// How much is read at once when looking for the next block after damage.
+/// Bytes read at once when searching for the next block after damage.
 constexpr size_t kSearchBytes = 1 << 20;
 
 std::string blocksLost(uint64_t count) {
@@ -31,7 +31,7 @@ class IndexColumns {
     return true;
   }
 
-  /// What entry `row` says of a block; false when no block of a file of this size can be so.
+  /// Builds a block from entry `row`; false if a file of this size cannot have such a block.
   bool makeBlock(size_t row, uint64_t file_bytes, LogBlock& out) const {
     out.offset = value(IndexColumn::kOffset, row);
     const uint64_t bytes = value(IndexColumn::kBytes, row);
@@ -91,7 +91,7 @@ Result<BlockLog> BlockLog::open(const std::string& path, bool use_index) {
   log.reset();
   if (!use_index || !log.loadIndex()) {
     log.scan();
-    // Nothing was lost but the index itself. That is said all the same: damage rarely comes alone.
+    // Only the index was lost. Report it anyway: damage rarely comes alone.
     if (use_index && log.complete_ && !log.index_is_newer_ && log.losses_.empty() &&
         log.tail_loss_.empty()) {
       log.lose(log.end_offset_, 0, "the index is damaged; every block was found without it");
@@ -155,11 +155,11 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   }
   const uint64_t bytes = header.totalBytes();
   if (header.sequence < next_sequence_) {
-    lose(offset, bytes, "a block that is not in its place was skipped");
+    lose(offset, bytes, "a misplaced block was skipped");
     return;
   }
   const uint64_t missing = header.sequence - next_sequence_;
-  // Only so many blocks can be missing as the damaged bytes could hold, header by header.
+  // No more blocks can be missing than there is room for headers in the damaged bytes.
   if (missing_blocks_ + misplaced_blocks_ + missing > damaged_bytes_ / kBlockHeaderBytes) {
     lose(offset, bytes, "a block with an impossible number was skipped");
     return;
@@ -167,7 +167,8 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
   missing_blocks_ += missing;
   next_sequence_ = header.sequence + 1;
   if (missing != 0) {
-    // Where a stretch before this block is damaged the loss has been named; now its size is known.
+    // If the range before this block is damaged, the loss was already reported; now its size is
+    // known.
     if (!losses_.empty() && losses_.back().offset + losses_.back().bytes == offset) {
       losses_.back().reason += " (" + blocksLost(missing) + ")";
     } else {
@@ -196,7 +197,7 @@ void BlockLog::accept(uint64_t offset, const BlockHeader& header) {
       return;
   }
   uint64_t& rows = rows_[header.table];
-  // Only as many rows can be missing as the missing blocks could hold.
+  // No more rows can be missing than the missing blocks could hold.
   if (header.first_row < rows || header.first_row - rows > missing_blocks_ * kMaxBlockRows) {
     ++misplaced_blocks_;
     lose(offset, bytes, "a block claims an impossible row number");
@@ -221,8 +222,8 @@ uint64_t BlockLog::findNext(uint64_t from) {
   while (from + kBlockHeaderBytes <= size_) {
     auto read = readAt(file_, from, chunk, path_);
     if (!read || *read < kBlockHeaderBytes) break;
-    // Only headers that lie in this chunk as a whole, and their tag before their checksum: a file
-    // full of markers must not take long.
+    // Examine only headers that are completely in this chunk, and compare the tag before the
+    // checksum: a file full of markers must not take long.
     const uint8_t* p = chunk.data();
     const uint8_t* const last = p + *read - kBlockHeaderBytes;
     while (p <= last) {
@@ -258,7 +259,7 @@ void BlockLog::scan() {
     auto read = readAt(file_, position_, mark, path_);
     if (left < kBlockHeaderBytes && read &&
         std::equal(mark.begin(), mark.begin() + *read, kSync.begin())) {
-      cut_bytes_ = left;  // the beginning of a header
+      cut_bytes_ = left;  // the start of a header
       return;
     }
     const uint64_t next = findNext(position_ + 1);
@@ -309,7 +310,7 @@ bool BlockLog::readIndex(const BlockHeader& end, uint64_t end_offset,
       return false;
     }
     if (contents.load(file_, path_, at, header)) return false;
-    // Each entry stands for a block of at least a header's size.
+    // Each entry describes a block of at least the size of a header.
     if (found.size() + header.rows > size_ / kBlockHeaderBytes) return false;
     if (!columns.read(contents, header.rows)) return false;
     for (size_t row = 0; row < header.rows; ++row) {
@@ -333,8 +334,9 @@ Result<size_t> BlockLog::refresh() {
   if (size == size_) return size_t{0};
   const size_t before = blocks_.size();
   size_ = size;
-  // A writer that failed cuts back what it had begun, and one that resumed cuts off the index; both
-  // may have written something else in its place. Then all that is known is looked at again.
+  // A writer that failed truncates its incomplete block, and a writer that resumed removes the
+  // index. Both may have written something else there since. In that case everything known is
+  // checked again.
   bool same = size >= position_ && !complete_;
   if (same && !blocks_.empty()) {
     const BlockHeader& known = blocks_.back().header;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of a file and where they lie: from the index when there is one that verifies, else by
-// walking the block headers; after damage it goes on at the next block that verifies.
+// Lists the blocks of a file and their offsets: from the index if there is a valid one, else by
+// reading all block headers. After damage it continues with the next block that verifies.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct LogBlock {
 
 class BlockLog {
  public:
-  /// `use_index` false walks all headers, as after a crash.
+  /// `use_index` false: read all headers, as after a crash.
   static Result<BlockLog> open(const std::string& path, bool use_index = true);
 
-  /// Looks for what has been appended; returns the number of new table blocks.
+  /// Looks for appended blocks; returns the number of new table blocks.
   Result<size_t> refresh();
 
   const FileHandle& file() const { return file_; }
@@ -35,19 +35,19 @@ class BlockLog {
   bool headerIntact() const { return header_intact_; }
   uint64_t tag() const { return tag_; }
   uint64_t fileBytes() const { return size_; }
-  /// The blocks of kind kTable, in the order of the file.
+  /// The blocks of kind kTable, in file order.
   const std::vector<LogBlock>& blocks() const { return blocks_; }
-  /// Blocks of kinds, or with required flags, that this version does not know: resume() keeps them.
+  /// Blocks of unknown kinds, or with unknown required flags; resume() keeps them.
   const std::vector<LogBlock>& foreignBlocks() const { return foreign_; }
   bool complete() const { return complete_; }
-  /// Bytes at the end that are the beginning of a block whose rest is not (yet) there.
+  /// Bytes at the end that start a block whose rest is missing (or not written yet).
   uint64_t cutBytes() const { return cut_bytes_; }
-  /// How often refresh() found the file changed and began anew.
+  /// How often refresh() found that the file had been replaced or truncated, and started again.
   uint32_t resets() const { return resets_; }
 
-  /// What could not be read, the tail included.
+  /// What could not be read, including the tail.
   std::vector<DataLoss> losses() const;
-  /// Things of a newer version that were passed over.
+  /// Parts of a newer version that were skipped.
   const std::vector<DataLoss>& skipped() const { return skipped_; }
 
  private:
@@ -55,12 +55,12 @@ class BlockLog {
   void reset();
   void lose(uint64_t offset, uint64_t bytes, std::string reason);
   bool loadIndex();
-  /// The blocks that the index before the end marker names; false when it is damaged.
+  /// Reads the blocks listed by the index before the end marker; false if the index is damaged.
   bool readIndex(const BlockHeader& end, uint64_t end_offset, std::vector<LogBlock>& found);
   void scan();
   void accept(uint64_t offset, const BlockHeader& header);
   bool readHeader(uint64_t offset, BlockHeader& header);
-  /// Offset of the next block that verifies at or after `from`; fileBytes() when there is none.
+  /// Offset of the next block that verifies at or after `from`; fileBytes() if there is none.
   uint64_t findNext(uint64_t from);
 
   FileHandle file_;
@@ -70,24 +70,24 @@ class BlockLog {
   bool tag_known_ = false;
   uint64_t tag_ = 0;
   uint64_t size_ = 0;
-  uint64_t position_ = 0;  // first byte that has not been looked at
+  uint64_t position_ = 0;  // first byte that has not been read yet
   bool complete_ = false;
   bool index_is_newer_ = false;
-  uint64_t end_offset_ = 0;  // of the end marker, once it was met by scanning
+  uint64_t end_offset_ = 0;  // offset of the end marker, once scanning has found it
   uint64_t cut_bytes_ = 0;
   uint64_t next_sequence_ = 0;
   uint64_t missing_blocks_ = 0;
-  /// Passed over for their row number. They are missing in an index that is written afterwards, so
-  /// they must take up room among the missing ones without it, too.
+  /// Blocks skipped because of their row number. An index written later does not have them, so
+  /// without it they must also count among the missing blocks.
   uint64_t misplaced_blocks_ = 0;
   uint64_t damaged_bytes_ = 0;
   uint32_t resets_ = 0;
-  std::map<uint16_t, uint64_t> rows_;  // rows of each table up to position_
+  std::map<uint16_t, uint64_t> rows_;  // number of rows of each table before position_
   std::vector<LogBlock> blocks_;
   std::vector<LogBlock> foreign_;
   std::vector<DataLoss> header_losses_;
   std::vector<DataLoss> losses_;
-  std::vector<DataLoss> tail_loss_;  // none or one: found anew by each refresh
+  std::vector<DataLoss> tail_loss_;  // none or one; determined anew by each refresh
   std::vector<DataLoss> skipped_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the columns of a block to the rows of a table.
+// Converts the columns of a block to the rows of a table.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,23 @@
 
 namespace tracesmith::sbt {
 
-/// What went wrong with a column, and what became of the rows.
+/// A problem with a column, and its effect on the rows.
 struct ColumnProblem {
   Problem problem;       ///< its text names the column
-  bool dropped = false;  ///< the rows of this block were left out
+  bool dropped = false;  ///< the rows of this block were omitted
 };
 
-/// Fills `out`, which has rows() values, with the values of a column. `words` is room to work in.
+/// Decodes a column into `out`, which has rows() values. `words` is scratch space.
 template <class T>
 Problem readColumn(BlockContents& block, const ColumnEntry& entry, T* out,
                    std::vector<uint64_t>& words) {
   if (std::is_integral_v<T> && sizeof(T) == 8 &&
-      entry.type == elementTypeOf<T>()) {  // as they lie in memory
+      entry.type == elementTypeOf<T>()) {  // stored as in memory
     return block.words(entry, {reinterpret_cast<uint64_t*>(out), block.rows()});
   }
   if (sizeof(T) == 4 &&
       block.words(entry, std::span(reinterpret_cast<uint32_t*>(out), block.rows()))) {
-    return {};  // as they lie in memory, too; what went wrong, if it did, is found the other way
+    return {};  // also stored as in memory; the code below finds out about any problem
   }
   words.resize(block.rows());
   Problem problem = block.words(entry, words);
@@ -39,9 +39,9 @@ Problem readColumn(BlockContents& block, const ColumnEntry& entry, T* out,
   return problem;
 }
 
-/// Appends the rows of `block` to `table`. A column that cannot be read reads as zeros where zero
-/// means "none" (references, kinds) and in tables whose rows must stay in place; anywhere else a
-/// zero would be a lie (a kernel of 0 ns), so that the block's rows are left out.
+/// Appends the rows of `block` to `table`. An unreadable column reads as zeros if zero means "none"
+/// (references, kinds), and in tables whose rows must keep their position. In other columns a zero
+/// would be wrong (a kernel of 0 ns), so the block's rows are omitted.
 template <class Table>
 std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
                                       std::vector<uint64_t>& words) {
@@ -80,7 +80,7 @@ std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
   return problems;
 }
 
-/// Appends the strings of `block`, as many as it has rows: unreadable ones as "".
+/// Appends one string per row of `block`; unreadable ones become "".
 std::vector<ColumnProblem> appendStrings(BlockContents& block, StringTable& strings);
 
 }  // namespace tracesmith::sbt

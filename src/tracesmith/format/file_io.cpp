@@ -12,12 +12,12 @@
 namespace tracesmith::sbt {
 namespace {
 
-// The kernel moves at most this much in one call anyway.
+// The kernel transfers at most about this much per call.
 constexpr size_t kMaxTransfer = size_t{1} << 30;
 
 Status checkRegular(int fd, const std::string& path) {
   struct stat info {};
-  if (fstat(fd, &info) != 0) return failErrno(errno, "cannot look at the file", path);
+  if (fstat(fd, &info) != 0) return failErrno(errno, "cannot examine the file", path);
   if (S_ISREG(info.st_mode)) return {};
   const char* what = S_ISDIR(info.st_mode)    ? "a directory"
                      : S_ISFIFO(info.st_mode) ? "a pipe"
@@ -45,7 +45,7 @@ void FileHandle::close() {
 void FileHandle::unlock() { (void)flock(fd_, LOCK_UN); }
 
 Result<FileHandle> openForReading(const std::string& path) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must not hang before we can refuse it.
+  // O_NONBLOCK: opening a pipe without a writer must not hang before it can be rejected.
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0) return failErrno(errno, "cannot open the trace", path);
   TS_CHECK_OK(checkRegular(file.fd(), path));
@@ -60,9 +60,8 @@ Result<FileHandle> openForWriting(const std::string& path, bool create) {
     return failErrno(errno, create ? "cannot create the trace" : "cannot open the trace", path);
   }
   TS_CHECK_OK(checkRegular(file.fd(), path));
-  // The lock goes with the process and its forked children (see closeInChild()), so a crash leaves
-  // none behind. Some network file systems have
-  // no locks; there the writer does without.
+  // The lock ends with the process and its forked children (see closeInChild()), so a crash leaves
+  // no lock behind. Some network file systems do not support locks; there the writer does without.
   if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return fail(ErrorCode::kPermission, "another process is writing this trace", path);
   }
@@ -71,7 +70,7 @@ Result<FileHandle> openForWriting(const std::string& path, bool create) {
 
 Result<uint64_t> fileSize(const FileHandle& file, const std::string& path) {
   struct stat info {};
-  if (fstat(file.fd(), &info) != 0) return failErrno(errno, "cannot look at the file", path);
+  if (fstat(file.fd(), &info) != 0) return failErrno(errno, "cannot examine the file", path);
   return static_cast<uint64_t>(info.st_size);
 }
 
@@ -104,14 +103,14 @@ Status writeAt(const FileHandle& file, uint64_t offset, ByteView bytes, const st
 
 Status truncateTo(const FileHandle& file, uint64_t bytes, const std::string& path) {
   while (ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) {
-    if (errno != EINTR) return failErrno(errno, "cannot shorten the trace", path);
+    if (errno != EINTR) return failErrno(errno, "cannot truncate the trace", path);
   }
   return {};
 }
 
 Status syncToDevice(const FileHandle& file, const std::string& path) {
   while (fsync(file.fd()) != 0) {
-    // EINVAL, EROFS: the file lies where nothing needs to be, or can be, flushed.
+    // EINVAL, EROFS: the file system does not need flushing, or does not support it.
     if (errno == EINVAL || errno == EROFS) return {};
     if (errno != EINTR) return failErrno(errno, "cannot flush the trace to the disk", path);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as the format needs them: positioned reads that survive a file shrinking beneath them, and
-// appends that are whole or undone.
+// File access for the format: positioned reads that tolerate a file being truncated meanwhile, and
+// appends that succeed completely or are undone.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ class FileHandle {
   ~FileHandle() { close(); }
   int fd() const { return fd_; }
   void close();
-  /// Gives back the lock of openForWriting(), also for the copies that forked children hold.
+  /// Releases the lock taken by openForWriting(), also for copies held by forked children.
   void unlock();
 
  private:
   int fd_ = -1;
 };
 
-/// Opens a regular file for reading; says so plainly when it is missing, a directory or a pipe.
+/// Opens a regular file for reading; the error says if it is missing, a directory or a pipe.
 Result<FileHandle> openForReading(const std::string& path);
-/// Opens (or makes) a regular file for writing and takes the lock that keeps a second writer out.
-/// Nothing is truncated. `create` false: the file must be there.
+/// Opens (or creates) a regular file for writing and takes the lock that excludes a second writer.
+/// Does not truncate. `create` false: the file must exist.
 Result<FileHandle> openForWriting(const std::string& path, bool create);
 
 Result<uint64_t> fileSize(const FileHandle& file, const std::string& path);
 
-/// Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
+/// Reads up to out.size() bytes at `offset`; returns fewer only at the end of the file.
 Result<size_t> readAt(const FileHandle& file, uint64_t offset, std::span<uint8_t> out,
                       const std::string& path);
 /// Writes all of `bytes` at `offset`.

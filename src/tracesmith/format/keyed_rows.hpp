@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keyed tables: the first column is the id, and a later row with the same id replaces the earlier.
+// Keyed tables: the first column is the id; a later row with the same id replaces an earlier one.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace tracesmith::sbt {
 
-/// Moves `rows` into `table`, in which the row of id n lies at n - 1; ids that never had a row
-/// leave an empty one (id kNone). Rows without an id are left out; so are those with one above
-/// `max_id`, whose number is returned.
+/// Moves `rows` into `table`, where the row of id n is at index n - 1. Ids that never had a row
+/// become an empty row (id kNone). Rows without an id are skipped, and so are rows with an id above
+/// `max_id`; returns the number of the latter.
 template <class Table>
 size_t mergeById(Table& table, const Table& rows, uint64_t max_id) {
   using Id = typename decltype(table.id)::value_type;

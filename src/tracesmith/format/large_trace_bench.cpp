@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace that is larger than what one wants to read: how much memory writing it takes, and how
-// long it takes, and how much memory, to see its first 10 kernels and a millisecond of its middle.
-//   large_trace_bench [KERNELS] [DIRECTORY]     (default 100000000 /dev/shm; 5 bytes for each
-//   kernel)
-//   large_trace_bench --write FILE [KERNELS]    writes one for others to read (default 10000000)
-// Each reading is a process of its own.
+// A very large trace: how much memory writing takes, and how much time and memory it takes to read
+// its first 10 kernels, and a millisecond from its middle.
+//   large_trace_bench [KERNELS] [DIRECTORY]     (default 100000000 /dev/shm; 5 bytes per kernel)
+//   large_trace_bench --write FILE [KERNELS]    writes a trace for other tools (default 10000000)
+// Each read runs in a process of its own.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +36,7 @@ void check(const Status& status) {
   std::exit(1);
 }
 
-/// Most memory that this process has had, in MiB.
+/// Peak memory of this process, in MiB.
 double peakMib() {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which rows go into a block. Rows of one stream (or of one thread of the host) side
-// by side are smaller than as they came: each begins after its predecessor's end. No reader may
-// rely on the order of events, and the order of their ends gives the streams back.
+// The order of rows within a block. Rows grouped by stream (or by host thread) compress better than
+// in order of arrival, because each starts soon after the end of its predecessor. No reader may
+// rely on the order of events; sorting by end time restores the order of arrival.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace tracesmith::sbt {
 
-/// Fills `order` with the numbers of rows [begin, begin + count) in the order of `keys`, equal ones
-/// as they are; false when that is the order that they have.
+/// Sorts rows [begin, begin + count) by `keys`, stably, and stores their indexes in `order`.
+/// Returns false if they are already sorted.
 template <class T>
 bool orderByKey(const Column<T>& keys, size_t begin, size_t count, std::vector<uint32_t>& order) {
   const T* const key = keys.data() + begin;
@@ -45,14 +45,14 @@ bool orderByKey(const Column<T>& keys, size_t begin, size_t count, std::vector<u
   return true;
 }
 
-/// Tables whose rows may change their order within a block.
+/// Tables whose rows may be reordered within a block.
 template <class Table>
 constexpr bool kMayReorder =
     kIsDeviceWork<Table> || std::is_same_v<Table, HostCallTable> ||
     std::is_same_v<Table, MemoryEventTable> || std::is_same_v<Table, RangeTable> ||
     std::is_same_v<Table, CounterTable> || std::is_same_v<Table, FlowEventTable>;
 
-/// The order of a block's rows; false: as they are.
+/// The order of a block's rows; false: unchanged.
 template <class Table>
 bool orderRows(const Table& table, size_t begin, size_t count, std::vector<uint32_t>& order) {
   if constexpr (kIsDeviceWork<Table>) {

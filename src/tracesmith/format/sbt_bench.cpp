@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Size and speed of SBT: a made-up trace of kernels and their launches, the same in each run,
-// beside `zstd -1` over the same columns as they lie in memory.
+// Size and speed of SBT: a synthetic trace of kernels and their launches, the same in each run,
+// compared with `zstd -1` over the same columns as in memory.
 //   sbt_bench [KERNELS] [DIRECTORY]     (default 1000000 /dev/shm)
 // Wall time of one thread, median of five; a kernel with its launch counts as one event.
 #include <sys/stat.h>
@@ -73,7 +73,7 @@ void measureSbt(const char* what, const Trace& trace, const std::string& path) {
   print(what, static_cast<size_t>(info.st_size), trace.kernel.size(), write_s, read_s);
 }
 
-/// The columns that are not all zero, each compressed as a whole as it lies in memory.
+/// The columns that are not all zero, each compressed as a whole, as in memory.
 void measureZstd(const char* what, const Trace& trace) {
   std::vector<Bytes> columns;
   const auto add = [&](const auto& table) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that this version's writer never makes: those of a later version, and those made to harm.
+// Files that this version's writer never creates: from a later version, or malicious.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using sbt::ColumnEntry;
 using test::TempFile;
 using testing::HasSubstr;
 
-/// Puts a file together by hand, with checksums that hold, whatever the contents claim.
+/// Builds a file by hand, with correct checksums, whatever the content claims.
 class HandMadeFile {
  public:
   explicit HandMadeFile(sbt::FileHeader header = {}) : tag_(header.tag()) {
@@ -46,7 +46,7 @@ class HandMadeFile {
     append(h);
   }
 
-  /// A block with whatever directory and data.
+  /// A block with arbitrary directory and data.
   void addRaw(BlockHeader h, const std::vector<ColumnEntry>& entries, ByteView data) {
     Bytes directory(entries.size() * sbt::kColumnEntryBytes);
     size_t at = 0;
@@ -75,7 +75,7 @@ class HandMadeFile {
     append(h);
   }
 
-  /// Index and end marker; all blocks so far must have come from addColumn() or addRow().
+  /// Writes index and end marker; all blocks so far must come from addColumn() or addRow().
   void finish(uint8_t index_flags = 0) {
     BlockHeader end = header(static_cast<TableId>(0));
     end.sequence += 1;
@@ -110,7 +110,7 @@ class HandMadeFile {
   }
 
   Bytes& bytes() { return bytes_; }
-  /// What the index will say of a block.
+  /// The index entry of a block, to be changed.
   BlockHeader& indexed(size_t block) { return index_[block].second; }
 
   Result<TraceReader> open() {
@@ -277,7 +277,7 @@ TEST(SbtCompatibility, ABlockOfAnotherFileIsNotTakenForOneOfThis) {
   HandMadeFile theirs(other);
   theirs.addColumn(theirs.header(TableId::kKernel), kKernelStart, {666});
   HandMadeFile ours;
-  // As a file system may do after a crash: old bytes appear at the same place of a new file.
+  // A file system may do this after a crash: old bytes at the same offset of a new file.
   ours.bytes().insert(ours.bytes().end(), theirs.bytes().begin() + sbt::kFileHeaderBytes,
                       theirs.bytes().end());
   auto reader = ours.open();
@@ -297,7 +297,7 @@ TEST(SbtCompatibility, ABlockInTheWrongPlaceIsNotTaken) {
   EXPECT_FALSE(reader->losses().empty());
 }
 
-/// Opens and reads; must come back within two seconds of processor time and with little memory.
+/// Opens and reads the file; must return within two seconds of processor time, with little memory.
 Trace readQuickly(HandMadeFile& file, bool expect_loss = true) {
   const int64_t begin = clockNs(CLOCK_THREAD_CPUTIME_ID);
   auto reader = file.open();
@@ -350,7 +350,7 @@ TEST(SbtHostileFile, AZstdBombIsHeldAgainstTheRowsItMayFill) {
   entry.compression = sbt::Compression::kZstd;
   entry.encoded_bytes = static_cast<uint32_t>(zeros.size());
   file.addRaw(h, {entry}, bomb);
-  entry.encoded_bytes = 20;  // and one that says less than it unpacks to
+  entry.encoded_bytes = 20;  // an entry that claims fewer bytes than it unpacks to
   h = file.header(TableId::kKernel, 10);
   h.rows = 10;
   file.addRaw(h, {entry}, bomb);
@@ -380,7 +380,8 @@ TEST(SbtHostileFile, ImpossibleFirstRowsAndNumbersAreNotBelieved) {
 
 TEST(SbtHostileFile, StringsThatLostBlocksMayHaveHadAreRefusedBeforeTheyTakeTheMemory) {
   HandMadeFile file;
-  file.bytes().resize(file.bytes().size() + (1 << 20));  // damage that may have been many blocks
+  // Damage large enough to have been many blocks.
+  file.bytes().resize(file.bytes().size() + (1 << 20));
   BlockHeader h = file.header(TableId::kString, uint64_t{1} << 32);
   h.sequence = 10'000;
   file.addColumn(h, 1, {0});
@@ -403,7 +404,8 @@ TEST(SbtHostileFile, AnIdThatNoRowLedToMakesNoRowsAndIsNamed) {
 
 TEST(SbtHostileFile, LostBlocksDoNotJustifyFourBillionIds) {
   HandMadeFile file;
-  file.bytes().resize(file.bytes().size() + (1 << 20));  // damage that may have been many blocks
+  // Damage large enough to have been many blocks.
+  file.bytes().resize(file.bytes().size() + (1 << 20));
   BlockHeader h = file.header(TableId::kDevice, uint64_t{1} << 32);
   h.sequence = 10'000;
   file.addColumn(h, 1, {0xffffffffu});
@@ -450,7 +452,7 @@ TEST(SbtHostileFile, AFileFullOfMarkersIsSearchedQuickly) {
 }
 
 TEST(SbtHostileFile, AnIndexThatDisagreesWithItsBlocksIsNotBelieved) {
-  for (int32_t shift : {-24, 24, 48}) {  // found by fuzzing: read beyond the directory
+  for (int32_t shift : {-24, 24, 48}) {  // found by fuzzing: a read beyond the directory
     HandMadeFile file;
     std::vector<uint64_t> words(500);
     for (size_t i = 0; i < words.size(); ++i) words[i] = i * i % 1009;

@@ -16,10 +16,10 @@
 namespace tracesmith {
 namespace {
 
-/// Events held back until they make a block worth compressing.
+/// Events buffered until they form a block worth compressing.
 constexpr size_t kBatch = 65536;
 
-/// `result`, with the events in `to`.
+/// Copies the events to `to` and returns `result`.
 SBTResult copied(std::span<const TraceEvent> events, std::vector<TraceEvent>& to,
                  const SBTResult& result) {
   to.clear();
@@ -38,7 +38,7 @@ struct SBTWriter::Impl {
   Trace trace;
   EventAppender appender{trace};
   std::string error;
-  Error not_open;  // why there is no `writer`
+  Error not_open;  // the reason, if there is no `writer`
   uint64_t events = 0;
   size_t waiting = 0;
   bool finished = false;
@@ -58,7 +58,7 @@ struct SBTWriter::Impl {
   }
 
   SBTResult flush() {
-    // A write that failed left nothing in the file, so that the rows stay for another attempt.
+    // A failed write leaves nothing in the file, so keep the rows for another attempt.
     if (Status status = writer->write(trace); !status) return failed(status.error());
     appender.rowsWritten();
     waiting = 0;
@@ -93,7 +93,7 @@ SBTWriter::~SBTWriter() {
 }
 SBTWriter::SBTWriter(SBTWriter&&) noexcept = default;
 SBTWriter& SBTWriter::operator=(SBTWriter&& other) noexcept {
-  std::swap(impl_, other.impl_);  // what this one had is finalized when `other` goes
+  std::swap(impl_, other.impl_);  // the previous state is finalized when `other` is destroyed
   return *this;
 }
 
@@ -145,7 +145,7 @@ SBTResult SBTWriter::finalize() {
 struct SBTReader::Impl {
   std::optional<TraceReader> reader;
   std::string error;
-  Error not_open;  // why there is no `reader`
+  Error not_open;  // the reason, if there is no `reader`
   SBTHeader header;
   std::optional<Trace> trace;
   std::optional<std::vector<TraceEvent>> events;

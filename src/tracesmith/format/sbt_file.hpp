@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SBTWriter and SBTReader: whole traces as TraceEvents, for users of the API. TraceWriter and
-// TraceReader are what they stand on; large traces are better read as columns with those.
+// SBTWriter and SBTReader: write and read whole traces as TraceEvents. They are built on
+// TraceWriter and TraceReader; read large traces as columns with those.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace tracesmith {
 
-/// Success or the reason why not. Where something was read in spite of damage, `success` is true
-/// and `error_message` says what is missing.
+/// Success, or the reason for failure. If a damaged file could still be read in part, `success` is
+/// true and `error_message` says what is missing.
 struct SBTResult {
   bool success = true;
   std::string error_message;
-  Error failure = {};  ///< where `success` is false: the same, with its code and its place
+  Error failure = {};  ///< if not `success`: the error with its code and place
   explicit operator bool() const { return success; }
 
   static SBTResult ok() { return {}; }
@@ -34,21 +34,21 @@ struct SBTHeader {
   uint16_t version_minor = 0;
   uint64_t flags = 0;
   uint32_t header_size = 0;
-  uint64_t event_count = 0;  ///< TraceEvents in the file; 0 until they have been read
+  uint64_t event_count = 0;  ///< TraceEvents in the file; 0 until they were read
   bool isValid() const { return version_major != 0; }
 };
 
-/// Creates a trace, replacing a file that is there. Events reach the file in batches; what was
-/// written can be read at once, and stays readable if the program dies. One thread at a time.
+/// Creates a trace; an existing file is replaced. Events are written in batches. Written events can
+/// be read at once, and remain readable if the program dies. Not thread-safe: one thread at a time.
 class SBTWriter {
  public:
   explicit SBTWriter(const std::string& path);
-  ~SBTWriter();  ///< finalizes, if that has not been done
+  ~SBTWriter();  ///< finalizes, if finalize() was not called
   SBTWriter(SBTWriter&&) noexcept;
   SBTWriter& operator=(SBTWriter&&) noexcept;
 
   bool isOpen() const;
-  /// Why the file could not be opened, or the first write that failed; "" when all is well.
+  /// Why the file could not be opened, or the first failed write; "" if there was no error.
   const std::string& lastError() const;
 
   SBTResult writeMetadata(const TraceMetadata& metadata);
@@ -56,12 +56,12 @@ class SBTWriter {
   SBTResult writeEvent(const TraceEvent& event);
   SBTResult writeEvents(const std::vector<TraceEvent>& events);
   SBTResult writeCounters(const std::vector<CounterEvent>& counters);
-  /// Brings the events given so far into the file.
+  /// Writes the events passed so far to the file.
   SBTResult flush();
-  /// Writes what is left, the index and the end, and flushes to the device.
+  /// Writes remaining events, the index and the end marker, and syncs the file to disk.
   SBTResult finalize();
 
-  uint64_t eventCount() const;  ///< given to writeEvent(s)
+  uint64_t eventCount() const;  ///< events passed to writeEvent(s)
   uint64_t fileSize() const;    ///< bytes in the file so far
 
  private:
@@ -69,6 +69,7 @@ class SBTWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Reads a trace as TraceEvents. Not thread-safe: one thread at a time.
 class SBTReader {
  public:
   explicit SBTReader(const std::string& path);
@@ -77,7 +78,7 @@ class SBTReader {
   SBTReader& operator=(SBTReader&&) noexcept;
 
   bool isOpen() const;
-  /// True when the file is a trace that this version reads; an empty or missing file is none.
+  /// True if the file is a trace that this version can read; false for an empty or missing file.
   bool isValid() const;
   /// Why isValid() is false.
   const std::string& lastError() const;
@@ -85,11 +86,11 @@ class SBTReader {
 
   SBTResult readAll(TraceRecord& record);
   SBTResult readMetadata(TraceMetadata& metadata);
-  /// Replaces `events` by `count` of the trace's, by time, from the one with number `offset` on. A
-  /// count of 0 means all.
+  /// Replaces `events` by up to `count` events of the trace, sorted by time, starting with number
+  /// `offset`. A count of 0 means all.
   SBTResult readEvents(std::vector<TraceEvent>& events, size_t offset = 0, size_t count = 0);
   SBTResult readCounters(std::vector<CounterEvent>& counters);
-  /// Reads the file if that has not been done.
+  /// Reads the file on the first call.
   uint64_t eventCount();
 
  private:

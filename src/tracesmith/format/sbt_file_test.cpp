@@ -47,7 +47,7 @@ TEST(SBTFile, EveryFieldOfEveryEventIsReadBackAcrossBatches) {
     for (size_t i = 0; i < 10; ++i) ASSERT_TRUE(writer.writeEvent(events[i]));
     ASSERT_TRUE(writer.flush());
     ASSERT_TRUE(writer.writeEvents({events.begin() + 10, events.begin() + 500}));
-    ASSERT_TRUE(writer.flush());  // rows that come later have their attributes, too
+    ASSERT_TRUE(writer.flush());  // later rows have their attributes, too
     ASSERT_TRUE(writer.writeDeviceInfo({{.device_id = 1, .name = "GPU one"}}));
     ASSERT_TRUE(writer.writeEvents({events.begin() + 500, events.end()}));
     ASSERT_TRUE(writer.finalize());
@@ -65,7 +65,7 @@ TEST(SBTFile, EveryFieldOfEveryEventIsReadBackAcrossBatches) {
   const SBTResult result = reader.readAll(record);
   ASSERT_TRUE(result) << result.error_message;
   EXPECT_EQ(result.error_message, "");
-  EXPECT_EQ(record.events(), events);  // times are distinct, so their order is that of the writing
+  EXPECT_EQ(record.events(), events);  // times are distinct, so the order is that of writing
   EXPECT_EQ(record.metadata().application_name, "app");
   ASSERT_EQ(record.metadata().devices.size(), 3u);
   for (const DeviceInfo& device : record.metadata().devices) {
@@ -166,7 +166,8 @@ TEST(SBTFile, MovesAndTellsItsMetadata) {
   metadata.process_id = 4711;
   ASSERT_TRUE(writer.writeMetadata(metadata));
   ASSERT_TRUE(writer.writeEvent(eventAt(1)));
-  other = std::move(writer);  // what `other` had is finalized when `writer` goes
+  // The previous state of `other` is finalized when `writer` is destroyed.
+  other = std::move(writer);
   ASSERT_TRUE(other.writeCounters(std::vector<CounterEvent>(100'000)));
   ASSERT_TRUE(other.writeEvents(std::vector<TraceEvent>(100'000, eventAt(2))));
   SBTWriter moved(std::move(other));

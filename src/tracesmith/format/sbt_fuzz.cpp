@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a trace file: opened, read in every way, and continued. Seeds are real traces of the
-// writer; the mutator repairs checksums, else no mutation would get past them to the decoders.
+// Arbitrary bytes as a trace file: opened, read in every way, and continued. Seeds are real traces;
+// the mutator repairs checksums, because otherwise no mutation would reach the decoders.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
-constexpr uint64_t kMemory = 4u << 20;  // many rows of nothing only take time
+constexpr uint64_t kMemory = 4u << 20;  // many empty rows only take time
 
 void readInEveryWay(const std::string& path) {
   auto reader = TraceReader::open(path);
@@ -52,7 +52,7 @@ void readInEveryWay(const std::string& path) {
   if (!reader->refresh()) std::abort();
 }
 
-/// What a recovery does: keeps what is whole and writes behind it. It must then be readable.
+/// Does what a recovery does: keeps what is intact and appends to it. The result must be readable.
 void continueIt(const std::string& path) {
   uint64_t keep = 0;
   uint32_t strings = 0;
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static MemoryFile file;
   file.write({data, size});
   readInEveryWay(file.path());
-  if (size % 4 == 0) continueIt(file.path());  // slower than all the rest
+  if (size % 4 == 0) continueIt(file.path());  // slower than everything else
   return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small file that docs/sbt.md shows byte by byte. With TRACESMITH_SMALL_TRACE=FILE the test
-// leaves it there; tests/format compares it with what the document prints.
+// writes it there; tests/format compares it with the document.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

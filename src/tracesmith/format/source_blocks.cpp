@@ -23,7 +23,7 @@ size_t SourceBlockWriter::fill(BlockBuilder& builder, const SourceRows& sources,
   shapes_.assign(sources.shapes.size(), {});
   std::fill(leaf_of_name_.begin(), leaf_of_name_.end(), 0);
   shape_words_.clear();
-  // Every shape has at most so many leaves that one row fits into a block.
+  // The number of a shape's leaves is limited so that one row fits into a block.
   const auto learn = [&](uint32_t shape) {
     ShapeLeaves& known = shapes_[shape];
     for (const StringId name : sources.shapes[shape].leaves) {
@@ -123,7 +123,7 @@ Problem SourceBlockReader::read() {
   return {};
 }
 
-/// A column whose rows are all the same.
+/// A column in which all rows are equal.
 Problem SourceBlockReader::readConstant(SourceColumn column, uint64_t& value) {
   value = 0;
   const ColumnEntry* entry = contents_.find(number(column));
@@ -163,7 +163,7 @@ Problem SourceBlockReader::readLeafNames() {
   return {};
 }
 
-/// How many values each leaf has follows from the shapes.
+/// Derives the number of values of each leaf from the shapes.
 Problem SourceBlockReader::countValues(std::vector<size_t>& counts) {
   for (const StringId id : out_.shape) {
     if (id == StringId::kNone) continue;

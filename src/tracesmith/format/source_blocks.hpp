@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of table 18: how the rows of one block of another table stood in the document that they
-// were imported from (model/source_rows.hpp).
+// Blocks of table 18 (source): the original form of the rows of another table's block in the
+// document from which they were imported (model/source_rows.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class SourceBlockWriter {
  public:
   struct Piece {
     TableId table{};
-    uint64_t first_row = 0;           ///< in the file, of the first row that is written
-    size_t begin = 0;                 ///< in memory, of the table's block
-    size_t next = 0;                  ///< of the block's rows, the first to write
-    size_t count = 0;                 ///< of the block's rows
-    const uint32_t* order = nullptr;  ///< of the block's rows in the file; nullptr: as they are
+    uint64_t first_row = 0;           ///< number, in the file, of the first row to write
+    size_t begin = 0;                 ///< index in memory of the block's first row
+    size_t next = 0;                  ///< first row of the block to write
+    size_t count = 0;                 ///< rows of the block
+    const uint32_t* order = nullptr;  ///< order of the block's rows in the file; nullptr: unchanged
   };
-  /// Begins a block in `builder` and adds its columns. Returns how many rows it took: fewer than
-  /// there are where a block cannot have so many leaves.
+  /// Starts a block in `builder` and adds its columns. Returns the number of rows it took: fewer
+  /// than requested if a block cannot have that many leaves.
   size_t fill(BlockBuilder& builder, const SourceRows& sources, const SourceTable& rows,
               const Piece& piece);
 
@@ -33,7 +33,7 @@ class SourceBlockWriter {
     StringId name{};
     Buffer<uint64_t> words;
   };
-  /// Which leaves, in which order, the values of a shape go to; empty and not known at first.
+  /// The leaves to which a shape's values go, in order; empty until `known`.
   struct ShapeLeaves {
     bool known = false;
     std::vector<uint32_t> leaves;
@@ -41,11 +41,11 @@ class SourceBlockWriter {
   std::vector<Leaf> leaves_;
   size_t used_leaves_ = 0;
   std::vector<ShapeLeaves> shapes_;
-  std::vector<uint32_t> leaf_of_name_;  // by string id; 0: none, else place + 1
+  std::vector<uint32_t> leaf_of_name_;  // by string id: 0: none, else index + 1
   Buffer<uint64_t> shape_words_;
 };
 
-/// Reads what fill() wrote.
+/// Reads a block written by fill().
 Problem readSourceBlock(BlockContents& contents, const StringTable& strings, SourceShapes& shapes,
                         SourceBlock& out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the format has to know of tables beyond their columns.
+// Properties of tables that the format needs, besides their columns.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace tracesmith::sbt {
 
-/// Tables whose row number is an id: a lost row leaves an empty one behind, so that ids hold.
+/// Tables in which the row number is the id: a lost row is replaced by an empty one, so that ids
+/// stay valid.
 constexpr bool isDictionary(TableId id) {
   switch (id) {
     case TableId::kString:
@@ -23,7 +24,7 @@ constexpr bool isDictionary(TableId id) {
   }
 }
 
-/// Tables that are read whatever was asked for: without them the others say nothing.
+/// Tables that are always read, because other tables need them.
 constexpr bool isAlwaysRead(TableId id) {
   return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss) ||
          id == TableId::kSymbol;
@@ -39,14 +40,14 @@ concept InstantTable = requires(Table& t) {
   t.time_ns;
 };
 
-/// Tables whose rows may be in the clock of a device (op_flags::kDeviceClock).
+/// Tables whose rows may use the clock of a device (op_flags::kDeviceClock).
 template <class Table>
 constexpr bool kIsDeviceWork =
     std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
     std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>;
 
-/// The column of the same table that `column` tends to follow, for encoders that use one; 0: none.
-/// Durations are alike within a launch shape, and a start is near the end of the row before.
+/// The column of the same table to which `column` is related, for encoders that use one; 0: none.
+/// Durations are similar within a launch shape, and a start is near the end of the previous row.
 template <class Table>
 constexpr uint16_t relatedColumn(uint16_t column) {
   if constexpr (SpanTable<Table>) {
@@ -74,7 +75,7 @@ inline uint64_t rowBytes() {
   return bytes;
 }
 
-/// The name of a table, or its number for one that this version does not know.
+/// The name of a table; its number if this version does not know it.
 std::string tableName(uint16_t number);
 
 }  // namespace tracesmith::sbt

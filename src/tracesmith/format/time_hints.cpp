@@ -11,7 +11,7 @@
 namespace tracesmith::sbt {
 namespace {
 
-constexpr size_t kKeptSnapshots = 64;  // of each clock
+constexpr size_t kKeptSnapshots = 64;  // per clock
 
 int64_t saturatingAdd(int64_t a, int64_t b) {
   int64_t sum;
@@ -35,7 +35,7 @@ void TimeHints::learn(const Trace& delta) {
   if (!delta.clock_domain.empty() || !delta.clock_snapshot.empty()) clocks_.reset();
 }
 
-/// Old snapshots matter little to new rows, and a recording of days has very many.
+/// Old snapshots matter little for new rows, and a recording of days has very many.
 void TimeHints::trimSnapshots() {
   std::map<ClockDomainId, size_t> kept_of;
   ClockSnapshotTable kept;
@@ -53,8 +53,8 @@ bool TimeHints::widenByDeviceSpan(Range& range, StreamId stream, int64_t start, 
   const ClockDomainId domain = known_.device.clock_domain_id[indexOf(device)];
   if (!clocks_) clocks_.emplace(known_);
   if (domain != ClockDomainId::kNone && clocks_->curve(domain).empty()) return false;
-  // A reader may know snapshots that are still to come. What it makes of the stamp lies, like what
-  // we make of it, within a bound of the truth: hence twice the bound.
+  // A reader may know snapshots that are still to come. Its result and this one each lie within the
+  // error bound of the true time, so twice the bound is needed.
   const HostTime from = clocks_->toHost(domain, start);
   const HostTime to = clocks_->toHost(domain, endOf(start, duration));
   const int64_t length =

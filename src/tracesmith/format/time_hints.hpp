@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host time range of a block's rows, so that a reader who wants a part of a trace skips the
-// rest. A hint may be wider than the truth, never narrower: rows whose host time is not known give
-// none.
+// The host time range of a block's rows, so that a reader of part of a trace can skip other blocks.
+// A hint may be too wide but never too narrow; there is no hint if the host time of a row is
+// unknown.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace tracesmith::sbt {
 
 class TimeHints {
  public:
-  /// min > max: none, the block is never skipped.
+  /// min > max: no hint; the block is never skipped.
   struct Range {
     int64_t min_ns = std::numeric_limits<int64_t>::max();
     int64_t max_ns = std::numeric_limits<int64_t>::min();
   };
 
-  /// Takes over streams, devices and clocks of a delta.
+  /// Adds the streams, devices and clocks of a delta.
   void learn(const Trace& delta);
 
-  /// Until the next learn(), threads may ask at the same time.
+  /// Afterwards, and until the next learn(), several threads may call of().
   void settle() {
     if (!clocks_) clocks_.emplace(known_);
   }

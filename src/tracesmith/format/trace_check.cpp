@@ -13,7 +13,7 @@ namespace {
 
 using namespace sbt;
 
-/// What the index says beside what walking the blocks finds.
+/// Compares the index with the blocks found by reading all headers.
 void compareIndex(const std::string& path, TraceCheck& check) {
   const auto indexed = BlockLog::open(path, true);
   const auto walked = BlockLog::open(path, false);
@@ -32,13 +32,13 @@ void compareIndex(const std::string& path, TraceCheck& check) {
         of.totalBytes() != is.totalBytes() || of.min_time_ns != is.min_time_ns ||
         of.max_time_ns != is.max_time_ns) {
       check.problems.push_back(
-          {b[i].offset, is.totalBytes(), "the index says something else of this block"});
+          {b[i].offset, is.totalBytes(), "the index does not match this block"});
     }
   }
 }
 
-/// Rows in host time that begin or end outside of what their block states: those would be missed by
-/// a reader that looks for their time.
+/// Reports rows in host time that start or end outside the range stated by their block: a reader
+/// that searches by time would miss them.
 template <class Table>
 size_t outsideOf(const BlockInfo& block, const Table& table) {
   size_t outside = 0;
@@ -70,7 +70,7 @@ Result<TraceCheck> checkTrace(const std::string& path,
   check.bytes = reader.fileBytes();
   check.complete = reader.complete();
   const std::vector<BlockInfo>& blocks = reader.blocks();
-  Trace trace;  // one block at a time, and the dictionaries, whose rows follow each other
+  Trace trace;  // one block at a time, plus the dictionaries, whose rows must be consecutive
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockInfo& block = blocks[i];
     check.columns += block.columns.size();

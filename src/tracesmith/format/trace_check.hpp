@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at every byte of a trace: what a reader believes only when it gets there, all at once.
+// Verifies every byte of a trace. A reader verifies only what it reads.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 namespace tracesmith {
 
 struct TraceCheck {
-  uint64_t blocks = 0;  ///< of tables
-  uint64_t rows = 0;    ///< in them, as far as they were read
+  uint64_t blocks = 0;  ///< table blocks
+  uint64_t rows = 0;    ///< rows in those blocks that were read
   uint64_t columns = 0;
-  uint64_t bytes = 0;     ///< of the file
-  bool complete = false;  ///< it has an end marker
-  /// What is wrong, by place: checksums, columns that do not decode, rows outside the time range
-  /// that their block states, an index that does not say what lies in the file.
+  uint64_t bytes = 0;     ///< size of the file
+  bool complete = false;  ///< has an end marker
+  /// Problems by offset: checksums, columns that cannot be decoded, rows outside the time range
+  /// stated by their block, an index that does not match the file.
   std::vector<DataLoss> problems;
-  std::vector<DataLoss> skipped;  ///< of a newer version, and not looked into
+  std::vector<DataLoss> skipped;  ///< parts of a newer version, which were not checked
 
   bool intact() const { return complete && problems.empty(); }
 };
 
-/// Fails when the file is no readable trace at all. Takes memory for one block, and for the
-/// strings. `progress` is called now and then with the bytes that have been looked at.
+/// Fails if the file is not a readable trace at all. Needs memory for one block and for the
+/// strings. `progress` is called from time to time with the number of bytes checked.
 Result<TraceCheck> checkTrace(const std::string& path,
                               const std::function<void(uint64_t)>& progress = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For fuzzing and torture: small traces of all kinds, and ways to break them. repair() mends the
-// checksums, else no mutation would get past them to the decoders.
+// For fuzz and torture tests: small traces of all kinds, and ways to damage them. repair() corrects
+// the checksums, because otherwise no mutation would reach the decoders.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,7 +20,7 @@
 
 namespace tracesmith::test {
 
-/// A file in memory under a path, so that the reader does what it does with files.
+/// A file in memory that has a path, so that the reader uses its normal file access.
 class MemoryFile {
  public:
   MemoryFile() : fd_(memfd_create("fuzz", 0)), path_("/proc/self/fd/" + std::to_string(fd_)) {
@@ -49,8 +49,8 @@ class MemoryFile {
   std::string path_;
 };
 
-/// Rows in some tables, in columns of all kinds: growing, repeating, wild and zero. A seed must fit
-/// the 4096 bytes that libFuzzer begins with.
+/// Adds rows to some tables, with columns of all kinds: increasing, repeating, random and zero. A
+/// seed must fit into the 4096 bytes with which libFuzzer starts.
 inline void addRows(Trace& trace, std::mt19937_64& random, size_t rows) {
   for (size_t i = 0; i < rows; ++i) {
     trace.strings.append(std::string(random() % 20, static_cast<char>('a' + random() % 26)));
@@ -99,7 +99,7 @@ void store(uint8_t* out, T value) {
   std::memcpy(out, &value, sizeof(T));
 }
 
-/// Makes tag and checksums of the block at `offset` hold for what it claims, as far as that lies
+/// Corrects tag and checksums of the block at `offset` for the sizes it claims, as far as these are
 /// within the file.
 inline void repairBlock(uint8_t* data, size_t size, uint64_t offset, uint64_t tag) {
   uint8_t* const header = at(data, offset);
@@ -133,7 +133,7 @@ inline void repair(uint8_t* data, size_t size) {
   }
 }
 
-/// Changes one field of one block, where blind mutation seldom hits.
+/// Changes one field of one block, which blind mutation rarely hits.
 inline void mutateField(uint8_t* data, size_t size, std::mt19937_64& random) {
   std::vector<size_t> blocks;
   for (size_t i = sbt::kFileHeaderBytes; i + sbt::kBlockHeaderBytes <= size; ++i) {

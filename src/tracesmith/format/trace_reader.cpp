@@ -25,7 +25,7 @@ namespace {
 
 using namespace sbt;
 
-/// Where rows of the file came to lie in a trace.
+/// Where a range of the file's rows was placed in a trace.
 struct RowSegment {
   uint64_t file_row = 0;
   uint64_t trace_row = 0;
@@ -36,13 +36,13 @@ using SegmentsOf = std::map<uint32_t, std::vector<RowSegment>>;
 uint64_t rowBytesOf(TableId id) {
   switch (id) {
     case TableId::kString:
-      return 32;  // a view and slots of the hash table; the text is counted apart
+      return 32;  // a view and slots of the hash table; the text is counted separately
     case TableId::kSource:
     case TableId::kRecordedProcess:
     case TableId::kRecordedCommand:
     case TableId::kRecordedContent:
     case TableId::kRecordedPlace:
-      return 0;  // read by themselves
+      return 0;  // have their own reader
 #define TS_Y(number, Name, name, columns) \
   case TableId::k##Name:                  \
     return rowBytes<Name##Table>();
@@ -54,12 +54,13 @@ uint64_t rowBytesOf(TableId id) {
 
 bool isKnown(TableId id) { return rowBytesOf(id) != 0; }
 
-/// Attributes name rows by their number in the file; rows that were left out move the later ones.
+/// Attributes refer to rows by their number in the file; omitted rows change the numbers of later
+/// ones.
 void followMovedRows(AttributeTable& attributes, const SegmentsOf& segments) {
   size_t kept = 0;
   for (size_t i = 0; i < attributes.size(); ++i) {
     AttributeRow row = attributes.row(i);
-    if (row.table == 0) continue;  // its column was lost: it describes nothing
+    if (row.table == 0) continue;  // the `table` column was lost, so the row describes nothing
     const auto id = static_cast<TableId>(row.table);
     if (isKnown(id) && !isDictionary(id) && !isKeyed(id)) {
       const auto of_table = segments.find(row.table);
@@ -86,18 +87,18 @@ struct TraceReader::Impl {
   BlockLog log;
   BlockContents contents;
   std::vector<uint64_t> words;
-  std::vector<BlockInfo> infos;  // as far as they were asked for
+  std::vector<BlockInfo> infos;  // for the blocks requested so far
   uint32_t infos_resets = 0;
   std::map<std::pair<uint64_t, std::string>, DataLoss>
-      column_losses;                               // each once, however often read
-  std::map<std::string, DataLoss> column_skipped;  // one for each kind
+      column_losses;                               // each once, however often it is read
+  std::map<std::string, DataLoss> column_skipped;  // one per kind
   std::vector<DataLoss> all_losses;
   std::vector<DataLoss> all_skipped;
 
   void note(const LogBlock& block, const Problem& problem, const std::string& consequence = {}) {
     const uint64_t bytes = block.header.totalBytes();
     if (problem.kind == Problem::Kind::kNewer) {
-      // A newer writer does the same in every block: one entry says it, with the bytes of all.
+      // A newer writer does the same in every block: report it once, with the bytes of all blocks.
       auto [it, fresh] = column_skipped.try_emplace(
           problem.text, DataLoss{block.offset, 0, problem.text + consequence});
       it->second.bytes += bytes;
@@ -139,14 +140,14 @@ struct TraceReader::Impl {
   }
 
   Status appendBlock(const LogBlock& block, Trace& out);
-  /// Whether the block in `contents` has, or may have, times in a device's clock. Uses `words`.
+  /// Whether the block in `contents` has, or may have, times of a device's clock. Uses `words`.
   bool inDeviceClock(const LogBlock& block);
   int64_t endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events);
-  /// What one read takes.
+  /// The blocks to read, and their numbers of rows.
   struct WantedBlocks {
     std::vector<const LogBlock*> blocks;
-    std::map<TableId, uint64_t> rows;   // of these blocks
-    std::map<TableId, uint64_t> total;  // that the file has, lost ones included
+    std::map<TableId, uint64_t> rows;   // in these blocks
+    std::map<TableId, uint64_t> total;  // in the file, including lost rows
   };
   static bool takes(const LogBlock& block, const ReadOptions& options);
   WantedBlocks wantedBlocks(const ReadOptions& options) const;
@@ -222,7 +223,7 @@ bool TraceReader::Impl::inDeviceClock(const LogBlock& block) {
                      [](uint64_t flags) { return (flags & op_flags::kDeviceClock) != 0; });
 }
 
-/// A time up to which at least `events` rows of `blocks` begin, or the end of time.
+/// A time before which at least `events` rows of `blocks` start; or the largest time.
 int64_t TraceReader::Impl::endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   const LogBlock* first = nullptr;
@@ -231,8 +232,8 @@ int64_t TraceReader::Impl::endOfFirst(const std::vector<const LogBlock*>& blocks
     if (first == nullptr || block->header.max_time_ns < first->header.max_time_ns) first = block;
   }
   if (first == nullptr) return kNever;
-  // All of its rows begin before its end. Starts in host time say it exactly; those in a device's
-  // clock would need the clocks first.
+  // All its rows start before its end. Its starts in host time give the exact value; starts in a
+  // device's clock would need the clocks first.
   int64_t end = first->header.max_time_ns;
   for (const LogBlock* block : blocks) {
     if (!block->header.hasTimes() || block->header.rows < events ||
@@ -258,7 +259,8 @@ int64_t TraceReader::Impl::endOfFirst(const std::vector<const LogBlock*>& blocks
 
 Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted,
                                       uint64_t limit) const {
-  constexpr uint64_t kFarTooMuch = uint64_t{1} << 61;  // how far above any limit does not matter
+  // Far above any limit; the exact value does not matter.
+  constexpr uint64_t kFarTooMuch = uint64_t{1} << 61;
   uint64_t rows = 0;
   uint64_t bytes = 0;
   std::map<TableId, uint64_t> dictionary_rows;
@@ -266,7 +268,7 @@ Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted
     const auto id = static_cast<TableId>(block->header.table);
     uint64_t of_block = block->header.rows;
     if (isDictionary(id)) {
-      // Rows that were lost or passed over before this block take their place, too.
+      // Rows that were lost or skipped before this block take up room as well.
       uint64_t& known = dictionary_rows[id];
       const uint64_t end = block->header.first_row + block->header.rows;
       of_block = end > known ? end - known : 0;
@@ -281,7 +283,7 @@ Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted
   return fail(ErrorCode::kNoSpace,
               fmt::format("the {} rows asked for take {} MiB of memory, more than the {} MiB "
                           "that can be taken here now; read fewer tables or a shorter time "
-                          "(--from, --to), or where more memory is free",
+                          "(--from, --to), or use a machine with more free memory",
                           rows, bytes >> 20, limit >> 20),
               log.path());
 }
@@ -352,7 +354,7 @@ bool TraceReader::readSources(size_t index, const StringTable& strings, SourceSh
   BlockContents& contents = impl_->contents;
   Problem problem = contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
   if (!problem) problem = readSourceBlock(contents, strings, shapes, out);
-  if (problem) impl_->note(block, problem, "; events are given without what it says");
+  if (problem) impl_->note(block, problem, "; the sources of its events are omitted");
   return !problem;
 }
 
@@ -426,7 +428,7 @@ Result<std::optional<int64_t>> TraceReader::beginNs() {
 }
 
 Result<Trace> TraceReader::read(const ReadOptions& options) {
-  // Blocks of events that lost rows do not count among those that come first.
+  // Blocks that lost rows, and so do not count among the first events.
   std::set<uint64_t> unreadable;
   for (;;) {
     const size_t known = unreadable.size();
@@ -435,7 +437,7 @@ Result<Trace> TraceReader::read(const ReadOptions& options) {
   }
 }
 
-/// Whether its rows may be among those that are asked for.
+/// Whether the block may have requested rows.
 bool TraceReader::Impl::takes(const LogBlock& block, const ReadOptions& options) {
   const BlockHeader& header = block.header;
   const auto id = static_cast<TableId>(header.table);
@@ -463,8 +465,8 @@ TraceReader::Impl::WantedBlocks TraceReader::Impl::wantedBlocks(const ReadOption
   return wanted;
 }
 
-/// Leaves out blocks of events that begin after the first `events`. Those in `unreadable` do not
-/// count among the first.
+/// Removes event blocks that start after the first `events` events. Blocks in `unreadable` do not
+/// count towards these.
 void TraceReader::Impl::keepFirstEvents(WantedBlocks& wanted, uint64_t events,
                                         const std::set<uint64_t>& unreadable) {
   std::vector<const LogBlock*> readable;
@@ -484,8 +486,8 @@ void TraceReader::Impl::keepFirstEvents(WantedBlocks& wanted, uint64_t events,
   });
 }
 
-/// Rows of keyed tables go to `keyed`, as they are on disk. Returns where the others came to lie;
-/// blocks of events that lost rows are added to `unreadable`.
+/// Rows of keyed tables go to `keyed`, as stored on disk. Returns where the other rows were placed.
+/// Adds event blocks that lost rows to `unreadable`.
 Result<SegmentsOf> TraceReader::Impl::readBlocks(const std::vector<const LogBlock*>& blocks,
                                                  Trace& trace, Trace& keyed,
                                                  std::set<uint64_t>& unreadable) {
@@ -525,7 +527,7 @@ void TraceReader::Impl::mergeKeyedRows(WantedBlocks& wanted, uint64_t memory_lim
       forEachTable(keyed, [&](auto& raw) {
         if constexpr (std::is_same_v<std::decay_t<decltype(raw)>, Table>) rows = &raw;
       });
-      // Ids of lost rows are the only ones that need more rows than were read; they are few.
+      // Only ids of lost rows need more rows than were read, and these are few.
       const uint64_t most = std::min(wanted.total[Table::kId] + kMaxIdsAhead,
                                      wanted.rows[Table::kId] + memory_limit / rowBytes<Table>());
       if (const size_t n = mergeById(table, *rows, most); n != 0) {
@@ -540,7 +542,7 @@ void TraceReader::Impl::mergeKeyedRows(WantedBlocks& wanted, uint64_t memory_lim
   });
 }
 
-/// `unreadable`: offsets of blocks that are known to have lost rows; more are added.
+/// `unreadable`: offsets of blocks known to have lost rows; adds more.
 Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
                                           std::set<uint64_t>& unreadable) {
   WantedBlocks wanted = wantedBlocks(options);

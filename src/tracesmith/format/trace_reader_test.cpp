@@ -30,7 +30,7 @@ std::string openError(const std::string& path, ErrorCode* code = nullptr) {
   return reader.error().toString();
 }
 
-/// `deltas` writes of some kernels, each with strings of their own and one launch shape.
+/// `deltas` writes with some kernels each; each write adds new strings and one launch shape.
 Bytes sampleTrace(const TempFile& file, int deltas, bool finish, size_t kernels = 5) {
   auto writer = TraceWriter::create(file.path());
   EXPECT_TRUE(writer);
@@ -60,7 +60,7 @@ Bytes sampleTrace(const TempFile& file, int deltas, bool finish, size_t kernels 
   return file.bytes();
 }
 
-/// Of this thread's processor time, which other things that the machine does take no part of.
+/// Measured in processor time of this thread, so that other load on the machine does not count.
 class WithinTwoSeconds {
  public:
   ~WithinTwoSeconds() { EXPECT_LT(clockNs(CLOCK_THREAD_CPUTIME_ID) - begin_, 2'000'000'000); }
@@ -69,7 +69,7 @@ class WithinTwoSeconds {
   int64_t begin_ = clockNs(CLOCK_THREAD_CPUTIME_ID);
 };
 
-/// What must hold of every kernel that is read from a sampleTrace(), however damaged.
+/// Conditions that every kernel read from a sampleTrace() must meet, however damaged the file is.
 void expectKernelsAreTrue(const Trace& trace) {
   for (size_t i = 0; i < trace.kernel.size(); ++i) {
     const KernelRow row = trace.kernel.row(i);
@@ -207,7 +207,7 @@ TEST(TraceReader, AFileCutAtAnyByteReadsWhatIsWhole) {
     auto trace = reader->read();
     ASSERT_TRUE(trace);
     expectKernelsAreTrue(*trace);
-    // Every byte is accounted for: header, blocks (the index counts as one), the cut rest.
+    // Every byte is accounted for: header, blocks (including the index), the incomplete rest.
     const uint64_t last = whole_blocks == 0 ? sbt::kFileHeaderBytes : ends[whole_blocks - 1];
     if (size < ends.back()) {
       EXPECT_EQ(reader->cutBytes(), size - last);
@@ -265,17 +265,17 @@ TEST(TraceReader, RandomDamageOfEveryKindNeverDoesMoreThanLoseRows) {
         case 2:
           for (size_t i = 0; i < length; ++i) bytes[at + i] = static_cast<uint8_t>(random());
           break;
-        case 3:  // a piece is missing
+        case 3:  // a part is missing
           bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(at),
                       bytes.begin() + static_cast<ptrdiff_t>(at + length));
           break;
-        case 4: {  // a piece appears twice
+        case 4: {  // a part appears twice
           const Bytes piece(bytes.begin() + static_cast<ptrdiff_t>(at),
                             bytes.begin() + static_cast<ptrdiff_t>(at + length));
           bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), piece.begin(), piece.end());
           break;
         }
-        case 5:  // a hole of zeros, as a crash of the machine leaves
+        case 5:  // a hole of zeros, as after a machine crash
           std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(at), length, 0);
           break;
       }
@@ -360,7 +360,7 @@ TEST(TraceReader, ReadsOnlyBlocksOfTheTimeAndTablesAskedFor) {
   EXPECT_EQ(middle->kernel.start_ns[0], 1'002'000);
   EXPECT_EQ(middle->attribute.size(), 5u) << "attributes of rows that were not read stay away";
   expectKernelsAreTrue(*middle);
-  // The end of a span counts, not only its beginning.
+  // The end of a span counts, not only its start.
   auto last_moment = reader->read({.from_ns = 1'004'011, .to_ns = 2'000'000});
   ASSERT_TRUE(last_moment);
   EXPECT_EQ(last_moment->kernel.size(), 5u);
@@ -376,7 +376,7 @@ TEST(TraceReader, ReadsOnlyBlocksOfTheTimeAndTablesAskedFor) {
   EXPECT_LT(early->kernel.size(), 25u);
 }
 
-/// The begins of kernels and host calls, in host time, the earliest `most` of them.
+/// The starts of kernels and host calls, in host time, the earliest `most` of them.
 std::vector<int64_t> firstBegins(const Trace& trace, size_t most) {
   std::vector<int64_t> begins(trace.kernel.start_ns.begin(), trace.kernel.start_ns.end());
   begins.insert(begins.end(), trace.host_call.start_ns.begin(), trace.host_call.start_ns.end());
@@ -486,7 +486,7 @@ TEST(TraceReader, RefusesToTakeMoreMemoryThanAllowed) {
 }
 
 TEST(TraceReader, ManyEqualRowsInASmallFileAreRead) {
-  // Whatever a writer writes can be read: equal rows take no bytes.
+  // Everything that a writer writes can be read: equal rows take no bytes.
   const TempFile file;
   constexpr size_t kRows = 9'000'000;
   {

@@ -22,12 +22,11 @@
 
 namespace tracesmith::test {
 
-/// A path in a directory of its own, gone at the end of the scope.
+/// A path in a temporary directory, which is removed at the end of the scope.
 class TempFile {
  public:
   explicit TempFile(const std::string& name = "trace.sbt") {
-    // In memory where possible: tests that rewrite a file thousands of times would wait for the
-    // disk.
+    // In memory if possible: tests that rewrite a file thousands of times would wait for the disk.
     const char* base = getenv("TMPDIR");
     if (base == nullptr) base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     std::string pattern = std::string(base) + "/tracesmith-test-XXXXXX";
@@ -65,20 +64,20 @@ inline std::string randomText(std::mt19937_64& random, size_t longest) {
   return text;
 }
 
-/// A word of a random magnitude, so that small, large and negative values all occur.
+/// A word of random magnitude, so that small, large and negative values all occur.
 inline uint64_t randomWord(std::mt19937_64& random) {
   const uint64_t word = random() >> (random() % 64);
   return random() % 8 == 0 ? ~word : word;
 }
 
-/// Adds `rows` random rows to every table; values of every kind that a column can hold. Keyed
+/// Adds `rows` random rows to every table, with values of every kind that a column can hold. Keyed
 /// tables get ids 1..rows in random order, some more than once.
 inline void addRandomRows(Trace& trace, std::mt19937_64& random, size_t rows) {
   for (size_t i = 0; i < rows; ++i) trace.strings.append(randomText(random, 40));
   forEachTable(trace, [&](auto& table) {
     using Table = std::decay_t<decltype(table)>;
     const size_t before = table.size();
-    // Some tables stay empty, and some columns all zero: both have their own form on disk.
+    // Some tables stay empty, and some columns are all zero: both have a special form on disk.
     const size_t count = random() % 4 == 0 ? 0 : rows;
     Table::visitColumns(table, [&](const ColumnInfo&, auto& column) {
       using T = typename std::decay_t<decltype(column)>::value_type;
@@ -95,7 +94,7 @@ inline void addRandomRows(Trace& trace, std::mt19937_64& random, size_t rows) {
       }
     });
     if constexpr (std::is_same_v<Table, AttributeTable>) {
-      // Rows of earlier deltas may not be named any more; here none is.
+      // Attributes must not refer to rows of earlier deltas; here they refer to none.
       for (size_t i = before; i < table.size(); ++i) table.table[i] |= 0x100;
     }
     if constexpr (isKeyed(Table::kId)) {
@@ -107,7 +106,7 @@ inline void addRandomRows(Trace& trace, std::mt19937_64& random, size_t rows) {
   });
 }
 
-/// The rows of a table as words, in their order; sorted where a file may change the order.
+/// The rows of a table as words, in order; sorted if a file may reorder them.
 template <class Table>
 std::vector<std::vector<uint64_t>> rowsOf(const Table& table) {
   std::vector<std::vector<uint64_t>> rows(table.size());
@@ -118,7 +117,7 @@ std::vector<std::vector<uint64_t>> rowsOf(const Table& table) {
   return rows;
 }
 
-/// Every row of every table but the keyed ones is bitwise equal, and so are the strings.
+/// Expects every row of every table except keyed ones to be bitwise equal, and the strings as well.
 inline void expectSameRows(const Trace& expected, const Trace& actual) {
   ASSERT_EQ(expected.strings.size(), actual.strings.size());
   for (size_t i = 0; i < expected.strings.size(); ++i) {

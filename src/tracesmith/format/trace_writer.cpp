@@ -24,17 +24,17 @@ namespace {
 
 using namespace sbt;
 
-/// Text of one string block; a single longer string (up to kMaxStringBytes) gets its own.
+/// Bytes of text per string block; a longer string (up to kMaxStringBytes) gets its own block.
 constexpr size_t kStringBlockBytes = 4u << 20;
 constexpr size_t kRowsForTwoThreads = 8192;
 
-/// Which tables the second thread encodes: about half of what an import has.
+/// The tables that the second thread encodes: about half of the data of an import.
 bool isBeside(TableId id) {
   return id == TableId::kKernel || id == TableId::kCopy || id == TableId::kFill ||
          id == TableId::kSync || id == TableId::kFlowEvent || id == TableId::kCounter;
 }
 
-/// Whether attributes name rows of the table by their numbers: then those must stay.
+/// Whether attributes refer to the table's rows by number; the rows must then not be reordered.
 bool isDescribed(const AttributeTable& attributes, TableId id) {
   return std::find(attributes.table.begin(), attributes.table.end(), static_cast<uint32_t>(id)) !=
          attributes.table.end();
@@ -53,14 +53,14 @@ struct TraceWriter::Impl {
   WriterOptions options;
   TimeHints hints;
   BlockEncoder encoder;
-  BlockEncoder beside;                  // in a thread of its own
-  const SourceRows* sources = nullptr;  // of what is being written
+  BlockEncoder beside;                  // used by the second thread
+  const SourceRows* sources = nullptr;  // of the current write
   bool finished = false;
 
   uint64_t rowsOf(TableId id) const { return file.rows(static_cast<uint16_t>(id)); }
   const std::string& path() const { return file.path(); }
 
-  /// Of what the encoder has.
+  /// Writes the block that the encoder has built.
   Status writeBlock(BlockHeader header) { return writeBlock(header, encoder.builder().contents()); }
 
   Status writeBlock(BlockHeader header, const BlockBuilder::Contents& contents) {
@@ -114,8 +114,8 @@ Status TraceWriter::Impl::writeStrings(const StringTable& strings) {
 Status TraceWriter::Impl::checkDelta(const Trace& delta) const {
   if (delta.strings.size() < rowsOf(TableId::kString)) {
     return fail(ErrorCode::kInvalidArgument,
-                "the strings given are fewer than those already written: each write must be given "
-                "the same, growing string table",
+                "there are fewer strings than already written: all writes need the same, growing "
+                "string table",
                 path());
   }
   const char* uneven = nullptr;
@@ -129,7 +129,7 @@ Status TraceWriter::Impl::checkDelta(const Trace& delta) const {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the columns of table {} have different lengths", uneven), path());
   }
-  // Rows that are in the file may lie in another order than they were given in.
+  // Rows already in the file may have been reordered.
   bool too_late = false;
   forEachTable(delta, [&](const auto& table) {
     using Table = std::decay_t<decltype(table)>;
@@ -153,7 +153,7 @@ Status TraceWriter::Impl::writeTable(const Table& table, bool may_reorder) {
                         [&](const BlockHeader& header) { return writeBlock(header); });
 }
 
-/// What is written with its rows in the order of the tables' numbers.
+/// Tables that are written first, in the order of their numbers. The others follow at the end.
 template <class Table>
 constexpr bool kIsEvent =
     !std::is_same_v<Table, PendingTable> && !std::is_same_v<Table, CommitTable>;
@@ -170,8 +170,8 @@ Status TraceWriter::Impl::writeTables(const Trace& delta) {
   return status;
 }
 
-/// The same blocks, half of the tables encoded by a thread of their own. Which half does not
-/// change, as an encoder learns of each table what suits it.
+/// Writes the same blocks, with half of the tables encoded by a second thread. The halves never
+/// change, because an encoder learns what suits each table.
 Status TraceWriter::Impl::writeTablesTogether(const Trace& delta) {
   struct Encoded {
     BlockHeader header;
@@ -204,7 +204,7 @@ Status TraceWriter::Impl::writeTablesTogether(const Trace& delta) {
   try {
     other = std::async(std::launch::async, encode, std::ref(beside), true);
   } catch (const std::system_error&) {
-    encode(beside, true);  // no thread is to be had
+    encode(beside, true);  // no thread could be started
   }
   encode(encoder, false);
   if (other.valid()) other.get();
@@ -224,8 +224,8 @@ Status TraceWriter::Impl::writeDelta(const Trace& delta) {
   forEachTable(delta, [&](const auto& table) { rows += table.size(); });
   const bool together = options.two_threads && rows >= kRowsForTwoThreads;
   Status status = together ? writeTablesTogether(delta) : writeTables(delta);
-  // What says that rows are in the file comes after them: a file cut in between must not claim rows
-  // that it has not.
+  // Tables that say that rows are in the file come after these rows: a file cut in between must not
+  // claim rows that it does not have.
   if (status && sources != nullptr) {
     if (const SourceTable* alone = sources->find(SourceRows::kNone); alone != nullptr) {
       status = encoder.encodeAlone(*alone, *sources,
@@ -260,7 +260,7 @@ Result<TraceWriter> TraceWriter::resume(const std::string& path, uint64_t keep_u
   TS_TRY(TraceReader reader, TraceReader::open(path));
   ReadOptions clocks;
   clocks.convert_clocks = false;
-  clocks.tables = {TableId::kDevice};  // the tables that hints need are always read
+  clocks.tables = {TableId::kDevice};  // the tables needed for time hints are always read
   clocks.until_offset = impl->file.position().offset;
   TS_TRY(const Trace known, reader.read(clocks));
   impl->hints.learn(known);

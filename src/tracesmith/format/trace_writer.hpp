@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes SBT: an append-only log of self-contained, checksummed, compressed column blocks.
-// docs/sbt.md is the norm. What has been written can be read at any moment, by others too.
+// docs/sbt.md specifies the format. Other processes can read what has been written at any moment.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,41 @@ struct SourceRows;
 struct WriterOptions {
   int zstd_level = 1;
   uint32_t max_block_rows = 131072;
-  /// Encodes half of the tables of a large write() in a second thread; the file is the same.
+  /// Encode half of the tables of a large write() on a second thread; the file is the same.
   bool two_threads = false;
 };
 
-/// One thread at a time. Errors (a full disk, say) are returned at the call that met them; what was
-/// complete before stays readable.
+/// Not thread-safe: one thread at a time. A call that meets an error (such as a full disk) returns
+/// it; what was complete before stays readable.
 class TraceWriter {
  public:
-  /// Creates `path` (replacing a file that is there) and writes the header.
+  /// Creates `path` (replacing an existing file) and writes the header.
   static Result<TraceWriter> create(const std::string& path, WriterOptions options = {});
-  /// Opens an unfinished or damaged trace to append to it: cuts it after the last intact block of
-  /// `keep_until` (bytes from the file's start; see TraceReader::blocks()), dropping index and end.
+  /// Opens an unfinished or damaged trace to append to it. Truncates the file after the last intact
+  /// block up to `keep_until` (in bytes from the start of the file; see TraceReader::blocks()), and
+  /// drops index and end marker.
   static Result<TraceWriter> resume(const std::string& path, uint64_t keep_until,
                                     uint32_t strings_in_file, WriterOptions options = {});
 
   TraceWriter(TraceWriter&&) noexcept;
   TraceWriter& operator=(TraceWriter&&) noexcept;
-  ~TraceWriter();  ///< closes without an end marker; finish() says that a trace is complete
+  ~TraceWriter();  ///< closes without an end marker; call finish() to mark the trace complete
 
-  /// Appends the strings that are not yet in the file and every row of every table, in blocks. The
-  /// rows are in the file's page cache when it returns (they survive the death of this process).
-  /// Rows of events may change their order within a block; attributes have to be given together
-  /// with the rows that they describe.
-  /// `sources`: of the rows of some of its tables, as many as those have; and of events that are
-  /// rows of none.
+  /// Appends all strings that are not in the file yet and every row of every table, in blocks. On
+  /// return the rows are in the page cache, so they survive the death of this process.
+  ///
+  /// Event rows may be reordered within a block. Pass attributes together with the rows that they
+  /// describe.
+  ///
+  /// `sources`: for some of the tables, the source of each row; also the sources of events that
+  /// became no row.
   Status write(const Trace& delta, const SourceRows* sources = nullptr);
 
-  /// Writes index and end marker, and flushes to the device. Nothing may be written afterwards.
+  /// Writes the index and the end marker, and syncs to disk. Nothing may be written afterwards.
   Status finish();
 
-  /// In a forked child: closes its copy of the file, and with it its part in the file's lock. The
-  /// writer is of no use here afterwards.
+  /// In a forked child: closes the child's copy of the file, and with it the child's share of the
+  /// file lock. The child must not use the writer afterwards.
   void closeInChild();
 
   uint64_t bytesWritten() const;

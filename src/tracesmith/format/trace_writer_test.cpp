@@ -20,7 +20,7 @@ using test::addRandomRows;
 using test::expectSameRows;
 using test::TempFile;
 
-/// The rows of keyed tables that should be left: the last of each id.
+/// The rows of keyed tables that should remain: the last row of each id.
 template <class Table>
 void expectLastOfEachId(const Table& written, const Table& read) {
   std::map<uint32_t, size_t> last;
@@ -51,7 +51,7 @@ Trace readAll(const std::string& path) {
   return trace ? std::move(*trace) : Trace{};
 }
 
-/// The rows that `whole` has beyond `before`; with all strings.
+/// The rows that were added to `whole` since `before`, with all strings.
 Trace rowsSince(const Trace& whole, const Trace& before) {
   Trace delta;
   delta.strings = whole.strings;
@@ -92,7 +92,7 @@ TEST(TraceWriter, EveryColumnOfEveryTableSurvivesRandomDeltas) {
     EXPECT_EQ(reader->cutBytes(), 0u);
     EXPECT_EQ(writer->bytesWritten(), reader->fileBytes());
     const Trace read = readAll(file.path());
-    // Attributes of rows that do not exist are dropped by the reader; the random ones name any row.
+    // The reader drops attributes of rows that do not exist; the random ones refer to any row.
     Trace expected = whole;
     expected.attribute = read.attribute;
     expectSameRows(expected, read);
@@ -154,7 +154,7 @@ TEST(TraceWriter, StringsAreWrittenOnceHoweverManyDeltasThereAre) {
   ASSERT_TRUE(writer);
   Trace all;
   all.strings.append(std::string(3u << 20, 'x'));
-  all.strings.append(std::string(3u << 20, 'y'));  // together more than one block holds
+  all.strings.append(std::string(3u << 20, 'y'));  // together more than one block can hold
   for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(writer->write(smallDelta(all, i * 10, 10)));
   ASSERT_TRUE(writer->finish());
   const Trace read = readAll(file.path());
@@ -193,8 +193,8 @@ TEST(TraceWriter, ResumeContinuesAfterACutAtAnyPlace) {
   const TempFile file;
   Trace all;
   Bytes whole;
-  std::vector<uint64_t> ends;     // of whole deltas
-  std::vector<uint32_t> strings;  // in the file at that place
+  std::vector<uint64_t> ends;     // of complete deltas
+  std::vector<uint32_t> strings;  // number of strings in the file at that offset
   {
     auto writer = TraceWriter::create(file.path());
     ASSERT_TRUE(writer);
@@ -269,7 +269,7 @@ TEST(TraceWriter, ResumedBlocksFollowTheRowsBeforeThem) {
   EXPECT_EQ(readAll(file.path()).launch_shape.dimensions, (std::vector<uint32_t>{1, 3}));
 }
 
-/// Limits the size of files this process writes, as a full disk would.
+/// Limits the size of files that this process writes, as a full disk would.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -361,7 +361,7 @@ TEST(TraceWriter, DeathAtAnyMomentLeavesWholeDeltas) {
     waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status));
     auto reader = TraceReader::open(file.path());
-    if (!reader) continue;  // killed before the header was there
+    if (!reader) continue;  // killed before the header was written
     EXPECT_FALSE(reader->complete());
     EXPECT_TRUE(reader->losses().empty());
     auto trace = reader->read();

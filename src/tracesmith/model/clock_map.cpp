@@ -8,11 +8,12 @@
 namespace tracesmith {
 namespace {
 
-// Two 64-bit factors make up to 128 bits, and so do 64-bit stamps and rates such as 1000/1024.
+// The product of two 64-bit factors needs 128 bits; 64-bit time stamps times rates such as
+// 1000/1024 do too.
 using Wide = __int128;
 using UnsignedWide = unsigned __int128;
 
-/// No machine has that many clocks; a larger id can only come from damage.
+/// No machine has that many clocks; a larger id can only result from damage.
 constexpr uint32_t kMaxDomains = 1u << 16;
 
 int64_t saturate(Wide v) {
@@ -21,11 +22,11 @@ int64_t saturate(Wide v) {
   return static_cast<int64_t>(std::clamp(v, kLow, kHigh));
 }
 
-/// a * b / c to the nearest, for b and c of up to 64 bits; c is not 0.
+/// a * b / c rounded to nearest, for b and c of up to 64 bits; c must not be 0.
 Wide scale(Wide a, uint64_t b, uint64_t c) {
   const bool negative = a < 0;
   const auto magnitude = static_cast<UnsignedWide>(negative ? -a : a);  // at most 2^64
-  // Whole and rest are scaled apart, so that the product never exceeds 128 bits.
+  // The quotient and the remainder are scaled separately, so that no product exceeds 128 bits.
   const UnsignedWide whole = magnitude / c;
   const UnsignedWide rest = magnitude % c;
   const UnsignedWide limit = static_cast<UnsignedWide>(1) << 100;
@@ -40,12 +41,12 @@ ClockCurve::ClockCurve(std::vector<Snapshot> snapshots, uint64_t numerator, uint
     : snapshots_(std::move(snapshots)),
       numerator_(numerator == 0 ? 1 : numerator),
       denominator_(denominator == 0 ? 1 : denominator) {
-  // A negative bound bounds nothing; it can only come from damage.
+  // A negative bound is meaningless; it can only result from damage.
   for (Snapshot& snapshot : snapshots_) snapshot.error_ns = std::max<int64_t>(snapshot.error_ns, 0);
   std::sort(snapshots_.begin(), snapshots_.end(), [](const Snapshot& a, const Snapshot& b) {
     return a.clock_value != b.clock_value ? a.clock_value < b.clock_value : a.error_ns < b.error_ns;
   });
-  // Of snapshots at one clock value the most exact one counts.
+  // Of several snapshots with the same clock value, keep the most exact one.
   snapshots_.erase(std::unique(snapshots_.begin(), snapshots_.end(),
                                [](const Snapshot& a, const Snapshot& b) {
                                  return a.clock_value == b.clock_value;
@@ -77,7 +78,8 @@ HostTime ClockCurve::toHost(int64_t clock_value) const {
   const auto part = static_cast<uint64_t>(clock_value) - static_cast<uint64_t>(a.clock_value);
   const Wide host_span = Wide{b.host_ns} - a.host_ns;
   int64_t error = std::max(a.error_ns, b.error_ns);
-  // Host time does not run backwards: two such snapshots contradict each other by that much.
+  // Host time does not run backwards; if two snapshots say so, they contradict each other by that
+  // much.
   if (host_span < 0) error = saturate(Wide{error} - host_span);
   return {saturate(a.host_ns + scale(host_span, part, span)), error};
 }
@@ -105,7 +107,8 @@ ClockMap::ClockMap(const Trace& trace) {
     if (domain == nullptr) continue;
     domain->numerator = rows.tick_numerator[i];
     domain->denominator = rows.tick_denominator[i];
-    if (rows.kind[i] == ClockKind::kHostMonotonic) {  // needs no snapshot: these two are all of it
+    // Needs no snapshots from the trace: these two define it.
+    if (rows.kind[i] == ClockKind::kHostMonotonic) {
       constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
       constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
       domain->snapshots.assign({{kMin, kMin, 0}, {kMax, kMax, 0}});
@@ -147,7 +150,7 @@ size_t convertToHostTime(Trace& trace, TableId table_id) {
     if (table.kId != table_id) return;
     uint32_t any = 0;
     for (uint32_t flags : table.flags) any |= flags;
-    if ((any & op_flags::kDeviceClock) == 0) return;  // as a rule all rows have it, or none
+    if ((any & op_flags::kDeviceClock) == 0) return;  // usually all rows have it, or none
     const ClockMap clocks(trace);
     for (size_t i = 0; i < table.size(); ++i) {
       if ((table.flags[i] & op_flags::kDeviceClock) == 0) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time is never naked: turns stamps of a clock into host time (CLOCK_MONOTONIC ns), with a bound on
-// the error, from snapshots that pair the two.
+// Converts clock readings to host time (CLOCK_MONOTONIC, in ns) with a bound on the error, using
+// snapshots that pair a reading of the clock with host time.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ struct HostTime {
 };
 
 /// The snapshots of one clock as a piecewise linear curve. Between two snapshots the time is
-/// interpolated; outside them the nearest offset holds and the bound grows by kMaxDriftPpm.
+/// interpolated. Outside them the nearest offset applies, and the error bound grows by
+/// kMaxDriftPpm.
 class ClockCurve {
  public:
-  /// Clocks of one machine are steered by at most 500 ppm (adjtimex) and drift less than that.
+  /// A machine's clocks are adjusted by at most 500 ppm (adjtimex) and drift less than that.
   static constexpr int64_t kMaxDriftPpm = 500;
 
   struct Snapshot {
@@ -29,21 +30,21 @@ class ClockCurve {
   };
 
   ClockCurve() = default;
-  /// ns_per_tick = numerator / denominator; 0 reads as 1.
+  /// ns_per_tick = numerator / denominator; 0 is treated as 1.
   ClockCurve(std::vector<Snapshot> snapshots, uint64_t numerator, uint64_t denominator);
 
   bool empty() const { return snapshots_.empty(); }
   HostTime toHost(int64_t clock_value) const;
-  /// A length in ticks as ns (by the tick rate alone).
+  /// A duration in ticks as ns, by the tick rate alone.
   int64_t durationNs(int64_t ticks) const;
 
  private:
-  std::vector<Snapshot> snapshots_;  // by clock_value
+  std::vector<Snapshot> snapshots_;  // sorted by clock_value
   uint64_t numerator_ = 1;
   uint64_t denominator_ = 1;
 };
 
-/// The curves of a trace's clock domains. Domain kNone is the host clock: exact.
+/// The curves of a trace's clock domains. Domain kNone is the host clock, which is exact.
 class ClockMap {
  public:
   explicit ClockMap(const Trace& trace);
@@ -54,11 +55,11 @@ class ClockMap {
   std::vector<ClockCurve> curves_;
 };
 
-/// Converts every device-side row that has op_flags::kDeviceClock to host time in place and clears
-/// the bit. Rows whose clock has no snapshot keep their stamp and the bit, and are counted.
-/// Returns that count.
+/// Converts every device-side row that has op_flags::kDeviceClock to host time, in place, and
+/// clears the bit. Rows whose clock has no snapshot keep their time stamp and the bit. Returns the
+/// number of such rows.
 size_t convertToHostTime(Trace& trace);
-/// The same of one table.
+/// The same for one table.
 size_t convertToHostTime(Trace& trace, TableId table);
 
 }  // namespace tracesmith

@@ -11,7 +11,7 @@ struct Word {
   std::string_view text;
   CollectiveOp op;
 };
-// Longer words stand before those that are a part of them.
+// Longer words come before words that they contain.
 constexpr Word kWords[] = {
     {"allreduce", CollectiveOp::kAllReduce},
     {"allgather", CollectiveOp::kAllGather},
@@ -30,27 +30,27 @@ constexpr Word kWords[] = {
     {"recv", CollectiveOp::kRecv},
 };
 
-/// How much of a name it takes to be a library's.
+/// How much of a name must match to attribute it to a library.
 enum class NameRule : uint8_t {
-  kAll,       ///< what begins so is a kernel or range of it
-  kWithWord,  ///< what begins so and names a collective: others begin so as well
-  kAnywhere,  ///< what has this anywhere in it: functions in namespaces, kernels of templates
+  kAll,       ///< every name with this prefix is a kernel or range of the library
+  kWithWord,  ///< the prefix and the name of a collective: other names have this prefix too
+  kAnywhere,  ///< the text anywhere in the name: functions in namespaces, kernels from templates
 };
 
 struct Library {
   std::string_view name;
   std::string_view text;  ///< in lower case
   NameRule rule;
-  CollectiveOp op = CollectiveOp::kNone;  ///< where its names do not say it
+  CollectiveOp op = CollectiveOp::kNone;  ///< used if the names do not tell the operation
 };
 // Sources:
 //   NCCL          src/device/generate.py of NVIDIA/nccl (ncclDevKernel_…, before 2.19 ncclKernel_…)
 //   RCCL          the same names; ROCm/rccl, src/device/generate.py; MSCCL kernels: msccl…
 //   PyTorch       names its ranges "<backend>:<operation>": ProcessGroupNCCL.cpp, …Gloo.cpp,
-//   …MPI.cpp,
-//                 …UCC.cpp of pytorch/pytorch, ProcessGroupXCCL.cpp of intel/torch-xpu-ops,
-//                 ProcessGroupMCCL.cpp of MooreThreads/torch_musa, process_group_cncl.cpp of
-//                 Cambricon/torch_mlu. Kineto's XPU activities are called xccl::allreduce.
+//                 …MPI.cpp, …UCC.cpp of pytorch/pytorch, ProcessGroupXCCL.cpp of
+//                 intel/torch-xpu-ops, ProcessGroupMCCL.cpp of MooreThreads/torch_musa,
+//                 process_group_cncl.cpp of Cambricon/torch_mlu. Kineto's XPU activities are
+//                 called xccl::allreduce.
 //   MetaX, Moore Threads   both call their library MCCL: mcclKernel_AllReduce_RING_SIMPLE_Sum_…
 //   Ascend        hcom_allReduce__428_0_1 (opName of the table COMMUNICATION_OP, "msprof" in
 //                 Huawei's documentation of CANN); hccl… and …AicpuKernel run on its AI CPU.
@@ -79,7 +79,7 @@ constexpr Library kLibraries[] = {
     {"MPI", "mpi_", NameRule::kWithWord},
     {"MPI", "pmpi_", NameRule::kWithWord},
     {"oneCCL", "oneccl", NameRule::kAnywhere},
-    // "ccl_" is also the labelling of connected components.
+    // "ccl_" also stands for connected-component labelling.
     {"oneCCL", "ccl_", NameRule::kWithWord},
     {"vLLM, SGLang", "cross_device_reduce", NameRule::kAnywhere, CollectiveOp::kAllReduce},
     {"all-reduce of a framework", "all_reduce_kernel", NameRule::kAnywhere},
@@ -91,7 +91,7 @@ constexpr Library kLibraries[] = {
 bool isUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool isLower(char c) { return c >= 'a' && c <= 'z'; }
 
-/// Without a result type, and no more than is looked at.
+/// The name without a result type, truncated to the part that is examined.
 std::string_view lookedAt(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
   return name.substr(0, 512);
@@ -103,8 +103,8 @@ std::string lowerOf(std::string_view name) {
   return out;
 }
 
-/// Whether the `size` characters at `at` are words of an identifier and not a part of one:
-/// cross_device_reduce is not in cross_device_reducer, nor AllReduceKernel in AllReduceKernelTest.
+/// Whether the `size` characters at `at` are whole words of an identifier: cross_device_reduce does
+/// not match in cross_device_reducer, nor AllReduceKernel in AllReduceKernelTest.
 bool isWhole(std::string_view name, size_t at, size_t size, bool ends_name) {
   const char before = at > 0 ? name[at - 1] : ' ';
   const char after = at + size < name.size() ? name[at + size] : ' ';
@@ -112,7 +112,7 @@ bool isWhole(std::string_view name, size_t at, size_t size, bool ends_name) {
   return !isLower(after) && !(ends_name && isUpper(after));
 }
 
-/// Letters and digits from a place on, up to the arguments.
+/// Letters and digits from position `from` up to the arguments.
 std::string wordsOf(std::string_view name, size_t from) {
   std::string out;
   for (const char c : name.substr(from, 128)) {
@@ -132,7 +132,7 @@ CollectiveOp opOf(std::string_view words) {
 struct Match {
   const Library* library = nullptr;
   CollectiveOp op = CollectiveOp::kNone;
-  std::string words;  ///< behind what names the library
+  std::string words;  ///< after the text that identifies the library
 };
 
 Match match(std::string_view name) {
@@ -146,7 +146,7 @@ Match match(std::string_view name) {
     if (at == std::string::npos) continue;
     const bool ends_name = library.text.ends_with("kernel");
     if (anywhere && !isWhole(name, at, library.text.size(), ends_name)) continue;
-    // What names the library may name the collective, too: all_reduce_kernel.
+    // The text that identifies the library may also name the collective: all_reduce_kernel.
     out.words = wordsOf(lower, anywhere ? at : library.text.size());
     out.op = library.op == CollectiveOp::kNone ? opOf(out.words) : library.op;
     if (library.rule == NameRule::kWithWord && out.op == CollectiveOp::kNone) continue;
@@ -161,7 +161,7 @@ Match match(std::string_view name) {
 CollectiveOp collectiveOf(std::string_view name) {
   const Match found = match(name);
   if (found.library == nullptr || found.op != CollectiveOp::kNone) return found.op;
-  // A kernel that runs whatever was asked for; other names are functions that move no data.
+  // A kernel that runs any requested operation; other such names are functions that move no data.
   const std::string_view words = found.words;
   const bool kernel = words.starts_with("devkernel") || words.starts_with("kernel") ||
                       words.starts_with("generickernel");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives by the names of their kernels and ranges: the one table of libraries that analyses,
-// queries and the emulator share. Its source says where each library's names come from.
+// Recognises collectives by the names of their kernels and ranges. Analyses, queries and the
+// emulator share this table of libraries; the .cpp cites the source of each library's names.
 //
 //   ncclDevKernel_AllReduce_Sum_f32_RING_LL, hcom_allReduce__428_0_1, gloo:all_reduce
 #pragma once
@@ -11,7 +11,7 @@
 namespace tracesmith {
 
 enum class CollectiveOp : uint8_t {
-  kNone = 0,  ///< no collective
+  kNone = 0,  ///< not a collective
   kOther = 1,
   kAllReduce = 2,
   kAllGather = 3,
@@ -27,13 +27,13 @@ enum class CollectiveOp : uint8_t {
   kBarrier = 13,
 };
 
-/// What a kernel or range of a collective library does. kNone: it is of none, or a function of one
-/// that moves no data (ncclCommInitRank).
+/// The operation of a collective library's kernel or range. kNone: not from such a library, or a
+/// function that moves no data (ncclCommInitRank).
 CollectiveOp collectiveOf(std::string_view name);
-/// The library whose name it is: "NCCL, RCCL". "" for none.
+/// The library that uses this name, such as "NCCL, RCCL"; "" if there is none.
 std::string_view collectiveLibraryOf(std::string_view name);
-/// Whether a device that ran it communicated. Of libraries all of whose kernels do, also those that
-/// do not say which collective they are.
+/// Whether a device running this kernel was communicating. For libraries whose kernels all
+/// communicate, this includes names that do not tell the operation.
 bool isCollectiveKernel(std::string_view name);
 std::string_view toString(CollectiveOp op);
 

@@ -15,7 +15,7 @@ constexpr size_t kOwnPagesFrom = 256u << 10;
 #endif
 constexpr size_t kHugePage = 2u << 20;
 
-/// What is mapped for `bytes`: whole huge pages where that is little more.
+/// The size to map for `bytes`: rounded up to whole huge pages if that wastes little.
 size_t mapped(size_t bytes) {
   return bytes < kHugePage ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }

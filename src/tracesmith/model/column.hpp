@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One column of a table: a growing array of plain values. Like std::vector, but rows that are added
-// without a value are zero without being written: a large column that nobody fills costs address
-// space and no memory, which is what most columns of most traces are.
+// One column of a table: a growing array of plain values, like std::vector. Rows added without a
+// value are zero but are not written to: a large column that nobody fills costs address space and
+// no memory. Most columns of most traces are like that.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace tracesmith {
 
-/// Memory for columns. Large buffers are pages of their own, which the system zeroes when they are
-/// touched first, moves without copying when they grow, and may make huge.
+/// Memory for columns. Large buffers have their own pages. The system zeroes these on first access,
+/// moves them without copying when they grow, and may use huge pages.
 namespace column_memory {
-/// `bytes` zeroed bytes; throws std::bad_alloc.
+/// Returns `bytes` zeroed bytes. Throws std::bad_alloc.
 void* allocate(size_t bytes);
-/// The buffer with `new_bytes` >= `old_bytes`; what is new is zero. Throws std::bad_alloc, and then
-/// the buffer is as before.
+/// Enlarges the buffer to `new_bytes` >= `old_bytes`; the new part is zero. Throws std::bad_alloc
+/// and then leaves the buffer unchanged.
 void* grow(void* buffer, size_t old_bytes, size_t new_bytes);
 void release(void* buffer, size_t bytes) noexcept;
 }  // namespace column_memory
@@ -127,7 +127,7 @@ class Column {
   T* data_ = nullptr;
   size_t size_ = 0;
   size_t capacity_ = 0;
-  size_t used_ = 0;  // beyond this, and beyond size_, nothing but zeros was ever in the buffer
+  size_t used_ = 0;  // in the buffer, all bytes after both used_ and size_ have always been 0
 };
 
 }  // namespace tracesmith

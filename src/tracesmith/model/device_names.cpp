@@ -15,7 +15,7 @@ bool isRow(Id id, const Table& table) {
   return id != Id::kNone && indexOf(id) < table.size();
 }
 
-/// What may tell streams with one name apart, in the order in which it is tried.
+/// The qualifiers that may distinguish streams with equal names, in the order they are tried.
 constexpr size_t kQualifiers = 4;
 std::array<std::string, kQualifiers> qualifiersOf(const Trace& trace, size_t stream) {
   const DeviceId device = trace.stream.device_id[stream];
@@ -62,7 +62,7 @@ std::vector<std::string> distinctStreamNames(const Trace& trace, bool within_dev
     if (streams.size() < 2) continue;
     std::map<size_t, std::string> added;
     for (size_t q = within_devices ? 1 : 0; q < kQualifiers; ++q) {
-      // Only where it tells more apart than what was added before.
+      // Add it only if it distinguishes more streams than the qualifiers added before.
       std::map<std::string, std::set<std::string>> values;
       std::map<size_t, std::string> wider = added;
       for (const size_t i : streams) {

@@ -11,7 +11,7 @@
 namespace tracesmith {
 namespace {
 
-/// Ids that `table` already has, looked up by `key(row)`; the first of equals counts.
+/// The ids that `table` already has, by `key(row)`; among equal keys the first id is used.
 template <class Map, class Table, class Key>
 void remember(Map& map, const Table& table, Key key) {
   for (size_t i = 0; i < table.size(); ++i) {
@@ -29,7 +29,7 @@ std::array<uint64_t, 5> keyOf(const FrameRow& r) {
           static_cast<uint64_t>(r.module)};
 }
 
-/// A launch shape keeps work-items, not groups: groups of no work-items cannot be told from it.
+/// A launch shape stores work-items, not groups, so groups without work-items cannot be restored.
 bool fitsShape(const KernelParams& p) { return p.block_x != 0 && p.block_y != 0 && p.block_z != 0; }
 
 std::string hexOf(const std::vector<uint8_t>& bytes) {
@@ -182,7 +182,7 @@ void EventAppender::addAttributes(const TraceEvent& event, TableId table, uint64
         fmt::format("{} {} {}", event.flow_info.id, static_cast<int>(event.flow_info.type),
                     event.flow_info.is_start ? 1 : 0));
   }
-  // A stack without frames has no call path, and one of another thread says so.
+  // A stack without frames has no call path; the stack of another thread stores its thread id.
   if (event.call_stack &&
       (event.call_stack->empty() || event.call_stack->thread_id != event.thread_id)) {
     add(key::kCallStack, std::to_string(event.call_stack->thread_id));
@@ -407,7 +407,7 @@ void EventAppender::setDevice(const DeviceInfo& info) {
   if (at != table.id.end()) {
     table.set(place, row);
   } else {
-    table.push(row);  // already written: a later row replaces it
+    table.push(row);  // already written: the later row replaces it
   }
 }
 

@@ -59,7 +59,7 @@ FlowType flowTypeOf(FlowKind kind) {
   }
 }
 
-/// What names a piece of work: a correlation id is unique within a process only.
+/// Identifies a piece of work: a correlation id is unique only within a process.
 struct WorkKey {
   ProcessId process;
   uint64_t correlation;
@@ -79,7 +79,7 @@ class Lister {
   std::vector<TraceEvent> list();
 
  private:
-  /// What all tables have in common.
+  /// Fills the fields common to all tables.
   template <class Table>
   TraceEvent& begin(EventType type, const Table& table, size_t row, int64_t start,
                     int64_t duration);
@@ -110,7 +110,7 @@ class Lister {
   std::vector<uint32_t> streams_;
   bool many_processes_ = false;
   ByWork<size_t> kernel_of_;                 // first kernel row of a piece of work
-  ByWork<size_t> call_of_;                   // host call row of it
+  ByWork<size_t> call_of_;                   // its host call row
   ByWork<std::pair<size_t, bool>> flow_of_;  // row, and whether it starts
   std::vector<size_t> attributes_;           // rows, by (table, row number)
 };
@@ -186,13 +186,13 @@ void Lister::addStack(TraceEvent& event, CallPathId path) const {
     const uint64_t address = functions.empty() ? 0 : trace_.frame.address[indexOf(frame)];
     const std::string module(functions.empty() ? ""
                                                : trace_.text(trace_.frame.module[indexOf(frame)]));
-    // What was inlined there are frames of their own, as a debugger shows them.
+    // Inlined functions become frames of their own, as in a debugger.
     for (const FrameFunction& f : functions) {
       stack.frames.push_back(
           {address, std::string(f.function), std::string(f.file), f.line, module});
     }
     if (functions.empty()) stack.frames.emplace_back();
-    // A path lies after its parent; anything else is damage and could be a circle.
+    // A path comes after its parent; anything else is damage and could form a cycle.
     const auto parent = static_cast<size_t>(paths.parent[i - 1]);
     i = parent < i ? parent : 0;
   }
@@ -297,7 +297,7 @@ void Lister::addAttributes(TraceEvent& event, TableId table, uint64_t row) {
 void Lister::listHostCalls() {
   const HostCallTable& t = trace_.host_call;
   for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
-    if (t.kind[i] != CallKind::kLaunch) continue;  // copies and others are told by their own rows
+    if (t.kind[i] != CallKind::kLaunch) continue;  // copies and others are listed by their own rows
     TraceEvent& event = begin(EventType::KernelLaunch, t, i, t.start_ns[i], t.duration_ns[i]);
     place(event, t.stream_id[i]);
     addStack(event, t.call_path_id[i]);
@@ -340,7 +340,7 @@ void Lister::listKernels() {
 void Lister::listCopies() {
   const CopyTable& t = trace_.copy;
   for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
-    EventType type = EventType::Custom;  // the others have no name among the event types
+    EventType type = EventType::Custom;  // other kinds have no event type
     switch (t.kind[i]) {
       case CopyKind::kHostToDevice:
       case CopyKind::kUnmap:
@@ -481,7 +481,7 @@ void Lister::listBuilds() {
 }
 
 void Lister::listStreamsAndContexts() {
-  // A time of 0 is not known, or the object was made from a TraceEvent that is a row itself.
+  // A time of 0 is unknown, or the object was created from a TraceEvent that has its own row.
   for (size_t i = 0; i < trace_.stream.size(); ++i) {
     const StreamRow row = trace_.stream.row(i);
     auto add = [&](EventType type, int64_t time_ns) {
@@ -515,7 +515,7 @@ std::vector<TraceEvent> Lister::list() {
   listBuilds();
   listStreamsAndContexts();
   if (isCancelled()) return {};
-  // Sorting places, because events are large.
+  // Sort indexes, because events are large.
   std::vector<size_t> order(events_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),

@@ -13,7 +13,8 @@ FrameSymbols::FrameSymbols(const Trace& trace) : trace_(trace) {
     const auto frame = static_cast<size_t>(symbols.frame[i]);
     if (frame == 0 || frame > answers_.size()) continue;
     Answer& answer = answers_[frame - 1];
-    // An answer is a run of rows; what is not a part of the last one begins another.
+    // An answer is a run of consecutive rows; a row that does not continue the last answer starts
+    // another one.
     const bool goes_on = answer.count != 0 && answer.first + answer.count == i &&
                          symbols.inline_level[i] > symbols.inline_level[i - 1];
     if (!goes_on) answer = {static_cast<uint32_t>(i), 0};

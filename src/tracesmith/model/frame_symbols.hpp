@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a frame of a call stack is called, for all who show one: the last answer in `symbol`, or
-// what the frame's own row says (imported traces, interpreters), or where the address lies.
+// The display name of a call stack frame: the last answer in `symbol`; else the frame's own row
+// (imported traces, interpreters); else the location of its address.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,33 @@
 
 namespace tracesmith {
 
-/// One function at a frame; views live as long as the trace.
+/// One function of a frame; the views live as long as the trace.
 struct FrameFunction {
-  std::string_view function;  ///< "": not known
+  std::string_view function;  ///< "": unknown
   std::string_view file;
   uint32_t line = 0;
 };
 
 class FrameSymbols {
  public:
-  /// Refers to `trace`, which must outlive this and whose frames and symbols must stay as they are.
+  /// Refers to `trace`, which must outlive this object and whose frames and symbols must not
+  /// change.
   explicit FrameSymbols(const Trace& trace);
 
-  /// The functions at a frame, innermost first: those inlined there, then the one that has the
-  /// code. One without a name where nothing is known; none for a frame that is not there.
+  /// The functions at a frame, innermost first: the inlined ones, then the function that has the
+  /// code. One entry without a name if nothing is known; no entry for an invalid id.
   void functions(FrameId id, std::vector<FrameFunction>& out) const;
-  /// The row of `symbol` with the first of those; nothing where the frame's own row says what it
-  /// is.
+  /// The row of `symbol` with the innermost function; nothing if the frame's own row has the name.
   std::optional<size_t> innermostRow(FrameId id) const {
     const Answer answer = answerOf(id);
     return answer.count == 0 ? std::nullopt : std::optional<size_t>(answer.first);
   }
-  /// Whether a row of `symbol` is a part of the answer that counts for its frame.
+  /// Whether a row of `symbol` belongs to its frame's current answer.
   bool counts(size_t row) const;
 
-  /// "library.so+0x1234", or "0x7f…" in no module, or "" where not even that is known.
+  /// "library.so+0x1234"; "0x7f…" outside all modules; "" if even the address is unknown.
   std::string place(FrameId id) const;
-  /// The name of a function at the frame, or else the frame's place.
+  /// The function's name, else the frame's place().
   std::string label(FrameId id, const FrameFunction& function) const {
     return function.function.empty() ? place(id) : std::string(function.function);
   }
@@ -55,7 +55,7 @@ class FrameSymbols {
   }
 
   const Trace& trace_;
-  std::vector<Answer> answers_;  // of each frame; empty where the trace has no symbols
+  std::vector<Answer> answers_;  // by frame; empty if the trace has no symbols
 };
 
 }  // namespace tracesmith

@@ -66,7 +66,7 @@ TEST_F(FrameSymbolsTest, ALaterAnswerReplacesTheEarlierOneWhole) {
 TEST_F(FrameSymbolsTest, AnAnswerThatLostItsBeginIsNotAddedToAnEarlierOne) {
   trace.frame.push({.address = 1});
   symbol(1, 0, "a", 1);
-  symbol(0, 0, "");  // a row whose frame was lost
+  symbol(0, 0, "");  // a row with a lost frame
   symbol(1, 1, "b", 2);
   EXPECT_EQ(shown(trace, 1), "b@a.c:2 ");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids are strong types: a stream cannot be passed for a thread. All of them are trace-wide, begin
-// at 1, and 0 means "none" (so that an absent column reads as "none").
+// Ids are strong types, so a stream cannot be passed as a thread. All ids are trace-wide and start
+// at 1; 0 means "none", so that an absent column reads as "none".
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class ClockDomainId : uint32_t { kNone = 0 };  ///< kNone is the host's CLO
 enum class CounterTrackId : uint32_t { kNone = 0 };
 enum class LossId : uint32_t { kNone = 0 };
 
-/// The place of an id in its dictionary's columns. Only for ids other than kNone.
+/// The index of an id in its dictionary's columns. Only for ids other than kNone.
 template <class Id>
 constexpr uint32_t indexOf(Id id) {
   return static_cast<uint32_t>(id) - 1;

@@ -35,7 +35,7 @@ MemoryTotals at(const MemoryUsage& usage, DeviceId device) {
 TEST(LiveMemory, PlacesHavePeaksOfTheirOwnAndOneTogether) {
   Trace trace;
   event(trace, 10, 0x10, 1'000, DeviceId(1));
-  event(trace, 20, 0x10, 146);  // of the host: the same address, another memory
+  event(trace, 20, 0x10, 146);  // host memory: the same address is other memory
   event(trace, 30, 0x10, 0, DeviceId(1));
   event(trace, 40, 0x20, 600, DeviceId(1));
   event(trace, 50, 0x10, 0);
@@ -55,9 +55,9 @@ TEST(LiveMemory, PlacesHavePeaksOfTheirOwnAndOneTogether) {
 TEST(LiveMemory, EventsCountByTheirTimesAndWhatIsNotLiveDoesNot) {
   Trace trace;
   trace.context.push({.id = ContextId(1), .device_id = DeviceId(2)});
-  event(trace, 50, 0x10, 0);                         // names no place
+  event(trace, 50, 0x10, 0);                         // without device or context
   event(trace, 10, 0x10, 100, kHost, ContextId(1));  // the device of its context
-  event(trace, 20, 0x99, 0, DeviceId(2));            // from before the trace
+  event(trace, 20, 0x99, 0, DeviceId(2));            // allocated before the trace started
   event(trace, 30, 0x20, 300, DeviceId(2));
   event(trace, 40, 0x20, 500, DeviceId(2));                  // its free is missing
   event(trace, 45, 0, 1'000'000, DeviceId(2));               // failed
@@ -75,7 +75,7 @@ TEST(LiveMemory, EventsCountByTheirTimesAndWhatIsNotLiveDoesNot) {
   EXPECT_EQ(curves[0].bytes, (std::vector<uint64_t>{100, 100, 400, 600, 607, 507}));
 }
 
-/// Beside one that goes through all live memory at each event.
+/// Compares with an implementation that goes through all live memory at each event.
 TEST(LiveMemory, SumsAreThoseOfAddingUpWhatIsLive) {
   std::mt19937 random(3);
   for (int round = 0; round < 10; ++round) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an imported trace keeps of its source beyond the columns of its tables, so that every event
-// can be given back as it was: the text around an event's values (its source shape, the same for
-// most events) and those values that no column of its row holds.
+// The sources of imported events: data of the original document that the tables do not hold, so
+// that every event can be exported in its original form. It consists of the text around an event's
+// values (its source shape, equal for most events) and of the values that no column of its row
+// holds.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace tracesmith {
 
-/// What a gap of a source shape is filled with. Those of the row's own columns are in lower case;
-/// the others are kept beside it. Letters are on disk: append, never change one.
+/// The kinds of gaps in a source shape. Lower case: the value comes from a column of the row. Upper
+/// case: the value is kept with the source. Letters are on disk: append, never change one.
 enum class SourceGap : char {
   kTimeMicros = 'u',       ///< start_ns or time_ns, whole microseconds
   kTimeDecimal = 't',      ///< the same with three decimals
@@ -28,37 +29,37 @@ enum class SourceGap : char {
   kCorrelation = 'c',      ///< correlation_id
   kBytes = 'b',            ///< bytes
   kFlowId = 'f',           ///< flow_id
-  kTimeNanos = 's',        ///< start_ns or time_ns, as it is
+  kTimeNanos = 's',        ///< start_ns or time_ns, unchanged
   kEndNanos = 'x',         ///< start_ns + duration_ns
-  kDurationNanos = 'l',    ///< duration_ns, as it is
+  kDurationNanos = 'l',    ///< duration_ns, unchanged
   kInteger = 'I',
   kDecimal = 'F',  ///< thousandths, as a number with three decimals
   kText = 'S',     ///< a string, as a JSON text
-  kJson = 'R',     ///< a string that is JSON as it stands
+  kJson = 'R',     ///< a string that already is JSON
 };
 constexpr bool isKept(SourceGap gap) { return gap < SourceGap{'a'}; }
 
-/// The text of a shape is that of an event with gaps: 0x01, the letter, the key of the value
-/// ("args.External id"), 0x02. Neither byte stands in JSON.
+/// The text of a shape is the text of an event with gaps: 0x01, the letter, the key of the value
+/// ("args.External id"), 0x02. JSON contains neither byte.
 struct SourceShape {
   struct Gap {
     SourceGap kind{};
     std::string key;
   };
-  std::vector<std::string> between;  ///< before, between and behind the gaps
+  std::vector<std::string> between;  ///< text before, between and after the gaps
   std::vector<Gap> gaps;
 
   std::string text() const;
   static std::optional<SourceShape> parse(std::string_view text);
 };
 
-/// Kept values with the same letter and key make one column: a leaf. Its name is both.
+/// Kept values with the same letter and key form one column, called a leaf. Its name has both.
 std::string leafName(SourceGap kind, std::string_view key);
 
 /// The sources of a table's rows.
 struct SourceTable {
-  Column<uint32_t> shape;   ///< per row: place in SourceRows::shapes; 0: none is known
-  Column<uint32_t> values;  ///< per row: where its kept values begin
+  Column<uint32_t> shape;   ///< per row: index in SourceRows::shapes; 0: unknown
+  Column<uint32_t> values;  ///< per row: index of its first kept value
   Column<int64_t> value;    ///< numbers, and the ids of strings
 
   size_t size() const { return shape.size(); }
@@ -73,27 +74,27 @@ struct SourceTable {
 struct SourceRows {
   struct Shape {
     StringId text{};               ///< SourceShape::text()
-    std::vector<StringId> leaves;  ///< of its kept values, leafName() each, in their order
+    std::vector<StringId> leaves;  ///< leafName() of each kept value, in order
   };
-  std::vector<Shape> shapes = {{}};  ///< the first is no shape
+  std::vector<Shape> shapes = {{}};  ///< the first one means "no shape"
 
-  /// Of a table; of events that are rows of none: kNone.
+  /// Sources by table. kNone: of events that are rows of no table.
   static constexpr TableId kNone{};
   SourceTable& of(TableId table);
   const SourceTable* find(TableId table) const;
   void clearRows();
-  /// The shapes stay where they are: the rows of both have to be of the same ones.
+  /// Swaps the rows but not the shapes: both objects must have the same shapes.
   void swapRows(SourceRows& other) { tables_.swap(other.tables_); }
 
  private:
   std::vector<std::pair<TableId, SourceTable>> tables_;
 };
 
-/// The shapes of a trace that is read, each parsed once.
+/// The shapes of a trace that is being read, each parsed once.
 class SourceShapes {
  public:
   explicit SourceShapes(const StringTable& strings) : strings_(strings) {}
-  /// nullptr: the string is no shape.
+  /// nullptr if the string is not a shape.
   const SourceShape* at(StringId text);
 
  private:
@@ -101,17 +102,17 @@ class SourceShapes {
   std::unordered_map<StringId, std::optional<SourceShape>> parsed_;
 };
 
-/// Sources of consecutive rows, as they were read.
+/// Sources of consecutive rows, as read from the file.
 struct SourceBlock {
   TableId table{};         ///< SourceRows::kNone: the events are rows of no table
-  uint64_t first_row = 0;  ///< of that table
-  Column<StringId> shape;  ///< per row, its SourceShape::text(); kNone: not known
+  uint64_t first_row = 0;  ///< in that table
+  Column<StringId> shape;  ///< per row: its SourceShape::text(); kNone: unknown
   struct Leaf {
     StringId name{};
-    Column<int64_t> values;  ///< of the rows that have it, in their order
+    Column<int64_t> values;  ///< one for each row that has this leaf, in order
   };
   std::vector<Leaf> leaves;
-  /// Of each shape: where among the leaves the values of its gaps are, those that are kept.
+  /// For each shape: the indexes in `leaves` of its kept values.
   std::unordered_map<StringId, std::vector<uint32_t>> places;
 };
 

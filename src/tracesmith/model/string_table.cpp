@@ -29,7 +29,7 @@ StringTable& StringTable::operator=(const StringTable& other) {
   return *this;
 }
 
-/// A copy that stays where it is.
+/// Copies the text to memory that is never moved.
 std::string_view StringTable::store(std::string_view text) {
   if (text.size() > room_) {
     const size_t bytes = std::max(
@@ -45,7 +45,7 @@ std::string_view StringTable::store(std::string_view text) {
   return kept;
 }
 
-/// Where `text` is, or the free slot that it would get.
+/// The slot of `text`, or the free slot that it would get.
 StringTable::Slot* StringTable::slotOf(std::string_view text, uint32_t hash) {
   const size_t mask = slots_.size() - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -54,7 +54,7 @@ StringTable::Slot* StringTable::slotOf(std::string_view text, uint32_t hash) {
   }
 }
 
-/// An equal string already there keeps its id.
+/// If an equal string exists, it keeps its id.
 void StringTable::place(std::string_view text, uint32_t hash, uint32_t id) {
   if ((used_ + 1) * 2 > slots_.size()) {
     std::vector<Slot> old(std::max(kFirstSlots, slots_.size() * 2));
@@ -86,7 +86,7 @@ StringId StringTable::intern(std::string_view text) {
 }
 
 StringId StringTable::append(std::string_view text) {
-  if (text.empty()) {  // the place of a lost string: nobody looks it up, and there may be many
+  if (text.empty()) {  // replaces a lost string: never looked up, and there may be many
     texts_.emplace_back();
     return idAt<StringId>(texts_.size() - 1);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every text of a trace, once. Id 1 is the first string; StringId::kNone reads as "".
+// All texts of a trace, each stored once. Id 1 is the first string; StringId::kNone reads as "".
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ class StringTable {
   StringTable(const StringTable& other);
   StringTable& operator=(const StringTable& other);
 
-  /// The id of `text`, new if it is not yet there. "" is kNone.
+  /// Returns the id of `text`, adding it if needed. The id of "" is kNone.
   StringId intern(std::string_view text);
-  /// Appends without looking for an equal string: for readers, which must keep ids as they are.
+  /// Appends `text` without looking for an equal string: for readers, which must preserve ids.
   StringId append(std::string_view text);
-  /// The id of `text`, or kNone when it is not there.
+  /// The id of `text`, or kNone if the table does not have it.
   StringId find(std::string_view text) const;
 
-  /// Valid as long as this table lives and is not copied over; an unknown id reads as "".
+  /// The text of an id; "" for an unknown id. Valid until this table is destroyed or assigned to.
   std::string_view at(StringId id) const {
     const uint32_t i = static_cast<uint32_t>(id);
     return i == 0 || i > texts_.size() ? std::string_view{} : texts_[i - 1];
@@ -57,10 +57,10 @@ class StringTable {
   void place(std::string_view text, uint32_t hash, uint32_t id);
 
   std::vector<std::unique_ptr<char[]>> chunks_;  // NOLINT(modernize-avoid-c-arrays)
-  size_t room_ = 0;                              // in the last chunk, up to its end
+  size_t room_ = 0;                              // bytes left in the last chunk
   char* next_ = nullptr;
   std::vector<std::string_view> texts_;
-  std::vector<Slot> slots_;  // a power of two of them; at most half are used
+  std::vector<Slot> slots_;  // the size is a power of two; at most half are used
   size_t used_ = 0;
 };
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema: every table of a trace and its columns, written down once. From these lists come the
-// in-memory columns (KernelTable), the convenience rows (KernelRow), the bytes on disk (format),
+// The schema: every table of a trace and its columns, defined once. These lists generate the
+// in-memory columns (KernelTable), the convenience rows (KernelRow), the format on disk (format),
 // the SQL tables (query) and the plain exports.
 //
-// A table's number and a column's number are on disk: append, never renumber, never change a type.
-// An absent column reads as zeros ("none", "unknown").
+// Table and column numbers are on disk: append, never renumber, never change a type. An absent
+// column reads as zeros ("none", "unknown").
 //
 //   X(column number, type, name, encoding, meaning)
 //
-// Encoding is what kind of values it has; a reader may leave ids out where a column is damaged:
-//   kTime   grows from row to row                 kId     refers to a dictionary, or an enum
+// The encoding says what kind of values a column has. Where a column is damaged, a reader may omit
+// ids.
+//   kTime   increases from row to row             kId     refers to a dictionary, or an enum
 //   kCount  any non-negative number               kReal   a double
 #pragma once
 
@@ -25,7 +26,7 @@ namespace tracesmith {
 
 enum class Encoding : uint8_t { kTime, kId, kCount, kReal };
 
-/// What a column is, for code that walks tables without knowing them.
+/// Describes a column, for code that handles all tables alike.
 struct ColumnInfo {
   uint16_t number;
   const char* name;
@@ -35,26 +36,26 @@ struct ColumnInfo {
 
 // --- Events ---------------------------------------------------------------------------------
 
-// Times of device work (kernel, copy, fill, sync without kHostSide) are on disk in the device's own
-// clock when kDeviceClock is set; a loaded Trace has them in host ns with the bit cleared.
+// Times of device work (kernel, copy, fill, sync without kHostSide) are stored in the device's own
+// clock if kDeviceClock is set. In a loaded Trace they are in host ns and the bit is clear.
 
-#define TS_HOST_CALL_COLUMNS(X)                                                               \
-  X(1, int64_t, start_ns, kTime, "host time at which the call began")                         \
-  X(2, int64_t, duration_ns, kCount, "how long the call took")                                \
-  X(3, StringId, name, kId, "name of the API function")                                       \
-  X(4, ProcessId, process_id, kId, "calling process")                                         \
-  X(5, ThreadId, thread_id, kId, "calling thread")                                            \
-  X(6, StreamId, stream_id, kId, "stream it addressed, if any")                               \
-  X(7, uint64_t, correlation_id, kTime, "links the call to the device work it caused")        \
-  X(8, int64_t, result, kCount, "return code of the API; 0 is success")                       \
-  X(9, CallKind, kind, kId, "what the call is about")                                         \
-  X(10, CallPathId, call_path_id, kId, "host call stack, if captured")                        \
-  X(11, uint32_t, flags, kId, "op_flags")                                                     \
-  X(12, StringId, subject, kId, "kernel or object it was about, where no device row says so") \
-  X(13, ShapeId, shape_id, kId, "launch shape, where no device row says so")
+#define TS_HOST_CALL_COLUMNS(X)                                                        \
+  X(1, int64_t, start_ns, kTime, "host time at which the call started")                \
+  X(2, int64_t, duration_ns, kCount, "how long the call took")                         \
+  X(3, StringId, name, kId, "name of the API function")                                \
+  X(4, ProcessId, process_id, kId, "calling process")                                  \
+  X(5, ThreadId, thread_id, kId, "calling thread")                                     \
+  X(6, StreamId, stream_id, kId, "stream it addressed, if any")                        \
+  X(7, uint64_t, correlation_id, kTime, "links the call to the device work it caused") \
+  X(8, int64_t, result, kCount, "return code of the API; 0 is success")                \
+  X(9, CallKind, kind, kId, "what the call is about")                                  \
+  X(10, CallPathId, call_path_id, kId, "host call stack, if captured")                 \
+  X(11, uint32_t, flags, kId, "op_flags")                                              \
+  X(12, StringId, subject, kId, "its kernel or object, if no device row has it")       \
+  X(13, ShapeId, shape_id, kId, "launch shape, if no device row has it")
 
 #define TS_KERNEL_COLUMNS(X)                                                           \
-  X(1, int64_t, start_ns, kTime, "time at which the device began it")                  \
+  X(1, int64_t, start_ns, kTime, "time at which it started on the device")             \
   X(2, int64_t, duration_ns, kCount, "how long it ran on the device")                  \
   X(3, StringId, name, kId, "kernel name")                                             \
   X(4, ProcessId, process_id, kId, "process that launched it")                         \
@@ -65,16 +66,16 @@ struct ColumnInfo {
   X(9, uint32_t, flags, kId, "op_flags")                                               \
   X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")       \
   X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted") \
-  X(12, StringId, arguments, kId, "what kind of arguments it had")                     \
+  X(12, StringId, arguments, kId, "kinds of its arguments")                            \
   X(13, CallPathId, call_path_id, kId, "host call stack of the launch")                \
   X(14, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
 #define TS_COPY_COLUMNS(X)                                                             \
-  X(1, int64_t, start_ns, kTime, "time at which the device began it")                  \
+  X(1, int64_t, start_ns, kTime, "time at which it started on the device")             \
   X(2, int64_t, duration_ns, kCount, "how long it took")                               \
   X(3, CopyKind, kind, kId, "direction")                                               \
-  X(4, ProcessId, process_id, kId, "process that asked for it")                        \
-  X(5, ThreadId, thread_id, kId, "thread that asked for it")                           \
+  X(4, ProcessId, process_id, kId, "process that requested it")                        \
+  X(5, ThreadId, thread_id, kId, "thread that requested it")                           \
   X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                           \
   X(7, uint64_t, correlation_id, kTime, "links it to its host call")                   \
   X(8, uint64_t, bytes, kCount, "size")                                                \
@@ -84,14 +85,14 @@ struct ColumnInfo {
   X(12, uint64_t, source, kCount, "address or handle of the source")                   \
   X(13, uint64_t, destination, kCount, "address or handle of the destination")         \
   X(14, CallPathId, call_path_id, kId, "host call stack of the call")                  \
-  X(15, StringId, name, kId, "name, where the source of the trace gave one")           \
+  X(15, StringId, name, kId, "name, if the trace's source has one")                    \
   X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
 #define TS_FILL_COLUMNS(X)                                                             \
-  X(1, int64_t, start_ns, kTime, "time at which the device began it")                  \
+  X(1, int64_t, start_ns, kTime, "time at which it started on the device")             \
   X(2, int64_t, duration_ns, kCount, "how long it took")                               \
-  X(4, ProcessId, process_id, kId, "process that asked for it")                        \
-  X(5, ThreadId, thread_id, kId, "thread that asked for it")                           \
+  X(4, ProcessId, process_id, kId, "process that requested it")                        \
+  X(5, ThreadId, thread_id, kId, "thread that requested it")                           \
   X(6, StreamId, stream_id, kId, "stream (queue) it ran in")                           \
   X(7, uint64_t, correlation_id, kTime, "links it to its host call")                   \
   X(8, uint64_t, bytes, kCount, "size")                                                \
@@ -100,22 +101,22 @@ struct ColumnInfo {
   X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted") \
   X(13, uint64_t, destination, kCount, "address or handle")                            \
   X(14, CallPathId, call_path_id, kId, "host call stack of the call")                  \
-  X(15, StringId, name, kId, "name, where the source of the trace gave one")           \
+  X(15, StringId, name, kId, "name, if the trace's source has one")                    \
   X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
-#define TS_SYNC_COLUMNS(X)                                                                \
-  X(1, int64_t, start_ns, kTime, "when it began")                                         \
-  X(2, int64_t, duration_ns, kCount, "how long it took")                                  \
-  X(3, SyncKind, kind, kId, "marker, barrier, or what the host waited for")               \
-  X(4, ProcessId, process_id, kId, "process that asked for it")                           \
-  X(5, ThreadId, thread_id, kId, "thread that asked for it")                              \
-  X(6, StreamId, stream_id, kId, "stream (queue)")                                        \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                      \
-  X(9, uint32_t, flags, kId, "op_flags; kHostSide tells host waits from device commands") \
-  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")          \
-  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted")    \
-  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                     \
-  X(15, StringId, name, kId, "name, where the source of the trace gave one")              \
+#define TS_SYNC_COLUMNS(X)                                                             \
+  X(1, int64_t, start_ns, kTime, "start time")                                         \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                               \
+  X(3, SyncKind, kind, kId, "marker, barrier, or what the host waited for")            \
+  X(4, ProcessId, process_id, kId, "process that requested it")                        \
+  X(5, ThreadId, thread_id, kId, "thread that requested it")                           \
+  X(6, StreamId, stream_id, kId, "stream (queue)")                                     \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")                   \
+  X(9, uint32_t, flags, kId, "op_flags; kHostSide: a host wait, not a device command") \
+  X(10, int64_t, queued_before_ns, kCount, "start minus the time it was queued")       \
+  X(11, int64_t, submitted_before_ns, kCount, "start minus the time it was submitted") \
+  X(14, CallPathId, call_path_id, kId, "host call stack of the call")                  \
+  X(15, StringId, name, kId, "name, if the trace's source has one")                    \
   X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
 
 #define TS_MEMORY_EVENT_COLUMNS(X)                                                      \
@@ -124,45 +125,45 @@ struct ColumnInfo {
   X(3, ProcessId, process_id, kId, "process")                                           \
   X(4, ThreadId, thread_id, kId, "thread")                                              \
   X(5, ContextId, context_id, kId, "context")                                           \
-  X(6, DeviceId, device_id, kId, "device, where the API ties memory to one")            \
+  X(6, DeviceId, device_id, kId, "device, if the API ties memory to one")               \
   X(7, uint64_t, address, kCount, "address or handle; equal for an alloc and its free") \
   X(8, uint64_t, bytes, kCount, "size")                                                 \
   X(9, uint64_t, correlation_id, kTime, "links it to its host call")                    \
   X(10, StringId, name, kId, "API function or allocator")                               \
   X(11, CallPathId, call_path_id, kId, "host call stack")
 
-#define TS_FLOW_COLUMNS(X)                                                         \
-  X(1, ProcessId, process_id, kId, "process of the source")                        \
-  X(2, uint64_t, from_correlation_id, kTime, "work that came first")               \
-  X(3, uint64_t, to_correlation_id, kTime, "work that waited for it")              \
-  X(4, FlowKind, kind, kId, "why")                                                 \
-  X(5, ProcessId, to_process_id, kId, "process of the target where it is another") \
-  X(6, uint64_t, flow_id, kCount, "the source format's own number of this arrow")  \
-  X(7, StreamId, from_stream_id, kId,                                              \
-    "stream on which the call from_correlation_id recorded an event, where it did")
+#define TS_FLOW_COLUMNS(X)                                                        \
+  X(1, ProcessId, process_id, kId, "process of the source")                       \
+  X(2, uint64_t, from_correlation_id, kTime, "work that came first")              \
+  X(3, uint64_t, to_correlation_id, kTime, "work that waited for it")             \
+  X(4, FlowKind, kind, kId, "kind of dependency")                                 \
+  X(5, ProcessId, to_process_id, kId, "process of the target, if different")      \
+  X(6, uint64_t, flow_id, kCount, "the source format's own number of this arrow") \
+  X(7, StreamId, from_stream_id, kId,                                             \
+    "stream on which the call from_correlation_id recorded an event, if it did")
 
-/// Arrows as their source drew them, end by end; most say what correlation ids say, too.
-#define TS_FLOW_EVENT_COLUMNS(X)                                        \
-  X(1, int64_t, time_ns, kTime, "host time")                            \
-  X(2, FlowEnd, end, kId, "where on the arrow it is")                   \
-  X(3, uint64_t, flow_id, kCount, "equal for the ends of one arrow")    \
-  X(4, StringId, name, kId, "name")                                     \
-  X(5, StringId, category, kId, "category")                             \
-  X(6, ProcessId, process_id, kId, "process that its source put it in") \
-  X(7, ThreadId, thread_id, kId, "thread (or stream) that its source put it on")
+/// Arrows end by end, as the trace's source gave them; most repeat what correlation ids say.
+#define TS_FLOW_EVENT_COLUMNS(X)                                          \
+  X(1, int64_t, time_ns, kTime, "host time")                              \
+  X(2, FlowEnd, end, kId, "start, step or end of the arrow")              \
+  X(3, uint64_t, flow_id, kCount, "equal for the ends of one arrow")      \
+  X(4, StringId, name, kId, "name")                                       \
+  X(5, StringId, category, kId, "category")                               \
+  X(6, ProcessId, process_id, kId, "process given by the trace's source") \
+  X(7, ThreadId, thread_id, kId, "thread (or stream) given by the trace's source")
 
-#define TS_PROGRAM_BUILD_COLUMNS(X)                                    \
-  X(1, int64_t, start_ns, kTime, "host time at which the build began") \
-  X(2, int64_t, duration_ns, kCount, "how long it took")               \
-  X(3, BuildKind, kind, kId, "build, compile or link")                 \
-  X(4, ProcessId, process_id, kId, "process")                          \
-  X(5, ThreadId, thread_id, kId, "thread")                             \
-  X(6, ContextId, context_id, kId, "context")                          \
-  X(7, uint64_t, correlation_id, kTime, "links it to its host call")   \
-  X(8, uint64_t, program, kCount, "handle of the program")             \
-  X(9, int64_t, result, kCount, "return code; 0 is success")           \
-  X(10, uint64_t, log_bytes, kCount, "length of the build log")        \
-  X(11, StringId, options, kId, "build options")                       \
+#define TS_PROGRAM_BUILD_COLUMNS(X)                                      \
+  X(1, int64_t, start_ns, kTime, "host time at which the build started") \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                 \
+  X(3, BuildKind, kind, kId, "build, compile or link")                   \
+  X(4, ProcessId, process_id, kId, "process")                            \
+  X(5, ThreadId, thread_id, kId, "thread")                               \
+  X(6, ContextId, context_id, kId, "context")                            \
+  X(7, uint64_t, correlation_id, kTime, "links it to its host call")     \
+  X(8, uint64_t, program, kCount, "handle of the program")               \
+  X(9, int64_t, result, kCount, "return code; 0 is success")             \
+  X(10, uint64_t, log_bytes, kCount, "length of the build log")          \
+  X(11, StringId, options, kId, "build options")                         \
   X(12, uint32_t, flags, kId, "1: asynchronous, the duration is that of the call alone")
 
 #define TS_COUNTER_COLUMNS(X)                          \
@@ -170,26 +171,26 @@ struct ColumnInfo {
   X(2, CounterTrackId, track_id, kId, "which counter") \
   X(3, double, value, kReal, "value from this time on")
 
-#define TS_RANGE_COLUMNS(X)                                                        \
-  X(1, int64_t, start_ns, kTime, "host time")                                      \
-  X(2, int64_t, duration_ns, kCount, "length; 0 for an instant")                   \
-  X(3, RangeKind, kind, kId, "range, instant, or one end of a range")              \
-  X(4, StringId, name, kId, "name")                                                \
-  X(5, StringId, category, kId, "category or domain")                              \
-  X(6, ProcessId, process_id, kId, "process")                                      \
-  X(7, ThreadId, thread_id, kId, "thread")                                         \
-  X(8, StreamId, stream_id, kId, "stream, if it belongs to one")                   \
-  X(9, uint64_t, correlation_id, kTime, "correlation id, if it has one")           \
-  X(10, uint32_t, event_type, kId, "EventType of the TraceEvent it was made from") \
+#define TS_RANGE_COLUMNS(X)                                                \
+  X(1, int64_t, start_ns, kTime, "host time")                              \
+  X(2, int64_t, duration_ns, kCount, "length; 0 for an instant")           \
+  X(3, RangeKind, kind, kId, "range, instant, or one end of a range")      \
+  X(4, StringId, name, kId, "name")                                        \
+  X(5, StringId, category, kId, "category or domain")                      \
+  X(6, ProcessId, process_id, kId, "process")                              \
+  X(7, ThreadId, thread_id, kId, "thread")                                 \
+  X(8, StreamId, stream_id, kId, "stream, if it belongs to one")           \
+  X(9, uint64_t, correlation_id, kTime, "correlation id, if it has one")   \
+  X(10, uint32_t, event_type, kId, "EventType of the original TraceEvent") \
   X(11, CallPathId, call_path_id, kId, "host call stack")
 
 #define TS_ATTRIBUTE_COLUMNS(X)                                                               \
-  X(1, uint32_t, table, kId, "number of the table that it describes a row of")                \
+  X(1, uint32_t, table, kId, "number of the described row's table")                           \
   X(2, uint64_t, row_number, kTime, "row in that table, counted from 0 over the whole trace") \
   X(3, StringId, key, kId, "key")                                                             \
   X(4, StringId, value, kId, "value as text")
 
-/// Commands whose completion had not been seen when a block was committed; lets `recover` finish.
+/// Commands whose completion had not been seen when a block was committed, for `recover`.
 #define TS_PENDING_COLUMNS(X)                                                  \
   X(1, ProcessId, process_id, kId, "process")                                  \
   X(2, uint64_t, correlation_id, kTime, "correlation id")                      \
@@ -199,7 +200,7 @@ struct ColumnInfo {
   X(6, StreamId, stream_id, kId, "stream")                                     \
   X(7, StringId, name, kId, "kernel name")                                     \
   X(8, ShapeId, shape_id, kId, "launch shape")                                 \
-  X(9, StringId, arguments, kId, "what kind of arguments it had")              \
+  X(9, StringId, arguments, kId, "kinds of its arguments")                     \
   X(10, uint64_t, bytes, kCount, "size")                                       \
   X(11, uint64_t, source, kCount, "address or handle of the source")           \
   X(12, uint64_t, destination, kCount, "address or handle of the destination") \
@@ -208,7 +209,7 @@ struct ColumnInfo {
   X(15, int64_t, host_start_ns, kTime, "start of the host call")               \
   X(16, int64_t, host_end_ns, kTime, "end of the host call")
 
-/// How far each ring of each arena has been written to the file.
+/// How much of each ring of each arena has been written to the file.
 #define TS_COMMIT_COLUMNS(X)                                           \
   X(1, StringId, arena, kId, "file name of the arena")                 \
   X(2, uint32_t, ring, kId, "number of the ring in it")                \
@@ -216,19 +217,19 @@ struct ColumnInfo {
   X(4, uint64_t, events, kTime, "records of it that are in this file") \
   X(5, uint32_t, tid, kId, "thread that was writing at that position")
 
-/// API objects by handle, as they were created (handles are reused by drivers).
+/// API objects by handle, in the order of their creation. Drivers reuse handles.
 #define TS_OBJECT_COLUMNS(X)                                            \
   X(1, ProcessId, process_id, kId, "process")                           \
   X(2, ObjectKind, kind, kId, "what it is")                             \
   X(3, uint64_t, handle, kCount, "the API's handle")                    \
   X(4, int64_t, created_ns, kTime, "host time at which it was created") \
   X(5, StringId, name, kId, "name, for kernels")                        \
-  X(6, uint64_t, parent, kCount, "handle of what it was created from")  \
+  X(6, uint64_t, parent, kCount, "handle of its parent object")         \
   X(7, uint64_t, bytes, kCount, "size, for memory")                     \
-  X(8, uint32_t, id, kId, "DeviceId, ContextId or StreamId it became")  \
-  X(9, int64_t, created_stamp, kTime, "the same time as the agent stamped it")
+  X(8, uint32_t, id, kId, "its DeviceId, ContextId or StreamId")        \
+  X(9, int64_t, created_stamp, kTime, "the same time, as stamped by the agent")
 
-// --- Dictionaries: a row's id is its number, from 1; rows are only ever appended --------------
+// --- Dictionaries: the id of a row is its number, from 1; rows are only appended ---------------
 
 #define TS_LAUNCH_SHAPE_COLUMNS(X)                                                           \
   X(1, uint32_t, dimensions, kId, "1 to 3")                                                  \
@@ -253,16 +254,15 @@ struct ColumnInfo {
   X(1, CallPathId, parent, kId, "the caller's path; none for the outermost frame") \
   X(2, FrameId, frame, kId, "innermost frame of this path")
 
-/// A frame that was seen as a bare address (module and offset in it) has its names in `symbol`.
-#define TS_FRAME_COLUMNS(X)                                                             \
-  X(1, uint64_t, address, kCount, "code address")                                       \
-  X(2, StringId, function, kId, "function name")                                        \
-  X(3, StringId, file, kId, "source file")                                              \
-  X(4, uint32_t, line, kCount, "source line")                                           \
-  X(5, StringId, module, kId, "library or executable")                                  \
-  X(6, uint64_t, module_offset, kCount,                                                 \
-    "the address as the module's file has it (ELF virtual address)")                    \
-  X(7, StringId, build_id, kId, "build-id of the module in hexadecimal, if it has one") \
+/// The names of a frame captured as a plain address (module and offset) are in `symbol`.
+#define TS_FRAME_COLUMNS(X)                                                                       \
+  X(1, uint64_t, address, kCount, "code address")                                                 \
+  X(2, StringId, function, kId, "function name")                                                  \
+  X(3, StringId, file, kId, "source file")                                                        \
+  X(4, uint32_t, line, kCount, "source line")                                                     \
+  X(5, StringId, module, kId, "library or executable")                                            \
+  X(6, uint64_t, module_offset, kCount, "the address in the module's file (ELF virtual address)") \
+  X(7, StringId, build_id, kId, "build-id of the module in hexadecimal, if it has one")           \
   X(8, uint32_t, flags, kId, "frame_flags")
 
 #define TS_COUNTER_TRACK_COLUMNS(X)                                 \
@@ -271,43 +271,43 @@ struct ColumnInfo {
   X(3, ProcessId, process_id, kId, "process, if it belongs to one") \
   X(4, DeviceId, device_id, kId, "device, if it belongs to one")
 
-/// Executables and libraries of processes, as far as frames lie in them.
+/// Executables and libraries of processes, if frames lie in them.
 #define TS_MODULE_COLUMNS(X)                                            \
   X(1, ProcessId, process_id, kId, "process")                           \
   X(2, uint64_t, begin_address, kCount, "first address of it")          \
-  X(3, uint64_t, end_address, kCount, "first address behind it")        \
+  X(3, uint64_t, end_address, kCount, "first address after it")         \
   X(4, uint64_t, bias, kCount, "address minus the address in its file") \
   X(5, StringId, path, kId, "file")                                     \
   X(6, StringId, build_id, kId, "GNU build id in hexadecimal, if it has one")
 
-// --- Symbols: what was found out later about frames; rows are only ever appended --------------
+// --- Symbols: what was found out later about frames; rows are only appended -------------------
 
-/// Neighbouring rows of one frame with rising levels are one answer: the functions that the address
-/// lies in, from the innermost one that was inlined there to the one that has the code. A later
-/// answer for a frame replaces earlier ones, and what the frame's own row says.
+/// Consecutive rows of one frame with rising levels form one answer: the functions that contain the
+/// address, from the innermost inlined function to the one that has the code. A later answer for a
+/// frame replaces earlier ones and the names in the frame's own row.
 #define TS_SYMBOL_COLUMNS(X)                                                                       \
   X(1, FrameId, frame, kId, "frame that it names")                                                 \
   X(2, uint32_t, inline_level, kCount, "0: innermost function; the last one is the real function") \
   X(3, StringId, function, kId, "function name")                                                   \
   X(4, StringId, file, kId, "source file")                                                         \
-  X(5, uint32_t, line, kCount, "source line; of outer levels, that of the call")
+  X(5, uint32_t, line, kCount, "source line; for outer levels, that of the call")
 
 // --- Keyed tables: the first column is the id; a later row with the same id replaces it ------
 
-#define TS_PROCESS_COLUMNS(X)                                                                    \
-  X(1, ProcessId, id, kTime, "id of this row")                                                   \
-  X(2, uint32_t, pid, kCount, "the system's process number")                                     \
-  X(3, uint32_t, parent_pid, kCount, "the parent's")                                             \
-  X(4, StringId, boot_id, kId, "which boot of which machine")                                    \
-  X(5, uint64_t, pid_namespace, kCount, "inode of the pid namespace")                            \
-  X(6, uint64_t, start_ticks, kCount, "start time as the system counts it, to tell reused pids") \
-  X(7, int64_t, start_ns, kTime, "host time of the start, as far as known")                      \
-  X(8, int64_t, end_ns, kTime, "host time of the end; 0: unknown")                               \
-  X(9, StringId, command_line, kId, "command line")                                              \
-  X(10, StringId, executable, kId, "path of the executable")                                     \
-  X(11, int64_t, exit_code, kCount, "exit code, or signal number with kSignalled")               \
-  X(12, uint32_t, flags, kId, "process_flags")                                                   \
-  X(13, StringId, seen_by, kId, "what told us of it: agent, connector, preload, launcher")
+#define TS_PROCESS_COLUMNS(X)                                                                  \
+  X(1, ProcessId, id, kTime, "id of this row")                                                 \
+  X(2, uint32_t, pid, kCount, "the system's process number")                                   \
+  X(3, uint32_t, parent_pid, kCount, "the parent's")                                           \
+  X(4, StringId, boot_id, kId, "which boot of which machine")                                  \
+  X(5, uint64_t, pid_namespace, kCount, "inode of the pid namespace")                          \
+  X(6, uint64_t, start_ticks, kCount, "start time in system ticks; distinguishes reused pids") \
+  X(7, int64_t, start_ns, kTime, "host time of the start, as far as known")                    \
+  X(8, int64_t, end_ns, kTime, "host time of the end; 0: unknown")                             \
+  X(9, StringId, command_line, kId, "command line")                                            \
+  X(10, StringId, executable, kId, "path of the executable")                                   \
+  X(11, int64_t, exit_code, kCount, "exit code, or signal number with kSignalled")             \
+  X(12, uint32_t, flags, kId, "process_flags")                                                 \
+  X(13, StringId, seen_by, kId, "how it was noticed: agent, connector, preload, launcher")
 
 #define TS_THREAD_COLUMNS(X)                                \
   X(1, ThreadId, id, kTime, "id of this row")               \
@@ -364,7 +364,7 @@ struct ColumnInfo {
 
 #define TS_CLOCK_DOMAIN_COLUMNS(X)                                               \
   X(1, ClockDomainId, id, kTime, "id of this row")                               \
-  X(2, ClockKind, kind, kId, "what is known of the clock")                       \
+  X(2, ClockKind, kind, kId, "kind of clock")                                    \
   X(3, StringId, name, kId, "name for people")                                   \
   X(4, uint64_t, tick_numerator, kCount, "ns per tick, numerator; 0 reads as 1") \
   X(5, uint64_t, tick_denominator, kCount, "ns per tick, denominator; 0 reads as 1")
@@ -375,23 +375,23 @@ struct ColumnInfo {
   X(3, int64_t, clock_value, kTime, "the clock's value at that time, in its ticks") \
   X(4, int64_t, error_ns, kCount, "host_ns is right within plus or minus this")
 
-/// Every loss has a number: written + dropped = emitted, per source and process. Of a damaged file
-/// nobody may know how many events it had: emitted is 0 then, less than what is written.
-#define TS_LOSS_COLUMNS(X)                                                               \
-  X(1, LossId, id, kTime, "id of this row")                                              \
-  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")                 \
-  X(3, ProcessId, process_id, kId, "process")                                            \
-  X(4, uint64_t, emitted, kCount, "events that happened; fewer than written: not known") \
-  X(5, uint64_t, written, kCount, "events in this file")                                 \
-  X(6, uint64_t, dropped, kCount, "events lost on the way")                              \
-  X(7, uint64_t, unresolved, kCount, "of those written: their other half never came")    \
+/// Every loss is counted: written + dropped = emitted, per source and process. If a file is
+/// damaged, the number of its events may be unknown: emitted is then 0, less than written.
+#define TS_LOSS_COLUMNS(X)                                                            \
+  X(1, LossId, id, kTime, "id of this row")                                           \
+  X(2, StringId, source, kId, "what was counted, e.g. \"OpenCL calls\"")              \
+  X(3, ProcessId, process_id, kId, "process")                                         \
+  X(4, uint64_t, emitted, kCount, "events that happened; less than written: unknown") \
+  X(5, uint64_t, written, kCount, "events in this file")                              \
+  X(6, uint64_t, dropped, kCount, "events lost on the way")                           \
+  X(7, uint64_t, unresolved, kCount, "written events whose other half is missing")    \
   X(8, StringId, reason, kId, "why, if any were lost")
 
 #define TS_METADATA_COLUMNS(X)                                    \
   X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
 
-/// Every table but `string` and `source`: Y(number, C++ name, SQL name, column list).
+/// All tables except `string` and `source`: Y(number, C++ name, SQL name, column list).
 #define TS_TABLES(Y)                                              \
   Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                   \
   Y(3, Process, process, TS_PROCESS_COLUMNS)                      \
@@ -427,7 +427,7 @@ struct ColumnInfo {
 enum class TableId : uint16_t {
   kString = 1,
   kSource = 18,  // model/source_rows.hpp
-  // Of recordings, read by themselves: recording/recording_file.hpp.
+  // Tables of recordings, which have their own reader: recording/recording_file.hpp.
   kRecordedProcess = 19,
   kRecordedCommand = 20,
   kRecordedContent = 21,
@@ -437,7 +437,7 @@ enum class TableId : uint16_t {
 #undef TS_Y
 };
 
-/// Tables that are read by themselves, not as columns of a Trace.
+/// Tables that have their own reader and are not columns of a Trace.
 constexpr bool isReadApart(TableId id) {
   return id >= TableId::kSource && id <= TableId::kRecordedPlace;
 }
@@ -458,7 +458,7 @@ constexpr bool isReadApart(TableId id) {
     rows = name.size();                                       \
   }
 
-/// For each table: XRow (one row, for convenience) and XTable (the columns).
+/// For each table: NameRow (one row, for convenience) and NameTable (the columns).
 #define TS_Y(number, Name, sql_name, columns)                                  \
   struct Name##Row {                                                           \
     columns(TS_ROW_FIELD)                                                      \

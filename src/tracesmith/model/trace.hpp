@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace: what was recorded, as columns. Analyses walk the columns; nothing here is an object per
-// event. All times are host ns (CLOCK_MONOTONIC) once a trace is loaded; see model/clock_map.hpp.
+// Trace: the recorded data as columns. Analyses iterate over the columns; there is no object per
+// event. In a loaded trace all times are host ns (CLOCK_MONOTONIC); see model/clock_map.hpp.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Trace {
   TS_TABLES(TS_Y)
 #undef TS_Y
 
-  /// When the first event of the whole trace begins, where only a part of its events was read.
+  /// Start of the first event of the whole trace, if only a part of its events was read.
   std::optional<int64_t> begin_ns;
 
   std::string_view text(StringId id) const { return strings.at(id); }
@@ -26,12 +26,12 @@ struct Trace {
   DeviceId deviceOf(StreamId id) const;
   ContextId contextOf(StreamId id) const;
 
-  /// The last value of a metadata key, or "".
+  /// The last value of a metadata key; "" if there is none.
   std::string_view metadataValue(std::string_view key) const;
   void setMetadata(std::string_view key, std::string_view value);
 };
 
-/// Calls f(table) for each table of `trace` (const or not) but the strings, in their order on disk.
+/// Calls f(table) for each table of `trace` (const or not) except the strings, in on-disk order.
 template <class T, class F>
 void forEachTable(T& trace, F&& f) {
 #define TS_Y(number, Name, name, columns) f(trace.name);
@@ -39,7 +39,7 @@ void forEachTable(T& trace, F&& f) {
 #undef TS_Y
 }
 
-/// Tables whose first column is their id, in which a later row replaces an earlier one.
+/// Tables whose first column is the row's id, where a later row replaces an earlier one.
 constexpr bool isKeyed(TableId id) {
   switch (id) {
     case TableId::kProcess:
@@ -55,7 +55,7 @@ constexpr bool isKeyed(TableId id) {
   }
 }
 
-/// Whether it is known how many events a row of `loss` stands for.
+/// Whether the number of events that a `loss` row counts is known.
 inline bool emittedIsKnown(const LossTable& losses, size_t row) {
   return losses.emitted[row] >= losses.written[row] && losses.emitted[row] >= losses.dropped[row];
 }
@@ -66,15 +66,15 @@ constexpr int64_t endOf(int64_t start_ns, int64_t duration_ns) {
   int64_t end = 0;
   return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
 }
-/// end - begin without overflow; 0 when it is negative.
+/// end - start without overflow; 0 if negative.
 constexpr int64_t lengthOf(int64_t begin_ns, int64_t end_ns) {
   if (end_ns <= begin_ns) return 0;
   int64_t length = 0;
   return __builtin_sub_overflow(end_ns, begin_ns, &length) ? INT64_MAX : length;
 }
 
-/// First host time (of the whole trace, where that is known) and the end of the last event; {0, 0}
-/// for a trace without events.
+/// Start of the first event (of the whole trace if known) and end of the last event; {0, 0} for a
+/// trace without events.
 struct TimeRange {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;

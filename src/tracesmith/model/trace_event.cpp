@@ -28,7 +28,7 @@ std::vector<TraceEvent> filter(const std::vector<TraceEvent>& events, Keep keep)
   return kept;
 }
 
-/// `ordinals` when no two are equal, else 0, 1, 2, …
+/// `ordinals` if they are distinct, else 0, 1, 2, …
 template <class Keys>
 std::vector<uint32_t> tellApart(const Column<uint32_t>& given, const Keys& keys) {
   std::vector<uint32_t> ordinals(given.begin(), given.end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TraceEvent: one event as a row with strings, a map and optionals, for convenience at the API's
-// edge. A Trace keeps the same things as columns; toEvents() and appendEvents() go between the two.
-// Every time here is host time in ns (CLOCK_MONOTONIC), see getCurrentTimestamp().
+// TraceEvent: one event as a row with strings, a map and optionals, for convenience in the API. A
+// Trace holds the same data as columns; toEvents() and appendEvents() convert between them. Every
+// time here is host time in ns (CLOCK_MONOTONIC), see getCurrentTimestamp().
 #pragma once
 
 #include <cstdint>
@@ -48,9 +48,9 @@ enum class EventType : uint8_t {
 };
 constexpr int kEventTypeCount = 23;
 
-/// "KernelLaunch" for EventType::KernelLaunch; "Unknown" for a number that is none.
+/// "KernelLaunch" for EventType::KernelLaunch; "Unknown" for an invalid number.
 const char* eventTypeToString(EventType type);
-/// The inverse, in any case; nullopt for a name that is none.
+/// The inverse, ignoring case; nullopt for an unknown name.
 std::optional<EventType> eventTypeFromString(std::string_view name);
 
 struct StackFrame {
@@ -58,7 +58,7 @@ struct StackFrame {
   std::string function_name;
   std::string file_name;
   uint32_t line_number = 0;
-  std::string module;  ///< library or executable; "Python": a function of Python, without address
+  std::string module;  ///< library or executable; "Python": a Python function, without address
   bool operator==(const StackFrame&) const = default;
 };
 
@@ -72,22 +72,22 @@ struct CallStack {
 
 struct KernelParams {
   uint32_t grid_x = 0, grid_y = 0, grid_z = 0;     ///< groups (blocks)
-  uint32_t block_x = 0, block_y = 0, block_z = 0;  ///< work-items (threads) of a group
-  uint32_t shared_mem_bytes = 0;                   ///< of a group, static and dynamic
+  uint32_t block_x = 0, block_y = 0, block_z = 0;  ///< work-items (threads) per group
+  uint32_t shared_mem_bytes = 0;                   ///< per group, static and dynamic
   uint32_t registers_per_thread = 0;
   bool operator==(const KernelParams&) const = default;
 };
 
 struct MemoryParams {
   uint64_t src_address = 0;
-  uint64_t dst_address = 0;  ///< the address of an allocation
+  uint64_t dst_address = 0;  ///< for an allocation, its address
   uint64_t size_bytes = 0;
   bool operator==(const MemoryParams&) const = default;
 };
 
 enum class FlowType : uint8_t { None = 0, FwdBwd = 1, AsyncCpuGpu = 2, Custom = 3 };
 
-/// One end of an arrow; both ends have the same id.
+/// One end of a flow arrow; both ends have the same id.
 struct FlowInfo {
   uint64_t id = 0;
   FlowType type = FlowType::None;
@@ -101,9 +101,9 @@ struct TraceEvent {
   Timestamp duration = 0;  ///< 0 for an instant
   uint32_t device_id = 0;
   uint32_t stream_id = 0;
-  uint64_t correlation_id = 0;  ///< the same for a launch and its kernel; 0: none
+  uint64_t correlation_id = 0;  ///< equal for a launch and its kernel; 0: none
   std::string name;
-  uint32_t thread_id = 0;  ///< the system's number; 0: unknown
+  uint32_t thread_id = 0;  ///< the system's thread id; 0: unknown
   std::map<std::string, std::string> metadata;
   FlowInfo flow_info;
   std::optional<KernelParams> kernel_params;
@@ -132,7 +132,7 @@ struct MemoryEvent {
 struct CounterEvent {
   Timestamp timestamp = 0;
   uint32_t device_id = 0;
-  uint32_t track_id = 0;  ///< when read: the CounterTrackId; ignored when written
+  uint32_t track_id = 0;  ///< read: the CounterTrackId; ignored when written
   std::string counter_name;
   double value = 0;
   std::string unit;
@@ -177,7 +177,7 @@ class TraceRecord {
   const TraceMetadata& metadata() const { return metadata_; }
   TraceMetadata& metadata() { return metadata_; }
 
-  /// By time; events of one time keep their order.
+  /// Sorts by time; events with equal times keep their order.
   void sortByTimestamp();
   std::vector<TraceEvent> filterByType(EventType type) const;
   std::vector<TraceEvent> filterByStream(uint32_t stream_id) const;
@@ -188,28 +188,27 @@ class TraceRecord {
   TraceMetadata metadata_;
 };
 
-/// The numbers that TraceEvents use for devices and streams: the ordinal where it tells all of them
-/// apart, else the row's number from 0. Indexed by indexOf(id).
+/// The device and stream numbers used in TraceEvents: the ordinal if it is unique among all rows,
+/// else the row's number from 0. Indexed by indexOf(id).
 std::vector<uint32_t> deviceNumbers(const Trace& trace);
 std::vector<uint32_t> streamNumbers(const Trace& trace);
 
-/// Everything that happened, by time. A kernel gives one KernelLaunch (from its host call) and one
-/// KernelComplete, which share a correlation id; copies, fills, syncs and memory events give one
-/// event each; ranges, streams, contexts and builds likewise. The trace must be in host time.
-/// What a captured row knows beyond a TraceEvent's fields ("api", "result", "arguments", …) is in
-/// its metadata.
+/// All events, sorted by time. A kernel becomes one KernelLaunch (from its host call) and one
+/// KernelComplete, with the same correlation id. Copies, fills, syncs and memory events become one
+/// event each; so do ranges, streams, contexts and builds. The trace must be in host time. Data
+/// that has no field in TraceEvent ("api", "result", "arguments", …) goes to its metadata.
 std::vector<TraceEvent> toEvents(const Trace& trace);
 
-/// The inverse: appends rows to `trace` such that toEvents() gives every field of `events` back.
-/// What has no column of its own goes to `attribute` rows. See EventAppender for writing in parts.
+/// The inverse: appends rows to `trace` from which toEvents() restores every field of `events`.
+/// Fields without a column become `attribute` rows. To append in parts, see EventAppender.
 void appendEvents(Trace& trace, std::span<const TraceEvent> events);
 
 std::vector<MemoryEvent> toMemoryEvents(const Trace& trace);
 std::vector<CounterEvent> toCounterEvents(const Trace& trace);
 
 std::vector<DeviceInfo> deviceInfos(const Trace& trace);
-/// What the trace says of itself; where it has no metadata rows, the profiled process and the times
-/// of the events answer.
+/// Metadata of the trace. Without metadata rows it is derived from the profiled process and the
+/// times of the events.
 TraceMetadata traceMetadata(const Trace& trace);
 
 }  // namespace tracesmith

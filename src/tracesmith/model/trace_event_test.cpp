@@ -68,7 +68,7 @@ TraceEvent randomEvent(std::mt19937_64& random) {
   return event;
 }
 
-/// A text of every field, for comparing and for reading failures.
+/// All fields as text, for comparing and for failure messages.
 std::string describe(const TraceEvent& e) {
   std::string s = std::to_string(e.timestamp) + " " + eventTypeToString(e.type) + " +" +
                   std::to_string(e.duration) + " d" + std::to_string(e.device_id) + " s" +

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another tool's trace draws as a process without it being one: PyTorch's "Spans" and
-// "Traces", the tracks of each GPU, XLA's planes. They are rows of `process`, so that the trace can
-// be given back as it was, with a bit of their own, so that nobody counts them.
+// Groups of tracks that another tool's trace shows as a process although it is none: PyTorch's
+// "Spans" and "Traces", the tracks of each GPU, XLA's planes. They are rows of `process`, so that
+// the trace can be exported unchanged. A flag marks them, so that they are not counted as
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace tracesmith {
 
 namespace process_flags {
-constexpr uint32_t kTrackGroup = 64;  ///< the next one after kRoot
+constexpr uint32_t kTrackGroup = 64;  ///< the next bit after kRoot
 }
 
 /// `process` is the row's index.

@@ -27,7 +27,7 @@
 ./bin/tracesmith record -o trace.sbt -d 5
 
 # Record with specific platform
-#: without 2: what shall be recorded?
+#: without 2: nothing to record
 #: note: the same of CUDA alone; a CUDA program is also recorded with `profile -- PROGRAM`, one of several armed ones with `record --pid`
 #: leaves: trace.sbt
 ./bin/tracesmith record -o trace.sbt -d 10 -p cuda

@@ -21,18 +21,18 @@ class AnalyzeCommand : public Command {
         .required();
     constexpr std::array<const char*, kAnalysisParts> kMeanings = {
         "Utilization of each device, by kind of work",
-        "Work that ran at the same time; communication hidden by compute",
+        "Operations running concurrently; communication hidden by compute",
         "Causes of idle time: host late, short gaps, other waits",
         "Work of each stream",
         "Kernels by name, with percentiles",
         "Host calls, call stacks and the longest single operations",
         "Allocations and their peak",
         "Copies and fills, with bandwidth",
-        "Collectives, and their time that no compute hides",
+        "Collectives, and their time not hidden by compute",
         "Launch delay and latency",
-        "Launches that wait in each stream",
-        "Occupancy that the launch shapes allow",
-        "Steps of a training or inference",
+        "Launches queued in each stream",
+        "Occupancy allowed by the launch shapes",
+        "Training or inference steps",
         "The chain of calls, launches and work that determines the run time"};
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
@@ -100,13 +100,11 @@ class AnalyzeCommand : public Command {
  private:
   Status checkRange() const {
     if (range_.empty() && instance_) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "it counts the ranges of --range, which is not given", "--instance");
+      return fail(ErrorCode::kInvalidArgument, "needs --range NAME", "--instance");
     }
     const bool all = std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
     if (!range_.empty() && !all && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "it is for the critical path, which is not asked for (--critical-path)",
+      return fail(ErrorCode::kInvalidArgument, "needs --critical-path, or no selection of parts",
                   "--range");
     }
     return {};
@@ -124,14 +122,14 @@ class AnalyzeCommand : public Command {
     const auto n = static_cast<size_t>(instance_.value_or(0));
     if (found.empty()) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("no range of the host has a name that begins with '{}'; 'tracesmith "
+                  fmt::format("no host range has a name that starts with '{}'; 'tracesmith "
                               "view -t range' lists them",
                               range_),
                   "--range");
     }
     if (n >= found.size()) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("ranges of the host whose name begins with '{}': {}, counted from 0; "
+                  fmt::format("host ranges whose name starts with '{}': {}, counted from 0; "
                               "there is no {}",
                               range_, found.size(), n),
                   "--instance");

@@ -26,10 +26,10 @@ class ArmCommand : public Command {
     takeProgram(false);
     setUsageExitCode(kExitNotStarted);
     describe(
-        "The process becomes the program. Nothing is recorded, and CUPTI is not loaded, until "
-        "'tracesmith record --pid PID'; afterwards the program waits again. The processes that it "
-        "starts do the same. This works for CUDA and NVTX; OpenCL programs run unchanged, and are "
-        "not recorded.");
+        "This process is replaced by the program. Nothing is recorded, and CUPTI is not loaded, "
+        "until 'tracesmith record --pid PID'; afterwards it can be recorded again. The same "
+        "applies to the processes that it starts. This works for CUDA and NVTX; OpenCL programs "
+        "run unchanged, and are not recorded.");
     example("tracesmith arm -- python train.py", "Start a program that can be recorded later");
     example("tracesmith record --pid 4711 -d 10", "Record ten seconds of it");
   }
@@ -44,8 +44,8 @@ class ArmCommand : public Command {
     const ProgramReach reach = reachOf(program);
     if (reach.reach == Reach::kPrivileged) {
       sayError({ErrorCode::kUnsupported,
-                "could never be recorded: it is " + reach.why +
-                    ", so the system lets no library of ours into it",
+                "cannot be recorded: it is " + reach.why +
+                    ", so the system does not load TraceSmith's library into it",
                 reach.path});
       return kExitNotStarted;
     }
@@ -56,10 +56,11 @@ class ArmCommand : public Command {
     if (!environment) return refuse(environment.error());
     for (const char* const variable : {kCudaInjection, kNvtxInjection}) {
       const std::string other = otherTool(variable);
-      if (!other.empty()) sayWarning(fmt::format("{} names {} already", variable, other));
+      if (!other.empty()) sayWarning(fmt::format("{} is already set to {}", variable, other));
     }
     for (const auto& [name, value] : *environment) setenv(name.c_str(), value.c_str(), 1);
-    unsetenv(arena::kEnvSession);  // of one that recorded us, and is not asked to go on
+    // Of a session that recorded this process; the program must not join it.
+    unsetenv(arena::kEnvSession);
     std::vector<char*> arguments;
     for (std::string& word : session.program) arguments.push_back(word.data());
     arguments.push_back(nullptr);

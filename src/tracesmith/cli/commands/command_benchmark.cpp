@@ -25,14 +25,14 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr size_t kRounds = 10;
-constexpr size_t kRoundsForSpread = 3;  // fewer say nothing about noise
+constexpr size_t kRoundsForSpread = 3;  // fewer rounds tell nothing about noise
 constexpr uint64_t kLaunches = 10'000;
 constexpr uint64_t kFewestLaunches = 1;
 constexpr uint64_t kMostLaunches = 10'000'000;
 constexpr uint64_t kMostWork = 100'000'000;
 constexpr const char* kProgram = "benchmark_10k_stacks";
 
-/// What the program says of one run.
+/// The program's report of one run.
 struct ProgramResult {
   double ns = 0;  ///< from the first launch to the end of the last kernel
   bool gpu = false;
@@ -42,7 +42,7 @@ struct ProgramResult {
 
 constexpr int kNoDevice = 3;  // the program's exit code
 
-/// Of this process, in which the collector runs; its children's is not in it.
+/// Processor time of this process, which includes the collector but not its children.
 int64_t ownProcessorNs() { return clockNs(CLOCK_PROCESS_CPUTIME_ID); }
 
 struct Spread {
@@ -55,7 +55,7 @@ Result<ProgramResult> readResult(const std::string& path) {
   std::string word;
   if (!(in >> word >> result.ns >> word >> result.gpu >> word >> result.api >> word) ||
       !std::getline(in >> std::ws, result.device)) {
-    return fail(ErrorCode::kInternal, "the program has not said how long it took", path);
+    return fail(ErrorCode::kInternal, "the program did not report its run time", path);
   }
   return result;
 }
@@ -68,7 +68,7 @@ Spread spreadOf(std::vector<double> values) {
   return {.median = middle, .least = values.front(), .most = values.back()};
 }
 
-/// How the program is run.
+/// How the program runs.
 enum class Way : uint8_t { kAlone, kProfiled, kWithStacks };
 
 class BenchmarkCommand : public Command {
@@ -130,7 +130,7 @@ class BenchmarkCommand : public Command {
     const std::string beside = (self.parent_path() / kProgram).string();
     if (access(beside.c_str(), X_OK) != 0) {
       return fail(ErrorCode::kNotFound,
-                  "the program that is measured is missing. It is installed with the command: "
+                  "the test program is missing. It is installed with the command: "
                   "install TraceSmith again, or build the target benchmark_10k_stacks. All other "
                   "commands work without it",
                   beside);
@@ -205,7 +205,7 @@ class BenchmarkCommand : public Command {
                     program_);
       }
     }
-    if (exit_code == kNoDevice) {  // it has said which were looked for
+    if (exit_code == kNoDevice) {  // it has printed which devices it looked for
       return fail(ErrorCode::kNotFound,
                   real_gpu_ ? "there is no GPU to measure on; without --real-gpu any OpenCL device "
                               "will do"
@@ -220,7 +220,7 @@ class BenchmarkCommand : public Command {
     return result_.ns;
   }
 
-  /// What is kept lies where it was asked for from the beginning.
+  /// A trace to be kept is written to its final path from the start.
   std::string tracePath() const { return output_.empty() ? folder_ + "/trace.sbt" : output_; }
 
   Status lookAtTrace() {
@@ -255,7 +255,7 @@ class BenchmarkCommand : public Command {
     const double ns = spreadOf(profiled_ns_).median;
     out.write(fmt::format("{} launches through 64 call paths (seed {}) on {} ({}){}\n\n",
                           formatCount(expected_), seed_.value_or(1), result_.device, result_.api,
-                          result_.gpu ? "" : ", which is no GPU"));
+                          result_.gpu ? "" : ", which is not a GPU"));
     row("kernels", formatCount(kernels_) + " (one before time is taken)");
     row("device events", formatCount(events_));
     if (!no_stacks_) {
@@ -278,8 +278,8 @@ class BenchmarkCommand : public Command {
     const bool right = no_stacks_ || (checked_ > 0 && equal_ == checked_ && missing_ == 0);
     if (!no_stacks_) {
       out.write(fmt::format(
-          "\n  {}: {} of {} stacks of launches, in {} traces, are the path that the launch took, "
-          "all frames\n",
+          "\n  {}: {} of {} launch stacks, in {} traces, match the path of the launch in all "
+          "frames\n",
           right ? "verified" : "WRONG", formatCount(equal_), formatCount(checked_ + missing_),
           rounds));
       if (!first_wrong_.empty()) out.write("  " + first_wrong_ + "\n");
@@ -288,7 +288,7 @@ class BenchmarkCommand : public Command {
     return finishOutput(out, right ? kExitOk : kExitFailed);
   }
 
-  /// What profiling cost, and how far that can be trusted.
+  /// Prints the cost of profiling, and how reliable the figures are.
   void showCosts(size_t rounds, const Session& session, Output& out) const {
     const char* const us = session.terminal.utf8 ? "µs" : "us";
     const auto duration = [&](double ns) { return formatDuration(static_cast<int64_t>(ns), us); };
@@ -328,14 +328,16 @@ class BenchmarkCommand : public Command {
     out.write("\n");
     if (work_.value_or(1) == 1) {
       out.write(
-          "  These kernels do nothing, so the launches are all that is timed, and profiling costs\n"
-          "  each of them the same. A program whose kernels work longer than a launch takes hides\n"
-          "  that cost behind its device (--work makes them longer).\n");
+          "  These kernels do nothing, so only launches are timed, and profiling costs each of "
+          "them\n"
+          "  the same. A program whose kernels take longer than a launch hides that cost behind "
+          "the\n"
+          "  work of the device (--work makes them longer).\n");
     }
     if (is_noise) {
       out.write(
-          "  Rounds are too few, or differ by more than what is measured: more --rounds, or less\n"
-          "  load on this machine, make the figures firm.\n");
+          "  There are too few rounds, or they differ by more than the measured cost. Use more\n"
+          "  --rounds, or reduce the load on this machine.\n");
     }
   }
 

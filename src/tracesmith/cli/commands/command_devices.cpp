@@ -13,7 +13,7 @@ class DevicesCommand : public Command {
     flag("--json", json_, "Print JSON");
     describe(
         "For a backend without devices, shows the reason: the missing library and where it was "
-        "searched, or the library's answer.");
+        "searched for, or the library's answer.");
     example("tracesmith devices", "List all devices");
   }
 

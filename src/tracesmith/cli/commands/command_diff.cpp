@@ -41,11 +41,11 @@ class DiffCommand : public Command {
                                     ? "one trace is given"
                                     : std::to_string(before_.size()) + " traces are given";
       say("diff: " + given +
-          "; two are compared as 'diff A B', several a side as 'diff A... -- B...'");
+          "; use 'diff A B' for two traces, 'diff A... -- B...' for several per side");
       return kExitUsage;
     }
     const bool by_run = before_.size() > 1 || after.size() > 1;
-    if (by_run) {  // a run that counts twice makes any difference look certain
+    if (by_run) {  // a run that counts twice would make any difference look certain
       std::vector<std::string> all = before_;
       all.insert(all.end(), after.begin(), after.end());
       if (const Status distinct = areDistinctFiles(all); !distinct) {

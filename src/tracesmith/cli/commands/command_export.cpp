@@ -33,17 +33,17 @@ Status exportSourceJson(TraceFile& file, const std::string& output, const Perfet
   return out.finish();
 }
 
-/// What of a recording did not make it into the trace.
+/// Prints which parts of a recording are not in the trace.
 void sayWhatIsNotThere(const RecordingCopy& copy, const TraceFile& file) {
   const bool same = sameFile(copy.path, file.path);
   for (const DataLoss& loss : same ? furtherLosses(copy.losses, file.reader) : copy.losses) {
-    sayWarning(fmt::format("{}: {} bytes at offset {} are left out: {}", copy.path, loss.bytes,
+    sayWarning(fmt::format("{}: {} bytes at offset {} are omitted: {}", copy.path, loss.bytes,
                            loss.offset, loss.reason));
   }
   if (!copy.complete && !same) {
     sayWarning(copy.path +
-               ": was not finished; what is there is in the new file ('tracesmith recover' may "
-               "know more)");
+               ": is unfinished; the new file has its current content ('tracesmith recover' may "
+               "find more)");
   }
 }
 
@@ -57,10 +57,10 @@ Status exportPartOfTrace(TraceFile& file, const std::string& output, const Perfe
     sayWhatIsNotThere(*made.recording, file);
     whole = whole && made.recording->whole();
   } else if (file.reader.rows(TableId::kRecordedCommand) > 0) {
-    sayWarning("the recording in the trace is left out (--with-recording takes it along)");
+    sayWarning("the recording in the trace is omitted (--with-recording includes it)");
   }
   if (made.without_sources) {
-    sayWarning("events were lost in reading, so that the sources of the others are left out");
+    sayWarning("some events could not be read, so the sources of the others are omitted");
   }
   return {};
 }
@@ -76,11 +76,11 @@ class ExportCommand : public Command {
     choice("-f,--format", format_, "FORMAT", exportFormatNames(),
            "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
            "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
-           "Graphviz: what had to wait for what; sbt for a part of the trace as a trace. Default: "
+           "Graphviz: the dependencies; sbt for a part of the trace as a trace. Default: "
            "what the output's extension says, else perfetto")
         .explain("parquet", howToMakeParquet());
     choice("--table", table_, "TABLE", tables(), "Table to write as CSV (default: kernel)");
-    // Two switches of one thing; the last one counts.
+    // Two names of one switch; the last one given counts.
     flag("--counters,!--no-counters", counters_, "Include counter tracks (default) or not");
     flag("--flows,!--no-flows", flows_, "Include dependency arrows (default) or not");
     flag("--full", full_,
@@ -148,7 +148,7 @@ class ExportCommand : public Command {
   }
 
  private:
-  /// Options that mean nothing for this format, or would destroy what is read.
+  /// Rejects options that have no meaning for this format, or would destroy the input.
   Status checkOptions(ExportFormat format, const std::string& output) const {
     const auto refuse = [](const char* why, const char* option) {
       return fail(ErrorCode::kInvalidArgument, why, option);
@@ -164,16 +164,14 @@ class ExportCommand : public Command {
                               : !devices_.empty() ? "--device"
                                                   : nullptr;
     if (format == ExportFormat::kDot && given != nullptr) {
-      return refuse(
-          "can leave out nothing of what had to wait for what (-f dot); --from and --to can",
-          given);
+      return refuse("cannot be used with -f dot; use --from and --to", given);
     }
     if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
       return refuse("is about flame graphs (-f folded or -f speedscope)", "--by");
     }
     if (with_recording_) TS_CHECK_OK(checkWithRecording(format, output));
     if (sameFile(input_, output)) {
-      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+      return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o", output);
     }
     return {};
   }
@@ -194,7 +192,7 @@ class ExportCommand : public Command {
     return options;
   }
 
-  /// A recording cannot be cut to a time or to what is called so: it would not replay.
+  /// A recording cannot be cut to a time range or to names: it could not be replayed.
   Status checkWithRecording(ExportFormat format, const std::string& output) const {
     const auto refuse = [](const std::string& why) {
       return fail(ErrorCode::kInvalidArgument, why, "--with-recording");
@@ -208,12 +206,12 @@ class ExportCommand : public Command {
                                                  : nullptr;
     if (part != nullptr) {
       return refuse(
-          fmt::format("a recording is not cut to a part; leave out {} (replay --range "
+          fmt::format("a recording is included as a whole; omit {} (replay --range "
                       "replays a part)",
                       part));
     }
     if (sameFile(recording::pathBeside(input_), output)) {
-      return fail(ErrorCode::kInvalidArgument, "would be written over; choose another -o", output);
+      return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o", output);
     }
     return {};
   }
@@ -232,7 +230,7 @@ class ExportCommand : public Command {
     if (!choice.names.matchesEverything()) {
       keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
     }
-    // Perfetto's and Chrome's exporters leave them out themselves.
+    // The Perfetto and Chrome exporters omit these frames themselves.
     if (!all_frames_ && (format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded)) {
       file.trace.call_path = withoutRuntimeFrames(file.trace);
     }
@@ -261,7 +259,7 @@ class ExportCommand : public Command {
   std::string name_;
   std::optional<uint64_t> rank_;
   bool quiet_ = false;
-  bool whole_ = true;  // what is selected could be given
+  bool whole_ = true;  // the whole selection could be exported
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ class ImportCommand : public Command {
     if (output_.empty() && isAnother(output)) {
       return failWith(
           {ErrorCode::kInvalidArgument,
-           fmt::format("is there and was not imported from {}; name the output with -o", input_),
+           fmt::format("exists and was not imported from {}; choose the output with -o", input_),
            output});
     }
     const Result<ImportedTrace> imported = importToOutput(input_, output, force_, options_);
@@ -82,7 +82,7 @@ class ImportCommand : public Command {
   }
 
  private:
-  /// All that can be read; those that no real file was there to test with are marked.
+  /// All formats that can be imported; those never tested with a real file are marked.
   static std::string formats() {
     std::string list = "It reads:";
     for (const import::Importer& importer : import::importers()) {
@@ -92,14 +92,14 @@ class ImportCommand : public Command {
     return list + ".";
   }
 
-  /// What the events are now, where not all are rows: `loss` counts all of them as written.
+  /// What became of the events, if not all are rows: `loss` counts all of them as written.
   static std::string becameText(const import::ImportCounts& counts) {
     if (counts.rows >= counts.events) return "";
-    return fmt::format(", {} as rows of tables and {} as names or as they were",
-                       formatCount(counts.rows), formatCount(counts.events - counts.rows));
+    return fmt::format(", {} as table rows and {} as names or unchanged", formatCount(counts.rows),
+                       formatCount(counts.events - counts.rows));
   }
 
-  /// "dir/run.json.gz" makes "dir/run.sbt".
+  /// "dir/run.json.gz" gives "dir/run.sbt".
   static std::string sbtBeside(std::string path) {
     for (const std::string packed : {".gz", ".zst"}) {
       if (path.size() > packed.size() && path.ends_with(packed)) {
@@ -109,14 +109,14 @@ class ImportCommand : public Command {
     return withExtension(path, ".sbt");
   }
 
-  /// Whether a file is there that an earlier import of this input did not make: a recording, say,
-  /// which nobody asked to replace.
+  /// Whether the output exists and was not created by an earlier import of this input. It may be a
+  /// recording, for example, which nobody asked to replace.
   bool isAnother(const std::string& output) const {
     if (::access(output.c_str(), F_OK) != 0) return false;
     Result<TraceReader> there = TraceReader::open(output);
     if (!there) return true;
     const Result<Trace> facts = there->read({.tables = {TableId::kMetadata}});
-    // Both lie in one folder, which either may have been named another way.
+    // Both are in the same folder, whose path may be written in different ways.
     return !facts || fileName(facts->metadataValue("imported_from")) != fileName(input_);
   }
 
@@ -125,8 +125,8 @@ class ImportCommand : public Command {
   }
 
   std::vector<std::string> inputs_;
-  std::string input_;   // the first of them
-  std::string called_;  // what people call that
+  std::string input_;   // the first input file
+  std::string called_;  // the name of the input in messages
   std::string output_;
   import::ImportOptions options_;
   bool force_ = false;

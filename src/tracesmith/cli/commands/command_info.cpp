@@ -53,7 +53,7 @@ class InfoCommand : public Command {
   int trace(Session& session) {
     Result<TraceFile> file = readTraceFile(input_);
     if (!file && file.error().code == ErrorCode::kNoSpace) {
-      // What it has can be said without its events; whether all of them can be read, not.
+      // The content can be described without reading the events, but not whether they are readable.
       sayWarning(file.error().toString());
       file = readTraceFile(input_, {.tables = {TableId::kLoss}});
     }
@@ -72,7 +72,7 @@ class InfoCommand : public Command {
     return finishOutput(out, reportLosses(file->reader, input_, code));
   }
 
-  /// A trace may hold its recording as well (export --with-recording).
+  /// A trace may also contain its recording (export --with-recording).
   int recordingIn(const TraceFile& file, Output& out) {
     auto reader = RecordingReader::open(input_);
     if (!reader) return failWith(reader.error());

@@ -17,12 +17,13 @@ namespace {
 class ProfileCommand : public Command {
  public:
   ProfileCommand() : Command("profile", "Run a program and record what it does on the GPU") {
-    text("-o,--output", output_, "FILE",
-         "Output file (default: trace.sbt). With the ending .json, .perfetto, .perfetto-trace or "
-         ".pftrace the trace is exported to it, and also written beside it as .sbt",
-         Complete::kFile);
+    text(
+        "-o,--output", output_, "FILE",
+        "Output file (default: trace.sbt). With the extension .json, .perfetto, .perfetto-trace or "
+        ".pftrace, the trace is exported to it and also written beside it as .sbt",
+        Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
-    // What concerns our own agents, and means nothing to another tool.
+    // Options for TraceSmith's own agents, which have no meaning for another tool.
     const std::array of_agents = {
         size("-b,--buffer", buffer_, "Ring buffer of each thread (default: 4M)"),
         choice("--overflow", overflow_, "POLICY", {"block", "drop"},
@@ -165,7 +166,7 @@ class ProfileCommand : public Command {
     if (inject_ == "preload") profile.injection = Injection::kPreload;
     profile.wait_for_descendants = wait_ != "primary";
     if (max_depth_ && stacks_.empty()) {
-      say("profile: --max-depth is about --stacks, which is not given");
+      say("profile: --max-depth needs --stacks");
       return kExitNotStarted;
     }
     if (!stacks_.empty()) {
@@ -173,14 +174,14 @@ class ProfileCommand : public Command {
       stacks.frames = stacks_;
       if (max_depth_) {
         if (*max_depth_ < 1 || *max_depth_ > StackOptions::kMostDepth) {
-          say(fmt::format("profile: --max-depth is 1 to {}", StackOptions::kMostDepth));
+          say(fmt::format("profile: --max-depth must be 1 to {}", StackOptions::kMostDepth));
           return kExitNotStarted;
         }
         stacks.max_depth = static_cast<uint32_t>(*max_depth_);
       }
     }
     if (xray_min_ && !xray_) {
-      say("profile: --xray-min is about --xray, which is not given");
+      say("profile: --xray-min needs --xray");
       return kExitNotStarted;
     }
     profile.force = force_;

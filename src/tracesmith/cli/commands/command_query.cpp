@@ -27,9 +27,9 @@ class QueryCommand : public Command {
     describe(
         "The dialect is SQLite's. Tables: kernel, copy, fill, sync, host_call, range, counter, "
         "memory_event, flow, device, stream, process, thread and others; span has every row with a "
-        "duration, collective those of NCCL and similar libraries. Views like kernel_summary and "
-        "launch answer common questions. Times and durations are in ns. The trace is read-only. "
-        "Without SQL, lists the tables with their columns.");
+        "duration, collective has the operations of NCCL and similar libraries. Views like "
+        "kernel_summary and launch answer common questions. Times and durations are in ns. The "
+        "trace is read-only. Without SQL, lists the tables with their columns.");
     example("tracesmith query trace.sbt", "List tables and columns");
     example(
         "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "
@@ -46,7 +46,7 @@ class QueryCommand : public Command {
     }
     if (shell_ && !sql_.empty()) {
       return failWith(
-          {ErrorCode::kInvalidArgument, "asks what is typed, not what is given here", "--shell"});
+          {ErrorCode::kInvalidArgument, "reads queries from its prompt; omit SQL", "--shell"});
     }
     if (sql_ == "-") {
       sql_.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
@@ -67,7 +67,7 @@ class QueryCommand : public Command {
     if (shell_) {
       const bool prompts = isatty(STDIN_FILENO) != 0 && session.terminal.out_is_terminal;
       const uint64_t failures = QueryShell(*engine, format, style, prompts, out).run(std::cin);
-      // Someone who types has seen what failed; a script learns it from the exit code.
+      // A person has seen which statements failed; a script learns it from the exit code.
       const int code = failures > 0 && !prompts ? kExitFailed : kExitOk;
       return finishOutput(out, reportLosses(file->reader, input_, code));
     }
@@ -87,7 +87,7 @@ class QueryCommand : public Command {
     };
     const Result<uint64_t> rows = engine->run(sql_, sink);
     if (!rows) {
-      (void)out.flush();  // rows that came before the failure
+      (void)out.flush();  // rows printed before the failure
       return failWith(rows.error());
     }
     answer->end();

@@ -61,7 +61,7 @@ class RacesCommand : public Command {
     }
     if (!reader) {
       sayError(reader.error());
-      // Without a recording there is nothing that could be executed: it was asked for in vain.
+      // Without a recording there is nothing to execute, so --confirm cannot work.
       const bool in_vain = confirm_ && reader.error().code == ErrorCode::kNotFound &&
                            std::filesystem::exists(input_);
       if (in_vain) {
@@ -108,7 +108,7 @@ class RacesCommand : public Command {
   }
 
  private:
-  /// Of the groups that are shown.
+  /// Confirms the groups that are shown.
   Status confirm(Session& session, RecordingReader& reader, const Bytes& commands,
                  ProcessRaces& of) const {
     TS_TRY(const ReplayPlan plan, ReplayPlan::make(commands));
@@ -137,7 +137,7 @@ class RacesCommand : public Command {
     for (const DataLoss& loss : reader.losses()) {
       sayWarning(fmt::format("{}: at offset {}: {}", reader.path(), loss.offset, loss.reason));
     }
-    if (damaged) sayWarning(reader.path() + ": the commands of a process end in the middle of one");
+    if (damaged) sayWarning(reader.path() + ": the last command of a process is incomplete");
     for (const ProcessRaces& of : found) {
       if (of.report.races > 0) return kExitRacesFound;
     }

@@ -48,12 +48,12 @@ PlatformType platformByName(const std::string& name) {
 class RecordCommand : public Command {
  public:
   RecordCommand()
-      : Command("record", "Record a program for a given time, or make a synthetic trace") {
-    text("-o,--output", output_, "FILE", "Output file; endings as for profile (default: trace.sbt)",
-         Complete::kFile);
+      : Command("record", "Record a program for a given time, or create a synthetic trace") {
+    text("-o,--output", output_, "FILE",
+         "Output file; extensions as for profile (default: trace.sbt)", Complete::kFile);
     time("-d,--duration", duration_ns_, "Stop after this time (5, 1.5s, 300ms)");
     choice("-p,--platform", platform_, "PLATFORM", platformNames(),
-           "What to record; simulation makes a synthetic trace (default: auto)");
+           "What to record; simulation creates a synthetic trace (default: auto)");
     size("-b,--buffer", buffer_, "Ring buffer of each thread (default: 4M)");
     flag("-k,--kernels", kernels_, "Keep only kernels (without -k and -m everything is kept)");
     flag("-m,--memory", memory_, "Keep only copies, fills and memory events");
@@ -75,8 +75,8 @@ class RecordCommand : public Command {
         "the CUDA driver is missing, or older than that of CUDA 11.6, -p cuda reports it and "
         "starts nothing.");
     describe(
-        "-p simulation measures nothing: it makes a plausible trace of the given length (default: "
-        "1 s), which is marked as synthetic in its metadata and on its device.");
+        "-p simulation measures nothing: it generates a plausible trace of the given length "
+        "(default: 1 s), which is marked as synthetic in its metadata and on its device.");
     describe(
         "With --pid, the time counts from the first captured process; without -d, recording ends "
         "with Ctrl-C or when the processes have ended. The exit code is 0 when there is a trace.");
@@ -84,7 +84,7 @@ class RecordCommand : public Command {
     example("tracesmith record --pid 4711 -d 5 -s",
             "Record five seconds of a program started with 'tracesmith arm'");
     example("tracesmith record -p simulation -d 2 -o made_up.sbt",
-            "Make a synthetic trace to try the other commands");
+            "Create a synthetic trace to try the other commands");
   }
 
   int run(Session& session) override {
@@ -121,14 +121,14 @@ class RecordCommand : public Command {
     return request;
   }
 
-  /// The armed program, where there is only one.
+  /// Records the armed program, if there is exactly one.
   int recordArmed(const Session& session, PlatformType type) const {
     const std::vector<uint32_t> armed =
         type == PlatformType::OpenCL ? std::vector<uint32_t>() : armedPrograms();
     if (armed.empty()) {
-      say("record: what shall be recorded? There are three ways:");
+      say("record: nothing to record; use one of these:");
       say("  a program:          tracesmith record -d 5 -- ./my_gpu_program");
-      say("  one that runs:      tracesmith record -d 5 --pid PID   (see 'tracesmith help arm')");
+      say("  a running program:  tracesmith record -d 5 --pid PID   (see 'tracesmith help arm')");
       say("  a synthetic trace:  tracesmith record -p simulation -d 5");
       return kExitUsage;
     }
@@ -142,7 +142,7 @@ class RecordCommand : public Command {
     return armed.size() == 1 ? attach(session, type, armed[0]) : int{kExitUsage};
   }
 
-  /// Processes that are armed and wait, without those whose parent or its parents are among them.
+  /// Processes that are armed and waiting, except those with an ancestor among them.
   static std::vector<uint32_t> armedPrograms() {
     const Result<std::string> directory = controlDirectory();
     std::vector<uint32_t> waiting, programs;
@@ -153,7 +153,7 @@ class RecordCommand : public Command {
     for (const uint32_t pid : waiting) {
       bool is_child = false;
       auto stat = readProcessStat(pid);
-      // A pid that was given anew while we look could send us round.
+      // A pid reused meanwhile could cause an endless loop.
       for (int i = 0; i < 1000 && !is_child && stat && stat->parent_pid > 1; ++i) {
         is_child = std::find(waiting.begin(), waiting.end(), stat->parent_pid) != waiting.end();
         stat = readProcessStat(stat->parent_pid);
@@ -166,17 +166,17 @@ class RecordCommand : public Command {
 
   int recordRunning(const Session& session, PlatformType type) const {
     if (!session.program.empty()) {
-      say("record: --pid is about a program that runs already; leave the program or --pid out");
+      say("record: --pid is for a running program; omit either --pid or the program");
       return kExitUsage;
     }
     if (type == PlatformType::OpenCL) {
-      say("record: --pid captures CUDA and NVTX; of OpenCL only a program that is started by "
-          "'tracesmith record' can be recorded");
+      say("record: --pid captures CUDA and NVTX; to record OpenCL, start the program with "
+          "'tracesmith record'");
       return kExitUsage;
     }
     const Result<uint64_t> pid = parseCount(pid_, INT32_MAX);
     if (!pid || *pid == 0) {
-      say(fmt::format("record: --pid: '{}' is not a process's number", pid_));
+      say(fmt::format("record: --pid: '{}' is not a process id", pid_));
       return kExitUsage;
     }
     return attach(session, type, static_cast<uint32_t>(*pid));
@@ -194,11 +194,11 @@ class RecordCommand : public Command {
     return kExitUsage;
   }
 
-  /// Says what keeps a platform from being recorded; kExitOk when nothing does.
+  /// Prints what prevents a platform from being recorded; returns kExitOk if nothing does.
   static int missing(PlatformType type) {
     const BackendReport report = probeBackends({type}, {}).at(0);
     if (report.capture_supported && report.library_found) {
-      // The program may see other devices than we do.
+      // The program may see other devices than this process.
       if (!report.problem.empty())
         sayWarning(fmt::format("{}: {}", toString(type), report.problem));
       return kExitOk;
@@ -211,11 +211,11 @@ class RecordCommand : public Command {
 
   int simulate(const Session& session) const {
     if (!session.program.empty()) {
-      say("record: -p simulation runs no program; leave the program or the platform out");
+      say("record: -p simulation runs no program; omit either -p simulation or the program");
       return kExitUsage;
     }
     if (stacks_) {
-      say("record: -p simulation has no call stacks; leave -s out");
+      say("record: -p simulation has no call stacks; omit -s");
       return kExitUsage;
     }
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
@@ -236,7 +236,7 @@ class RecordCommand : public Command {
     return writeExports(outputs, force_, quiet_) ? kExitOk : kExitFailed;
   }
 
-  /// `outputs` gets the names that were taken.
+  /// Sets `outputs` to the names that were used.
   Status writeSimulation(const SimulationOptions& options, RecordingOutputs& outputs) const {
     Trace trace = simulateTrace(options);
     if (kernels_ != memory_) {
@@ -248,7 +248,7 @@ class RecordCommand : public Command {
       }
     }
     if (!trace.metadataValue("simulation_cut").empty()) {
-      sayWarning(fmt::format("the simulation ends after {} kernels; it is shorter than asked for",
+      sayWarning(fmt::format("the simulation ended after {} kernels; it is shorter than requested",
                              options.max_kernels));
     }
     TS_TRY(NewTrace made, NewTrace::open(outputs.trace, force_));

@@ -140,7 +140,7 @@ class ReplayCommand : public Command {
   }
 
  private:
-  /// What asks for something that only execution gives.
+  /// Rejects options that need an execution.
   Status checkSimulated() const {
     const std::pair<bool, const char*> refused[] = {{verify_, "--verify"},
                                                     {!dumps_.empty(), "--dump"},
@@ -166,8 +166,8 @@ class ReplayCommand : public Command {
       if (!given) continue;
       return failWith(Error{ErrorCode::kInvalidArgument,
                             "needs a recording, and " + input_ +
-                                " has none; `tracesmith export -f "
-                                "sbt` takes a part of a trace",
+                                " has none; to use a part of a trace, "
+                                "write it with `tracesmith export -f sbt`",
                             option});
     }
     if (order_ != "recorded" && order_ != "serial") {
@@ -192,11 +192,10 @@ class ReplayCommand : public Command {
 
   Status fillSettings(const ReplayPlan& plan, ChildSettings& settings) {
     if (mode_ == "partial" && range_.empty()) {
-      return fail(ErrorCode::kInvalidArgument, "needs --range, which says of what",
-                  "--mode partial");
+      return fail(ErrorCode::kInvalidArgument, "needs --range", "--mode partial");
     }
     if (mode_ == "stream" && !stream_) {
-      return fail(ErrorCode::kInvalidArgument, "needs --stream, which says which", "--mode stream");
+      return fail(ErrorCode::kInvalidArgument, "needs --stream", "--mode stream");
     }
     settings.executor.device = device_;
     settings.executor.build_options = build_options_;
@@ -223,8 +222,7 @@ class ReplayCommand : public Command {
       TS_TRY(run.ranges, launchRanges(plan, range));
     }
     if (dump_as_ == "png" && (output_.empty() || dumps_.size() != 1)) {
-      return fail(ErrorCode::kInvalidArgument, "needs one --dump, and -o FILE to go to",
-                  "--dump-as png");
+      return fail(ErrorCode::kInvalidArgument, "needs one --dump, and -o FILE", "--dump-as png");
     }
     if (!picture_.empty() && !parsePictureShape(picture_)) {
       return fail(ErrorCode::kInvalidArgument, "is not WIDTH or WIDTH:TYPE, as in 512:float",
@@ -235,12 +233,11 @@ class ReplayCommand : public Command {
       run.dumps.push_back(request);
       if (run.order == ReplayOrder::kRandom && request.launch != 0) {
         return fail(ErrorCode::kInvalidArgument,
-                    "has no place in another order; @end does, and --order serial", text);
+                    "cannot be used with --order random; use @end or --order serial", text);
       }
     }
     if (run.order == ReplayOrder::kRandom && until_) {
-      return fail(ErrorCode::kInvalidArgument, "has no place in another order: all is executed",
-                  "--until");
+      return fail(ErrorCode::kInvalidArgument, "cannot be used with --order random", "--until");
     }
     return {};
   }
@@ -261,7 +258,7 @@ class ReplayCommand : public Command {
         std::any_of(plan.objects().begin(), plan.objects().end(), [&](const PlannedObject& o) {
           return o.object_class == recording::ObjectClass::kMemory && o.ordinal == *buffer;
         });
-    if (!known) return fail(ErrorCode::kNotFound, "there is no buffer of that number", text);
+    if (!known) return fail(ErrorCode::kNotFound, "there is no buffer with this number", text);
     if (request.launch > plan.launches()) {
       return fail(ErrorCode::kNotFound, fmt::format("there are {} launches", plan.launches()),
                   text);
@@ -273,9 +270,8 @@ class ReplayCommand : public Command {
     if (result.shown != result.shown_equal) return kExitReplayDiffers;
     if (result.launches_compared != result.launches_equal) return kExitReplayDiffers;
     if (verify_ && result.shown == 0 && result.launches_compared == 0) {
-      say("nothing was compared: what was replayed reads nothing back. Record with "
-          "`tracesmith profile --record --launch-hashes`: then what each launch leaves is "
-          "compared");
+      say("nothing was compared: the replayed commands read nothing back. To compare the output of "
+          "each launch, record with `tracesmith profile --record --launch-hashes`");
       return kExitReplayDiffers;
     }
     if (verify_ && (result.problem_count != 0 || result.not_comparable != 0)) {
@@ -284,8 +280,8 @@ class ReplayCommand : public Command {
     return kExitOk;
   }
 
-  /// Of a replay that did not come to its end: the launch that was at fault is found by running
-  /// each alone.
+  /// Reports a replay that did not finish. Finds the launch at fault by running one command at a
+  /// time.
   int sayEnd(ReplaySource& source, ChildSettings settings, const ChildOutcome& outcome) {
     StepIndex at = outcome.step;
     std::string how = describeEnd(outcome, settings.step_limit_s);
@@ -298,7 +294,7 @@ class ReplayCommand : public Command {
         at = serial.step;
         how = describeEnd(serial, settings.step_limit_s);
       } else {
-        how += "; with each command alone it goes to its end";
+        how += "; one command at a time, it runs to its end";
       }
     }
     say(fmt::format(

@@ -35,17 +35,17 @@ class SymbolizeCommand : public Command {
   }
 
   int run(Session&) override {
-    // Nothing here asks a server for debug information; should a library below do so, it finds
-    // none.
+    // TraceSmith never asks a server for debug information. If a library below would, it finds no
+    // server.
     ::unsetenv("DEBUGINFOD_URLS");
     SymbolizerOptions options;
     options.debug_dirs = folders_;
     const Result<SymbolizedFile> done = symbolizeFile(input_, output_, options);
     if (!done) return failWith(inWordsForPeople(done.error(), input_));
     const SymbolReport& r = done->report;
-    say(fmt::format("{}: {} of {} frames got names, {} of them with file and line; {} had theirs",
-                    output_.empty() ? input_ : output_, r.named, r.frames, r.with_line,
-                    r.had_names));
+    say(fmt::format(
+        "{}: {} of {} frames got names, {} of them with file and line; {} already had one",
+        output_.empty() ? input_ : output_, r.named, r.frames, r.with_line, r.had_names));
     for (size_t i = 0; i < r.unnamed.size(); ++i) {
       if (r.unnamed[i] == 0) continue;
       say(fmt::format("{} frames without a name: {}", r.unnamed[i],

@@ -24,7 +24,7 @@ class TriggerCommand : public Command {
 
   int run(Session&) override {
     const Result<uint64_t> pid = parseCount(pid_, INT32_MAX);
-    if (!pid) return failWith({ErrorCode::kInvalidArgument, "is not a process's number", pid_});
+    if (!pid) return failWith({ErrorCode::kInvalidArgument, "is not a process id", pid_});
     const Result<TriggerOutcome> outcome = triggerRecording(static_cast<uint32_t>(*pid));
     if (!outcome) return failWith(outcome.error());
     std::string pids;

@@ -39,10 +39,11 @@ class VerifyCommand : public Command {
         out.write(fmt::format("offset {}: {}\n", p.offset, p.reason));
       }
       if (!check->complete) {
-        out.write("it has no end: it is still being written, or its recording was cut short\n");
+        out.write(
+            "the end is missing: it is still being written, or its recording was cut short\n");
       }
       for (const DataLoss& s : check->skipped) {
-        out.write(fmt::format("offset {}: not looked into: {}\n", s.offset, s.reason));
+        out.write(fmt::format("offset {}: not checked: {}\n", s.offset, s.reason));
       }
     }
     return finishOutput(out, check->intact() ? kExitOk : kExitPartlyRead);

@@ -89,7 +89,7 @@ class ViewCommand : public Command {
     }
     if (stats_ && timeline_ && format != ListFormat::kText) {
       return failWith(
-          {ErrorCode::kInvalidArgument, "only text can hold both", "--stats --timeline"});
+          {ErrorCode::kInvalidArgument, "only text output can combine them", "--stats --timeline"});
     }
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
@@ -117,8 +117,8 @@ class ViewCommand : public Command {
     return *limit_ == 0 ? SIZE_MAX : static_cast<size_t>(*limit_);
   }
 
-  /// Of a large trace, only what can be shown. `total` becomes the number of events in the file
-  /// when not all of them are read.
+  /// For a large trace, reads only what can be shown. Sets `total` to the number of events in the
+  /// file if not all of them are read.
   ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
     constexpr uint64_t kLarge = 1'000'000;
     ReadOptions options;

@@ -72,7 +72,7 @@ class WhatIfCommand : public Command {
   }
 
  private:
-  /// May be given several times.
+  /// An option that may be repeated.
   void list(const std::string& name, std::vector<std::string>& out, const std::string& value,
             const std::string& description) {
     texts(name, out, value, description).oneEach();

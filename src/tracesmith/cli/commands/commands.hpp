@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One maker per subcommand; each lives in its own command_NAME.cpp.
+// One factory per subcommand; each is defined in command_NAME.cpp.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@
 namespace tracesmith::cli {
 namespace {
 
-/// What CLI11 shows behind the option's name when a value is refused; "" accepts it.
+/// The text that CLI11 shows after the option's name when it rejects a value; "" accepts the value.
 std::string refuse(const std::string& value, const std::vector<std::string>& choices) {
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return "";
   const std::string near = closest(value, choices);
@@ -27,7 +27,7 @@ std::string store(const Result<T>& parsed, std::optional<T>& out) {
   return "";
 }
 
-/// A value given twice counts the second time, as with other commands of the system.
+/// If an option is repeated, its last value counts, as in other commands.
 CLI::Option* single(CLI::Option* option, const std::string& value_name) {
   return option->type_name(value_name)->take_last();
 }
@@ -55,7 +55,7 @@ const Option& Option::excludes(const Option& other) const {
 }
 
 const Option& Option::explain(const std::string& value, const std::string& why) const {
-  // Transformations come before the check of the choices.
+  // Transformations run before the check of the choices.
   option_->transform(CLI::Validator(
       [value, why](std::string& given) { return given == value ? why : std::string(); }, ""));
   return *this;
@@ -108,7 +108,7 @@ Option Command::texts(const std::string& name, std::vector<std::string>& out,
 Option Command::choices(const std::string& names, std::vector<std::string>& out,
                         const std::string& value_name, std::vector<std::string> choices,
                         const std::string& description) {
-  // Without allow_extra_args(false) CLI11 would take the words that follow, FILE included.
+  // Without allow_extra_args(false), CLI11 would also take the following words, including FILE.
   CLI::Option* option = app_->add_option(names, out, description)
                             ->type_name(value_name)
                             ->delimiter(',')
@@ -130,7 +130,7 @@ Option Command::counts(const std::string& names, std::vector<uint64_t>& out,
                     }));
 }
 
-// For the parsed values CLI11 keeps the text; the check is what turns it into the value.
+// CLI11 keeps the text of a parsed value; the check converts it to the value.
 Option Command::count(const std::string& names, std::optional<uint64_t>& out,
                       const std::string& value_name, const std::string& description) {
   return Option(

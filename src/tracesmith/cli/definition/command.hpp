@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subcommand: its name, what it does, its options (one CLI11 App) and examples. Help, completion,
-// man page and the reference in docs/ are all made from this one definition.
+// A subcommand: its name, summary, options (one CLI11 App) and examples. Help, completion, the
+// manual page and the reference in docs/ are generated from this definition.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class Option;
 
 namespace tracesmith::cli {
 
-/// What a shell should offer for a value.
+/// What a shell completes for a value.
 enum class Complete : uint8_t { kNothing, kFile, kDirectory, kChoice, kCommandName };
 
-/// One option or positional argument as a reader sees it.
+/// One option or positional argument, for documentation.
 struct OptionDoc {
   std::string short_name;               ///< "o", or ""
   std::vector<std::string> long_names;  ///< {"output"}; the first is the main one
@@ -40,17 +40,17 @@ struct Example {
   std::string meaning;
 };
 
-/// An option of a command that is being defined. CLI11 stays behind it: its header alone takes
-/// longer to compile than a command.
+/// An option of a command that is being defined. It hides CLI11, whose header alone takes longer to
+/// compile than a command.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
   const Option& required() const;
-  /// Of an option that may be given several times: one value each time.
+  /// For an option that may be repeated: each occurrence takes exactly one value.
   const Option& oneEach() const;
   const Option& needs(const Option& other) const;
   const Option& excludes(const Option& other) const;
-  /// A value that is no choice, but expected: refused with `why`.
+  /// Rejects `value`, which is not a choice but a likely attempt, with the message `why`.
   const Option& explain(const std::string& value, const std::string& why) const;
 
  private:
@@ -59,12 +59,12 @@ class Option {
 
 class CommandSet;
 
-/// What a running command needs beside its own options.
+/// What a running command needs besides its own options.
 struct Session {
   const CommandSet& commands;
   Terminal terminal;
-  std::vector<std::string> program;  ///< the command line behind "--", for profile and record
-  /// The arguments behind "--" of a command that compares two groups; options among them count as
+  std::vector<std::string> program;  ///< the command line after "--", for profile and record
+  /// The arguments after "--", for a command that compares two groups; options among them count as
   /// the command's own.
   std::vector<std::string> second_group;
 };
@@ -75,7 +75,7 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  /// Returns the exit code. Output goes to standard output, all else to standard error.
+  /// Returns the exit code. Results go to standard output, everything else to standard error.
   virtual int run(Session& session) = 0;
 
   const std::string& name() const { return name_; }
@@ -83,7 +83,7 @@ class Command {
   const std::vector<std::string>& paragraphs() const { return paragraphs_; }
   const std::vector<Example>& examples() const { return examples_; }
   std::string usage() const;               ///< "tracesmith view [OPTIONS] FILE"
-  std::vector<OptionDoc> options() const;  ///< in the order of definition, the global ones last
+  std::vector<OptionDoc> options() const;  ///< in order of definition, global options last
   bool takesProgram() const { return takes_program_; }
   bool takesSecondGroup() const { return !second_group_.empty(); }
   int usageExitCode() const { return usage_exit_code_; }
@@ -93,21 +93,21 @@ class Command {
  protected:
   Command(std::string name, std::string summary);
 
-  // The variables that are bound must live as long as the command.
-  /// "--flows,!--no-flows": the second switches it off.
+  // The bound variables must live as long as the command.
+  /// "--flows,!--no-flows": the second name switches it off.
   Option flag(const std::string& names, bool& out, const std::string& description);
   Option text(const std::string& names, std::string& out, const std::string& value_name,
               const std::string& description, Complete complete = Complete::kNothing);
-  /// One or more of them, without an option's name.
+  /// One or more positional arguments.
   Option texts(const std::string& name, std::vector<std::string>& out,
                const std::string& value_name, const std::string& description,
                Complete complete = Complete::kNothing);
   Option choice(const std::string& names, std::string& out, const std::string& value_name,
                 std::vector<std::string> choices, const std::string& description);
-  /// "--name" alone means `meant`; another choice is given as "--name=CHOICE".
+  /// "--name" alone means `meant`; other choices are given as "--name=CHOICE".
   Option flagWithChoice(const std::string& name, std::string& out, const std::string& meant,
                         std::vector<std::string> choices, const std::string& description);
-  /// May be given several times, and several at once with commas between them.
+  /// May be repeated, and takes several values separated by commas.
   Option choices(const std::string& names, std::vector<std::string>& out,
                  const std::string& value_name, std::vector<std::string> choices,
                  const std::string& description);
@@ -124,12 +124,13 @@ class Command {
   void example(std::string line, std::string meaning) {
     examples_.push_back({std::move(line), std::move(meaning)});
   }
-  /// Everything from the first word that is not an option of ours (or "--") is a program's.
+  /// Everything from the first word that is not a TraceSmith option (or from "--") is the program's
+  /// command line.
   void takeProgram(bool required) {
     takes_program_ = true;
     program_required_ = required;
   }
-  /// "--" parts the arguments into two groups; `value_name` is what the second one is called.
+  /// "--" separates two groups of arguments; `value_name` is the name of the second one.
   void takeSecondGroup(std::string value_name) { second_group_ = std::move(value_name); }
   void setUsageExitCode(int code) { usage_exit_code_ = code; }
 
@@ -152,19 +153,19 @@ class Command {
   int usage_exit_code_ = kExitUsage;
 };
 
-/// All commands, in the order in which the overview lists them.
+/// All commands, in the order of the overview.
 class CommandSet {
  public:
   CommandSet();
   const std::vector<std::unique_ptr<Command>>& all() const { return commands_; }
-  Command* find(const std::string& name) const;  ///< nullptr when there is none
+  Command* find(const std::string& name) const;  ///< nullptr if there is none
   std::vector<std::string> names() const;
 
  private:
   std::vector<std::unique_ptr<Command>> commands_;
 };
 
-/// The options that may stand before the command's name, and after it as well.
+/// Options that may stand before or after the command's name.
 std::vector<OptionDoc> globalOptions();
 
 }  // namespace tracesmith::cli

@@ -16,7 +16,7 @@ namespace {
 
 bool looksLikeOption(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
-/// Every spelling of the options: "--output", "-o".
+/// All spellings of the options: "--output", "-o".
 std::vector<std::string> spellings(const std::vector<OptionDoc>& options) {
   std::vector<std::string> out;
   for (const OptionDoc& option : options) {
@@ -41,10 +41,10 @@ const OptionDoc* findShort(char name, const std::vector<OptionDoc>& options) {
   return nullptr;
 }
 
-/// Whether `word` is an option whose value is the next word.
+/// Whether `word` is an option that takes the next word as its value.
 bool valueFollows(const std::string& word, const std::vector<OptionDoc>& options) {
   if (word[1] != '-') {
-    // "-o FILE", or switches before it as in "-qo FILE"; "-oFILE" has its value already.
+    // "-o FILE", or with switches before it as in "-qo FILE"; "-oFILE" already contains its value.
     for (size_t i = 1; i < word.size(); ++i) {
       const OptionDoc* option = findShort(word[i], options);
       if (option == nullptr) return false;
@@ -61,8 +61,8 @@ bool valueFollows(const std::string& word, const std::vector<OptionDoc>& options
   return false;
 }
 
-/// Index of the first word of the program's command line; `arguments.size()` when there is none.
-/// `behind` is where our own options end ("--" belongs to neither).
+/// Index of the first word of the program's command line; `arguments.size()` if there is none. Sets
+/// `behind` to the end of TraceSmith's own options ("--" belongs to neither).
 size_t findProgram(const std::vector<std::string>& arguments, const std::vector<OptionDoc>& options,
                    size_t& behind) {
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -75,7 +75,7 @@ size_t findProgram(const std::vector<std::string>& arguments, const std::vector<
   return arguments.size();
 }
 
-/// Takes what follows "--" out of `own`. Options among it stay: "diff a*.sbt -- b*.sbt --json".
+/// Moves the arguments after "--" out of `own`, except options: "diff a*.sbt -- b*.sbt --json".
 std::vector<std::string> takeSecondGroup(std::vector<std::string>& own,
                                          const std::vector<OptionDoc>& options) {
   std::vector<std::string> group;
@@ -94,7 +94,7 @@ std::vector<std::string> takeSecondGroup(std::vector<std::string>& own,
   return group;
 }
 
-/// CLI11's errors in our words; its option names come first in the text of most of them.
+/// Rephrases CLI11's errors; the text of most of them starts with its option names.
 std::string describe(const CLI::ParseError& error) {
   const std::string kind = error.get_name();
   std::string text = error.what();
@@ -153,8 +153,7 @@ Result<ParsedOptions> parseOptions(Command& command, const std::vector<std::stri
 
   if (command.takesSecondGroup()) out.second_group = takeSecondGroup(own, options);
 
-  // CLI11 reports what is missing before what it does not know; the unknown word is the better
-  // hint.
+  // CLI11 reports missing arguments before unknown ones, but the unknown word is the better hint.
   const auto unknown = [&]() -> std::string {
     std::string first;
     for (const std::string& word : command.app().remaining()) {
@@ -165,7 +164,7 @@ Result<ParsedOptions> parseOptions(Command& command, const std::vector<std::stri
   };
 
   command.app().allow_extras();
-  std::reverse(own.begin(), own.end());  // as CLI11 wants a vector
+  std::reverse(own.begin(), own.end());  // CLI11 expects them in reverse order
   try {
     command.app().parse(std::move(own));
   } catch (const CLI::CallForHelp&) {

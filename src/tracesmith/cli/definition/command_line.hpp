@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From argv to a command that runs: global options, the command's name, its options, and one clear
-// line with the nearest right word when something is not known.
+// Processes argv: global options, the command's name and its options; then runs the command. For an
+// unknown word it prints one line with the nearest known word.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@
 
 namespace tracesmith::cli {
 
-/// What a command line asks for beyond its options.
+/// The parts of a command line besides bound options.
 struct ParsedOptions {
   bool help = false;
-  std::vector<std::string> program;       ///< behind "--" or from the first word that is not ours
-  std::vector<std::string> second_group;  ///< behind "--", where it parts two groups
+  /// After "--", or from the first word that is not a TraceSmith option.
+  std::vector<std::string> program;
+  std::vector<std::string> second_group;  ///< after "--", for commands with two groups
 };
 
-/// Fills the command's variables from `arguments` (without the command's name). Fails with
+/// Sets the command's variables from `arguments` (without the command's name). Fails with
 /// kInvalidArgument and a message for people.
 Result<ParsedOptions> parseOptions(Command& command, const std::vector<std::string>& arguments);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shell completion, written from the commands' definitions.
+// Shell completion, generated from the commands' definitions.
 #pragma once
 
 #include <string>

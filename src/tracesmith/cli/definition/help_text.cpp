@@ -41,7 +41,7 @@ size_t textWidth(const Terminal& terminal) {
   return terminal.width > 0 ? static_cast<size_t>(std::clamp(terminal.width, 40, 100)) : 90;
 }
 
-/// A name in the left column, its meaning in the right one.
+/// Prints a name in the left column and its meaning in the right one.
 std::string twoColumns(const std::string& left, const std::string& painted,
                        const std::string& right, size_t column, size_t width) {
   const std::string body = wrap(right, column, width);
@@ -121,7 +121,7 @@ std::string helpText(const Command& command, const Terminal& terminal) {
   std::string arguments, options;
   for (const OptionDoc& option : command.options()) {
     const std::string heading = optionHeading(option);
-    // Options without a short name line up with the long names of the others.
+    // Align options without a short name with the long names of the others.
     const bool indent = !option.positional && option.short_name.empty();
     const std::string left = (indent ? "    " : "") + heading;
     const std::string painted = (indent ? "    " : "") + style.word(heading);

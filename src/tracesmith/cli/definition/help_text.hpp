@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tracesmith help`, `tracesmith COMMAND -h`.
+// The texts of `tracesmith help` and `tracesmith COMMAND -h`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tracesmith::cli {
 
-/// The banner (only when `terminal` is a person's), all commands and how to go on.
+/// The banner (only on a terminal), all commands, and where to find more help.
 std::string overviewText(const CommandSet& commands, const Terminal& terminal);
 
 /// Usage, description, options and examples of one command.
@@ -18,17 +18,17 @@ std::string helpText(const Command& command, const Terminal& terminal);
 /// "TraceSmith 1.0.0", with the banner above it on a terminal.
 std::string versionText(const Terminal& terminal);
 
-/// The big letters. Needs a terminal that shows UTF-8 and 82 columns; "" otherwise.
+/// The large logo. "" unless the terminal shows UTF-8 and 82 columns.
 std::string banner(const Terminal& terminal);
 
-/// `text` in lines of at most `width` columns, each begun with `indent` spaces; ends with a
+/// Wraps `text` to lines of at most `width` columns, each indented by `indent` spaces. Ends with a
 /// newline.
 std::string wrap(const std::string& text, size_t indent, size_t width);
 
 /// "-o, --output FILE", or the name of a positional argument.
 std::string optionHeading(const OptionDoc& option);
 
-/// The description with the choices and "required" added.
+/// The description, followed by the choices and "required".
 std::string optionMeaning(const OptionDoc& option);
 
 }  // namespace tracesmith::cli

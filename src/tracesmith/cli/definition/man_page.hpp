@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual page and docs/cli_reference.md, written from the commands' definitions.
+// The manual page and docs/cli_reference.md, generated from the commands' definitions.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tracesmith::cli {
 /// tracesmith(1) as roff with the man(7) macros.
 std::string manPage(const CommandSet& commands);
 
-/// The same as Markdown; docs/cli_reference.md is this text.
+/// The same as Markdown, for docs/cli_reference.md.
 std::string markdownReference(const CommandSet& commands);
 
 }  // namespace tracesmith::cli

@@ -37,9 +37,10 @@ constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
                               {".dot", ExportFormat::kDot},
                               {".folded", ExportFormat::kFolded},
                               {".sbt", ExportFormat::kSbt},
-                              {".parquet", ExportFormat::kParquet}};  // refused, with a reason
+                              // Recognised and rejected, with a reason.
+                              {".parquet", ExportFormat::kParquet}};
 
-/// Where the extension of the file's name begins; npos when it has none (".hidden" has none).
+/// Position of the extension in the file's name; npos if it has none (".hidden" has none).
 size_t extensionAt(const std::string& path) {
   const size_t slash = path.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
@@ -56,7 +57,7 @@ std::vector<std::string> exportFormatNames() {
 }
 
 std::string howToMakeParquet() {
-  return "this program writes no Parquet; Python does: export -f csv --table TABLE, then "
+  return "TraceSmith does not write Parquet, but Python does: export -f csv --table TABLE, then "
          "pyarrow.parquet.write_table(pyarrow.csv.read_csv(FILE), OUTPUT)";
 }
 
@@ -94,7 +95,7 @@ std::string extensionOf(ExportFormat format) {
     case ExportFormat::kDot:
       return ".dot";
     case ExportFormat::kSbt:
-      return ".part.sbt";  // "run.sbt" is what it is made from
+      return ".part.sbt";  // the input is usually called "run.sbt"
     case ExportFormat::kParquet:
       return ".parquet";
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats that a trace can be exported to, as file names and options name them.
+// Export formats, selected by file name or option.
 #pragma once
 
 #include <optional>
@@ -20,33 +20,33 @@ enum class ExportFormat : uint8_t {
   kFolded,
   kDot,
   kSbt,
-  kParquet,  ///< known by its extension and refused: howToMakeParquet()
+  kParquet,  ///< recognised by its extension, but not supported: howToMakeParquet()
 };
 
-/// Names for -f: perfetto and proto are the same, as are chrome and json.
+/// Names for -f. perfetto and proto are synonyms, as are chrome and json.
 std::vector<std::string> exportFormatNames();
 std::string howToMakeParquet();
 std::optional<ExportFormat> exportFormatByName(const std::string& name);
 
-/// By the end of a file name: .pftrace, .perfetto, .perfetto-trace, .json, .csv, .speedscope.json,
-/// .folded, .dot, .sbt, .parquet.
+/// Determines the format by file extension: .pftrace, .perfetto, .perfetto-trace, .json, .csv,
+/// .speedscope.json, .folded, .dot, .sbt, .parquet.
 std::optional<ExportFormat> exportFormatByPath(const std::string& path);
 
-/// "dir/run.sbt" and ".json" make "dir/run.json"; a name without an extension gets one.
+/// "dir/run.sbt" and ".json" give "dir/run.json"; a name without an extension gets one.
 std::string withExtension(const std::string& path, const std::string& extension);
 std::string extensionOf(ExportFormat format);
 
-/// Where an export of this format is looked at: a sentence's end, or "".
+/// Where to view an export of this format: the end of a sentence, or "".
 std::string_view viewerOf(ExportFormat format);
 
-/// Writes `trace` to `path` whole or not at all. `table` is for CSV, which holds one table; `by` is
-/// for speedscope and folded: call stacks instead of slices over time. Not for
-/// .sbt (see export/sbt/sbt_export.hpp). kUnsupported for Parquet, with how to come by it.
+/// Writes `trace` to `path`, completely or not at all. `table` is for CSV, which has one table.
+/// `by` is for speedscope and folded: call stacks instead of slices over time. Not for .sbt (see
+/// export/sbt/sbt_export.hpp). Fails with kUnsupported for Parquet, with instructions.
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
                    const PerfettoOptions& options, TableId table = TableId::kKernel,
                    std::optional<StackWeight> by = {});
 
-/// Reads the trace at `trace_path` and exports it; for the end of a recording.
+/// Reads the trace at `trace_path` and exports it. Used at the end of a recording.
 Status exportTraceFile(const std::string& trace_path, const std::string& path);
 
 }  // namespace tracesmith::cli

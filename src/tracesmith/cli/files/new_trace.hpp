@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace that a command makes without a session: a simulation, or what another tool recorded.
-// Its place follows the rule of `profile` (capture/session_directory/session_output.hpp): a trace
-// with events is replaced only by one with events, and whatever was at the output stays whole until
-// the new one is finished.
+// A trace that a command creates without a session: a simulation, or an import from another tool.
+// Its destination follows the rule of `profile` (capture/session_directory/session_output.hpp): a
+// trace with events is replaced only by another one with events, and an existing file stays intact
+// until the new one is finished.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ namespace tracesmith::cli {
 
 class NewTrace {
  public:
-  /// `force`: a trace without events replaces one with events.
+  /// `force`: a trace without events also replaces one with events.
   static Result<NewTrace> open(const std::string& output, bool force);
 
-  /// Where to write it. Without a successful finish() the output is as before.
+  /// The path to write to. Unless finish() succeeds, the output is unchanged.
   const std::string& place() const { return file_.place(); }
   Error named(Error error) const { return file_.named(std::move(error)); }
-  /// Puts it to its place, and says so where that is not the output. Returns the place.
+  /// Moves the file to its destination and returns its path. Prints it if it is not the output.
   Result<std::string> finish();
 
  private:
@@ -38,7 +38,7 @@ struct ImportedTrace {
   import::ImportReport report;
 };
 
-/// Imports `source` into a NewTrace.
+/// Imports `source` to a NewTrace.
 Result<ImportedTrace> importToOutput(const std::string& source, const std::string& output,
                                      bool force, const import::ImportOptions& options = {});
 

@@ -17,7 +17,7 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
     sayWarning(reader.path() + kNoSessionId);
   }
   if (!source.plan.whole()) {
-    sayWarning(reader.path() + ": the commands end within one; what is before it is replayed");
+    sayWarning(reader.path() + ": the last command is incomplete; those before it are replayed");
   }
   for (const ReplayStep& step : source.plan.steps()) {
     recording::End end;
@@ -30,7 +30,7 @@ Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uin
   if (!reader.complete()) {
     sayWarning(
         reader.path() +
-        ": was not finished; what is there is replayed (`tracesmith recover` may know more)");
+        ": is unfinished; its current content is replayed (`tracesmith recover` may find more)");
   }
   return source;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recording that a command works on.
+// Opens the recording for a command.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace tracesmith::cli {
 
-/// `process`: its pid; none: the one that launched most. Says on standard error what of the file
-/// could not be read.
+/// `process`: a pid; empty: the process with the most launches. Prints to standard error which
+/// parts of the file could not be read.
 Result<ReplaySource> openReplaySource(const std::string& path, std::optional<uint64_t> process);
 
 }  // namespace tracesmith::cli

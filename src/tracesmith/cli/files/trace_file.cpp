@@ -12,12 +12,12 @@
 namespace tracesmith::cli {
 namespace {
 
-/// What a person may do about it, where the room that failed could not know.
+/// A hint what to do, for errors from code that cannot know it.
 std::string_view remedy(ErrorCode code) {
   switch (code) {
     case ErrorCode::kNotATrace:
-      return "a trace is what 'tracesmith profile' writes (.sbt), or another tool's ('tracesmith "
-             "import -h' lists which)";
+      return "traces are files from 'tracesmith profile' (.sbt) or from other tools (see "
+             "'tracesmith import -h')";
     case ErrorCode::kTooNew:
       return "read it with a newer TraceSmith";
     default:
@@ -25,10 +25,10 @@ std::string_view remedy(ErrorCode code) {
   }
 }
 
-/// Whether the other tool's trace that this command reads was damaged; its import is not.
+/// Whether another tool's trace, imported by this command, was damaged; the import itself is not.
 bool g_source_damaged = false;
 
-/// Says what of another tool's trace could not be used.
+/// Reports which parts of another tool's trace could not be used.
 Result<TraceReader> openTrace(const std::string& path) {
   import::ImportCounts counts;
   TS_TRY(TraceReader reader, import::openTrace(path, counts));
@@ -43,7 +43,7 @@ bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts)
   for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
     const import::SourceDamage& d = counts.damage[i];
     say(d.bytes == 0 && d.offset == 0
-            ? fmt::format("{}: {}", path, d.reason)  // its place is in the words
+            ? fmt::format("{}: {}", path, d.reason)  // the reason has the position
         : d.bytes == 0 ? fmt::format("{}: at byte {} of the document: {}", path, d.offset, d.reason)
                        : fmt::format("{}: {} bytes at {} of the document could not be used: {}",
                                      path, d.bytes, d.offset, d.reason));
@@ -90,7 +90,7 @@ Error inWordsForPeople(Error error, const std::string& path) {
   if (error.where.empty()) error.where = path;
   const std::string_view hint = remedy(error.code);
   if (!hint.empty()) error.message += fmt::format("; {}", hint);
-  // An unreadable file is a failure, whatever the room below calls it; 2 is for command lines.
+  // An unreadable file is a failure, whatever its code; exit code 2 is for invalid command lines.
   if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kNotATrace;
   return error;
 }
@@ -110,12 +110,12 @@ int reportLosses(const TraceReader& reader, const std::string& path, int code) {
   }
   if (!reader.complete()) {
     say(
-        fmt::format("{}: it has no end; it is still being written, or its recording was cut "
-                    "short: shown is what was there (see 'tracesmith recover -h')",
+        fmt::format("{}: the end is missing; it is still being written, or its recording was cut "
+                    "short: showing what is there (see 'tracesmith recover -h')",
                     path));
   }
   for (const DataLoss& skipped : reader.skipped()) {
-    say(fmt::format("{}: passed over at offset {}: {}", path, skipped.offset, skipped.reason));
+    say(fmt::format("{}: skipped at offset {}: {}", path, skipped.offset, skipped.reason));
   }
   const bool damaged = !losses.empty() || !reader.complete() || g_source_damaged;
   return damaged && code == kExitOk ? static_cast<int>(kExitPartlyRead) : code;
@@ -205,8 +205,8 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
 
 namespace {
 
-/// What PyTorch's profiler says of the whole trace: {"backend": "nccl", "rank": 3, "pg_config": …}.
-/// Lists in it have ranks of their own.
+/// Metadata of PyTorch's profiler: {"backend": "nccl", "rank": 3, "pg_config": …}. Lists in it
+/// contain ranks of their own.
 std::optional<int64_t> rankOf(const Trace& trace) {
   const std::string_view info = trace.metadataValue("source.distributedInfo");
   std::string text(info);
@@ -226,7 +226,7 @@ std::optional<int64_t> rankOf(const Trace& trace) {
 Status checkRank(const Trace& trace, uint64_t rank) {
   const std::optional<int64_t> known = rankOf(trace);
   if (!known) {
-    return fail(ErrorCode::kInvalidArgument, "the trace does not say which rank it is of");
+    return fail(ErrorCode::kInvalidArgument, "the trace does not have a rank");
   }
   if (*known < 0 || static_cast<uint64_t>(*known) != rank) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", *known));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the trace that a command is about, and says what of it could not be read.
+// Opens the trace for a command, and reports what could not be read.
 #pragma once
 
 #include <functional>
@@ -18,52 +18,52 @@ struct TraceFile {
   Trace trace;
 };
 
-/// Reads `path`, telling what went wrong with a hint what to do about it. Another tool's trace is
-/// imported into memory first; what of it could not be used is said.
+/// Reads `path`. Errors include a hint what to do. Another tool's trace is imported into memory
+/// first, and unusable parts are reported.
 Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options = {});
-/// The same, with options that depend on what the file has.
+/// The same, with options that depend on the file.
 Result<TraceFile> readTraceFile(const std::string& path,
                                 const std::function<ReadOptions(const TraceReader&)>& choose);
 
-/// Only what may lie within a window of time; `from_ns` and `to_ns` count from the trace's first
-/// event, which the result knows.
+/// Reads only blocks that may overlap a time window. `from_ns` and `to_ns` are relative to the
+/// trace's first event, which the result knows.
 Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
                                   std::optional<int64_t> to_ns);
 
-/// An error of reading `path` with a hint what to do about it, and the code that a command fails
-/// with.
+/// Adds a hint what to do to an error of reading `path`, and sets the command's error code.
 Error inWordsForPeople(Error error, const std::string& path);
 
-/// The last step of a command that used `file`: names each loss on standard error. Returns 3 when
-/// something was damaged, else `code`. A trace that was merely cut, or is still being written, is
-/// whole as far as it goes: that is said, and the code is 3 as well.
+/// The last step of a command that used `file`: prints each loss to standard error. Returns 3 if
+/// the trace is damaged, cut off or still being written, else `code`. A trace that is only cut off
+/// or still being written is intact up to its end, and the message says so.
 int reportLosses(const TraceReader& reader, const std::string& path, int code);
 
-/// Those of `losses` that `reader`, of the same file, does not know of: reportLosses() does not say
-/// them.
+/// The `losses` that `reader`, of the same file, does not have, so that reportLosses() does not
+/// print them.
 std::vector<DataLoss> furtherLosses(const std::vector<DataLoss>& losses, const TraceReader& reader);
 
-/// Names what an import could not use, on standard error; true when something was damaged.
+/// Prints to standard error what an import could not use; true if something was damaged.
 bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts);
 
-/// Times on the command line count from the trace's first event.
+/// Times on the command line are relative to the trace's first event.
 struct TimeWindow {
   std::optional<int64_t> from_ns, to_ns;
 };
 Result<TimeWindow> windowOf(const Trace& trace, std::optional<int64_t> from_ns,
                             std::optional<int64_t> to_ns);
 
-/// All streams that the program knows by these numbers; fails naming one that the trace has not.
+/// All streams with these numbers, as numbered by the program. Fails if the trace does not have
+/// one.
 Result<std::vector<StreamId>> streamsOf(const Trace& trace, const std::vector<uint64_t>& numbers);
 
-/// The streams of the devices that the program knows by these numbers, of `streams` where those are
-/// not empty; never empty: where there is none, "no stream". Fails naming devices that the trace
-/// has not. Without devices: `streams`.
+/// The streams of the devices with these numbers, as numbered by the program; limited to `streams`
+/// unless that is empty. Never returns an empty list: if there are none, it has "no stream". Fails
+/// if the trace does not have a device. Without devices: `streams`.
 Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                const std::vector<uint64_t>& devices,
                                                std::vector<StreamId> streams);
 
-/// Fails when the trace does not say of which rank it is, or says another.
+/// Fails if the trace does not have a rank, or has another one.
 Status checkRank(const Trace& trace, uint64_t rank);
 
 }  // namespace tracesmith::cli

@@ -30,7 +30,7 @@ std::string folderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// Runs `command` to its end; signals to stop go to it, as in any recording.
+/// Runs `command` to its end; stop signals are passed to it, as in any recording.
 Result<ExitStatus> runToItsEnd(const std::vector<std::string>& command) {
   SignalRelay relay;
   TS_TRY(Launcher program, Launcher::start(command, {}));
@@ -41,7 +41,7 @@ Result<ExitStatus> runToItsEnd(const std::vector<std::string>& command) {
   }
 }
 
-/// The report that nsys left in `folder`; "" where there is none.
+/// The report that nsys left in `folder`; "" if there is none.
 std::string reportIn(const std::string& folder) {
   for (const char* name : {"report.nsys-rep", "report.qdrep"}) {
     std::string path = folder + "/" + name;
@@ -51,7 +51,7 @@ std::string reportIn(const std::string& folder) {
   return {};
 }
 
-/// Puts the report beside the trace, and says where. An older report stays.
+/// Moves the report beside the trace and prints its path. Does not replace an older report.
 void keepReport(const std::string& report, const std::string& trace) {
   const std::string wanted =
       withExtension(trace, std::filesystem::path(report).extension().string());
@@ -62,7 +62,7 @@ void keepReport(const std::string& report, const std::string& trace) {
   }
 }
 
-/// False: there is no trace.
+/// Returns false if there is no trace.
 bool importReport(const std::string& report, NsysRecording& recording) {
   const Result<ImportedTrace> made =
       importToOutput(report, recording.outputs.trace, recording.force);
@@ -90,7 +90,7 @@ bool importReport(const std::string& report, NsysRecording& recording) {
 Result<std::vector<std::string>> shellWords(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
-  bool within = false;  // a word; it may be empty ('')
+  bool within = false;  // inside a word, which may be empty ('')
   char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -121,7 +121,8 @@ Result<std::vector<std::string>> shellWords(const std::string& text) {
 
 namespace {
 
-/// What is left to do when all is tidied up: exit code, and the signal that ended the program.
+/// Returns how this process must end after cleaning up: exit code, and the signal that ended the
+/// program.
 ExitStatus record(NsysRecording recording, const Session& session) {
   const auto notStarted = [](const Error& error) {
     sayError(error);
@@ -132,8 +133,8 @@ ExitStatus record(NsysRecording recording, const Session& session) {
   for (const std::string& word : *more) {
     if (word == "-o" || word.starts_with("--output")) {
       return notStarted({ErrorCode::kInvalidArgument,
-                         "where the report goes is decided here; -o names the trace, and "
-                         "--keep-nsys keeps the report beside it",
+                         "TraceSmith chooses the report's path; use -o for the trace, and "
+                         "--keep-nsys to keep the report beside it",
                          "--nsys-args"});
     }
   }
@@ -141,7 +142,7 @@ ExitStatus record(NsysRecording recording, const Session& session) {
   if (const Status ok = checkOutputs(recording.outputs.exports); !ok) return notStarted(ok.error());
   const Result<std::string> tool = import::findNsys();
   if (!tool) return notStarted(tool.error());
-  // Beside the trace, where there is room for it, and from where it can be kept.
+  // Beside the trace: there is room for it there, and it can be kept by renaming.
   const Result<import::WorkFolder> folder =
       import::WorkFolder::create(folderOf(recording.outputs.trace));
   if (!folder) return notStarted(folder.error());
@@ -156,7 +157,7 @@ ExitStatus record(NsysRecording recording, const Session& session) {
   const std::string report = reportIn(folder->path());
   if (report.empty()) {
     sayError({ErrorCode::kIo,
-              fmt::format("has left no report; it ended with exit code {}. There is no trace",
+              fmt::format("has left no report, so there is no trace; its exit code is {}",
                           ended->exit_code),
               *tool});
     return ended->exit_code != 0 ? *ended : ExitStatus{kExitNotStarted, 0};

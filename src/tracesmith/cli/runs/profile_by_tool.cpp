@@ -29,22 +29,22 @@ struct Run {
   const ToolRecording& recording;
   const Words& program;
   const std::string& tool;    ///< path
-  const std::string& folder;  ///< for what it writes
+  const std::string& folder;  ///< for its output
 };
 
 struct Tool {
   RecorderTool tool{};
-  const char* name;     ///< as people know it
-  const char* missing;  ///< where it comes from
-  Words (*places)();    ///< where it may be
+  const char* name;     ///< name for people
+  const char* missing;  ///< how to get it
+  Words (*places)();    ///< possible paths
   Words (*command)(const Run& run);
-  /// What can be imported, the most important first. Empty: the tool has left nothing.
+  /// The files to import, the most important first. Empty: the tool left nothing.
   Result<Words> (*results)(const Run& run);
-  const char* kept_part;  ///< of the folder; "": all of it
-  const char* kept_as;    ///< extension
+  const char* kept_part;  ///< part of the folder to keep; "": all of it
+  const char* kept_as;    ///< extension to keep it with
 };
 
-/// Files below `folder` whose names begin and end so, the largest first.
+/// Files below `folder` whose names have this prefix and suffix, the largest first.
 Words filesBelow(const std::string& folder, std::string_view begin, std::string_view end) {
   std::vector<std::pair<uintmax_t, std::string>> found;
   std::error_code ec;
@@ -67,8 +67,8 @@ Words filesBelow(const std::string& folder, std::string_view begin, std::string_
 
 constexpr const char* kDefaultTemplate = "Metal System Trace";
 
-/// Tables that are imported into columns of their own, or that people ask for; the others of a
-/// system trace are many times larger.
+/// Tables that become columns of their own, or that people ask for. The other tables of a system
+/// trace are many times larger.
 constexpr std::array<std::string_view, 10> kXctraceTables = {
     "metal-gpu-intervals",
     "metal-application-command-buffer-submissions",
@@ -98,7 +98,7 @@ Words xctraceCommand(const Run& run) {
     words.insert(words.end() - 2, {"--time-limit", fmt::format("{}ms", ms)});
   }
   words.insert(words.end(), run.program.begin(), run.program.end());
-  // It is started by its path.
+  // xctrace starts the program by its path.
   const std::string path = findExecutable({run.program[0]});
   if (!path.empty()) words[words.size() - run.program.size()] = path;
   return words;
@@ -108,7 +108,8 @@ void append(std::ofstream& to, const std::string& path) {
   std::ifstream from(path, std::ios::binary);
   std::string head(5, '\0');
   from.read(head.data(), static_cast<std::streamsize>(head.size()));
-  // Each export begins with a declaration, which may stand only once, at the beginning.
+  // Each export starts with an XML declaration, which is allowed only once, at the start of the
+  // file.
   if (from && head == "<?xml") {
     from.ignore(1 << 16, '>');
   } else {
@@ -119,7 +120,7 @@ void append(std::ofstream& to, const std::string& path) {
   to.clear();  // an empty file sets the fail bit
 }
 
-/// The tables that there are, exported one by one, in one file.
+/// Exports the available tables one by one into one file.
 Result<Words> xctraceResults(const Run& run) {
   const std::string trace = run.folder + "/recording.trace";
   std::error_code ec;
@@ -166,7 +167,7 @@ Words mcTracerPlaces() {
 }
 
 Words mcTracerCommand(const Run& run) {
-  // It takes the name as one below the working directory, whatever it begins with.
+  // The tool takes the name as relative to the working directory, whatever it starts with.
   std::error_code ec;
   const fs::path folder = fs::relative(run.folder, fs::current_path(ec), ec);
   Words words = {run.tool, "--mctx", "--odname", folder.empty() ? run.folder : folder.string()};
@@ -195,8 +196,8 @@ std::string quotedForShell(const std::string& word) {
   return quoted + "'";
 }
 
-/// --application is one text that msprof splits at spaces: words with others in them go by a
-/// script.
+/// msprof splits the text of --application at spaces, so words with other special characters are
+/// passed through a script.
 Words msprofCommand(const Run& run) {
   const bool plain =
       std::all_of(run.program.begin(), run.program.end(), [](const std::string& word) {
@@ -223,7 +224,7 @@ Words msprofCommand(const Run& run) {
 Result<Words> msprofResults(const Run& run) {
   Words found = filesBelow(run.folder, "msprof", ".json");
   if (!found.empty()) return found;
-  // Versions that do not export by themselves.
+  // Some versions do not export on their own.
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(run.folder, ec)) {
     if (!entry.path().filename().string().starts_with("PROF_")) continue;
@@ -250,18 +251,19 @@ constexpr std::array<Tool, 3> kTools = {{
 
 // --- The run -----------------------------------------------------------------------------------
 
-/// The trace of result `index`: the others lie beside the first.
+/// The trace for result `index`; all but the first get numbered names beside it.
 std::string traceOf(const std::string& trace, size_t index) {
   return index == 0 ? trace : withExtension(trace, fmt::format("-{}.sbt", index + 1));
 }
 
-/// The trace that was made; "": `source` could not be imported.
+/// The path of the created trace; "" if `source` could not be imported.
 std::string importResult(const std::string& source, const std::string& output, const Tool& tool,
                          const ToolRecording& recording) {
   const Result<ImportedTrace> made = importToOutput(source, output, recording.force);
   if (!made) {
     Error error = made.error();
-    error.message = fmt::format("what {} wrote cannot be imported: {}", tool.name, error.message);
+    error.message =
+        fmt::format("the output of {} cannot be imported: {}", tool.name, error.message);
     sayError(error);
     return {};
   }
@@ -315,7 +317,7 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     sayError(results.error());
   } else if (results->empty()) {
     sayError({ErrorCode::kNotFound,
-              fmt::format("has left nothing that could be imported (it ended with {})", code),
+              fmt::format("has left nothing that can be imported (its exit code is {})", code),
               tool.name});
   } else {
     for (size_t i = 0; i < results->size(); ++i) {
@@ -334,7 +336,7 @@ int runToolRecording(const ToolRecording& recording, const Session& session) {
     if (!kept) {
       sayError(kept.error());
     } else {
-      say(fmt::format("{}: what {} wrote", *kept, tool.name));
+      say(fmt::format("{}: the output of {}", *kept, tool.name));
     }
   }
   if (failed) return code != 0 ? code : static_cast<int>(kExitNotStarted);

@@ -11,7 +11,7 @@
 namespace tracesmith::cli {
 namespace {
 
-constexpr size_t kMostBytes = 240;  // what an agent keeps
+constexpr size_t kMostBytes = 240;  // size of an agent's buffer
 
 Error unknown(std::string_view text) {
   return {ErrorCode::kInvalidArgument,
@@ -32,7 +32,7 @@ Result<std::string> counted(std::string_view kind, std::string_view text, const 
     return fail(ErrorCode::kInvalidArgument, "launches and steps count from 1", "--range");
   }
   if (*last < *first) {
-    return fail(ErrorCode::kInvalidArgument, "the range ends before it begins", "--range");
+    return fail(ErrorCode::kInvalidArgument, "the range ends before it starts", "--range");
   }
   return fmt::format("{} {} {}", kind, *first, *last);
 }
@@ -54,7 +54,7 @@ Result<std::string> parseRecordRange(std::string_view text, int64_t session_begi
     TS_TRY(const int64_t from, parseTimeNs(value.substr(0, dash)));
     TS_TRY(const int64_t to, parseTimeNs(value.substr(dash + 1)));
     if (to <= from) {
-      return fail(ErrorCode::kInvalidArgument, "the range ends before it begins", "--range");
+      return fail(ErrorCode::kInvalidArgument, "the range ends before it starts", "--range");
     }
     return fmt::format("time {} {}", session_begin_ns + from, session_begin_ns + to);
   }

@@ -50,7 +50,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
       outcome.trace_status) {
     say("nothing was recorded: no process called OpenCL or CUDA. Try: tracesmith devices (what can "
         "be recorded here), tracesmith info " +
-        outputs.trace + " (what was seen of each process)");
+        outputs.trace + " (lists the processes)");
   }
   const uint64_t rows = outcome.kernels + outcome.copies + outcome.host_calls +
                         outcome.function_calls + outcome.annotations;
@@ -60,7 +60,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
         ", but none made a call that it records");
   }
   if (outcome.unobserved > 0) {
-    say(fmt::format("{} may have used a GPU unseen (static, or without our environment)",
+    say(fmt::format("{} may have used a GPU unseen (static, or without TraceSmith's environment)",
                     plural(outcome.unobserved, "process", "processes")));
   }
   if (outcome.recording) say(recordingText(*outcome.recording));
@@ -68,11 +68,11 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
                   static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
 }
 
-/// Puts the names of functions into the trace, now that nobody waits for it.
+/// Adds function names to the trace. Done now, because the program no longer waits for it.
 void nameStacks(const std::string& trace) {
   if (!Symbolizer::isAvailable()) return;
   const Result<SymbolizedFile> named = symbolizeFile(trace, "", {});
-  if (!named) sayWarning("the call stacks stay without names: " + named.error().toString());
+  if (!named) sayWarning("the call stacks have no names: " + named.error().toString());
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ std::string recordingSummary(const ProfileOutcome& outcome) {
 
 std::string recordingText(const RecordingTotals& totals) {
   if (totals.processes == 0) return "nothing was recorded for replay: no process used OpenCL";
-  // The program launches outside of a range as well.
+  // The program may also launch outside the recorded range.
   const std::string launches = totals.recorded_launches < totals.launches
                                    ? fmt::format("{} of {}", totals.recorded_launches,
                                                  plural(totals.launches, "launch", "launches"))
@@ -171,10 +171,11 @@ std::string recordingText(const RecordingTotals& totals) {
 }
 
 int endBySignal(int signal) {
-  // The program has written its own core file if one is wanted; ours would hide it.
+  // The program has written its own core file if one is wanted; a core file of this process would
+  // hide it.
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  prctl(PR_SET_DUMPABLE, 0);  // a core_pattern that is a pipe does not ask for the limit
+  prctl(PR_SET_DUMPABLE, 0);  // a core_pattern with a pipe ignores the limit
   ::signal(signal, SIG_DFL);
   sigset_t one;
   sigemptyset(&one);
@@ -187,7 +188,7 @@ int endBySignal(int signal) {
 void warnOfStaticProgram(const std::string& program) {
   if (const ProgramReach reach = reachOf(program); reach.reach == Reach::kStatic) {
     sayWarning(reach.path +
-               " is linked statically: nothing of it can be recorded, only of what it "
+               " is linked statically: it cannot be recorded, only the programs that it "
                "starts");
   }
 }
@@ -216,11 +217,11 @@ int runRecording(RecordingRequest request, const Session& session) {
   if (!outcome) {
     sayError(outcome.error());
     if (request.pid != 0) return kExitFailed;
-    // A missing directory for the output is "not found", too, but not the program.
+    // A missing output directory is "not found" as well, but it is not the program.
     const bool is_the_program = outcome.error().where == session.program[0];
     return is_the_program ? startFailureExitCode(outcome.error().code) : kExitNotStarted;
   }
-  // The program has ended; from here on a closed standard error must not hide its exit code.
+  // The program has ended. From here on a closed standard error must not hide its exit code.
   signal(SIGPIPE, SIG_IGN);
   line.clear();
   for (const std::string& warning : outcome->warnings) sayWarning(warning);
@@ -243,7 +244,7 @@ int runRecording(RecordingRequest request, const Session& session) {
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
   const bool exported = writeExports(request.outputs, request.profile.force, request.quiet);
-  // A program's exit code is its own, whatever became of us.
+  // Pass on the program's exit code, even if recording failed.
   if (request.pid != 0) return outcome->trace_status && exported ? kExitOk : kExitFailed;
   if (outcome->stopped_by_duration) return exported ? kExitOk : kExitFailed;
   if (outcome->signal != 0) return endBySignal(outcome->signal);

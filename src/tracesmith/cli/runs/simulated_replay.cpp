@@ -14,7 +14,7 @@ namespace {
 StepDurations durationsOf(const std::string& path, const ReplaySource& source, int& code) {
   const std::string trace_path = recording::traceBeside(path);
   if (access(trace_path.c_str(), F_OK) != 0) {
-    return StepDurations::none(source.plan, trace_path + ", which would say it, is not there");
+    return StepDurations::none(source.plan, trace_path + ", which would have them, is missing");
   }
   if (const Status same = checkSameSession(source.reader, trace_path); !same) {
     return StepDurations::none(source.plan, same.error().toString());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `replay --device simulated`: the same replays without a device, on a virtual clock.
+// `replay --device simulated`: replays on a virtual clock, without a device.
 #pragma once
 
 #include <vector>
@@ -10,20 +10,21 @@
 
 namespace tracesmith::cli {
 
-/// Of a recording that was opened from `path`, with the durations of the trace beside it. `code`: 3
-/// where that is damaged.
+/// Simulates a recording opened from `path`, with the durations of the trace beside it. Sets `code`
+/// to 3 if that trace is damaged.
 Result<std::vector<ReportTable>> simulateRecording(const std::string& path, ReplaySource& source,
                                                    const RunSettings& settings, int& code);
 
-/// Of a trace that has no recording, another tool's too. `code`: 3 where it was damaged.
+/// Simulates a trace without a recording, including imported ones. Sets `code` to 3 if it is
+/// damaged.
 Result<std::vector<ReportTable>> simulateTraceFile(const std::string& path, ReplayOrder order,
                                                    int& code);
 
-/// A trace, or one that can be imported, with no recording beside it.
+/// Whether `path` is a trace, or can be imported as one, and has no recording beside it.
 bool isTraceAlone(const std::string& path);
 
-/// Why `path` cannot be replayed: of a trace without a recording, with both ways to one that can;
-/// else `error`.
+/// Explains why `path` cannot be replayed. For a trace without a recording, names both ways to get
+/// one; otherwise returns `error`.
 Error withoutRecording(const std::string& path, Error error);
 
 }  // namespace tracesmith::cli

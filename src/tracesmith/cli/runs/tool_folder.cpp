@@ -32,7 +32,7 @@ Result<ToolFolder> ToolFolder::beside(const std::string& file) {
   std::error_code ec;
   std::string pattern = fs::absolute(file, ec).lexically_normal().string() + ".XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) {
-    return failErrno(errno, "cannot make a folder beside it", file);
+    return failErrno(errno, "cannot create a folder beside it", file);
   }
   return ToolFolder(std::move(pattern));
 }
@@ -49,7 +49,7 @@ Result<std::string> ToolFolder::keepAs(const std::string& part, const std::strin
   auto kept = moveToNumberedName(from, name);
   if (!kept) {
     const std::string left = std::exchange(path_, {});
-    kept.error().message += ", and stays in " + left;
+    kept.error().message += "; it remains in " + left;
     return kept;
   }
   if (part.empty()) path_.clear();

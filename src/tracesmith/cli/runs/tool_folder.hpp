@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for what another tool writes, and running such tools.
+// A folder for another tool's output, and functions that run such tools.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace tracesmith::cli {
 
-/// Lies beside a file that is to be written, and goes with all that is in it, unless it is kept.
+/// A temporary folder beside a file that will be written. The destructor deletes it with its
+/// content.
 class ToolFolder {
  public:
   static Result<ToolFolder> beside(const std::string& file);
@@ -18,7 +19,7 @@ class ToolFolder {
   ToolFolder& operator=(ToolFolder&&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Leaves `part` of it ("": all) behind under a name that is still free, `name` if possible.
+  /// Keeps `part` of the folder ("": all of it) under an unused name, `name` if possible.
   Result<std::string> keepAs(const std::string& part, const std::string& name);
 
  private:
@@ -26,12 +27,14 @@ class ToolFolder {
   std::string path_;
 };
 
-/// The first of `places` (a name is looked for on PATH) that can be executed; "": none.
+/// The first executable of `places` (a plain name is looked up on PATH); "" if there is none.
 std::string findExecutable(const std::vector<std::string>& places);
 
-/// Runs `command` with our streams; signals to stop go to it, as in any recording.
+/// Runs `command` with this process's standard streams. Stop signals are passed to it, as in any
+/// recording.
 Result<ExitStatus> runToTheEnd(const std::vector<std::string>& command);
-/// Runs `command` without input; what it says goes to `log`. Error: it failed, with its last words.
+/// Runs `command` without input; its output goes to `log`. If it fails, the error has the end of
+/// its output.
 Status runSilently(const std::vector<std::string>& command, const std::string& log);
 
 }  // namespace tracesmith::cli

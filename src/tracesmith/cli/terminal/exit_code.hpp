@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command's exit code says. `profile` and `record` pass the program's own code on; 125 to
-// 127 mean, as with env(1) and timeout(1), that the program was never started.
+// Exit codes of the command. `profile` and `record` pass on the program's own code; 125 to 127
+// mean, as with env(1) and timeout(1), that the program was never started.
 #pragma once
 
 #include "tracesmith/base/result.hpp"
@@ -10,11 +10,13 @@ namespace tracesmith::cli {
 enum ExitCode : int {
   kExitOk = 0,
   kExitFailed = 1,         ///< nothing could be read, or nothing could be written
-  kExitUsage = 2,          ///< the command line makes no sense; nothing was done
-  kExitPartlyRead = 3,     ///< a damaged trace: what was readable has been used, the rest is named
-  kExitReplayDiffers = 4,  ///< replay: the bytes are not those of the recording
-  kExitRacesFound = 4,     ///< races: there are some; 4 is "read well, and not as it should be"
-  kExitNotStarted = 125,   ///< profile: we prevented the start (usage errors included)
+  kExitUsage = 2,          ///< invalid command line; nothing was done
+  kExitPartlyRead = 3,     ///< damaged trace: the readable part was used, the rest is reported
+  kExitReplayDiffers = 4,  ///< replay: the bytes differ from the recording
+  /// races: some were found; 4 means "read successfully, but with findings".
+  kExitRacesFound = 4,
+  /// profile: TraceSmith did not start the program (includes usage errors).
+  kExitNotStarted = 125,
   kExitNotExecutable = 126,
   kExitCommandNotFound = 127,
 };

@@ -30,7 +30,7 @@ void say(std::string_view text) {
   while (done < line.size()) {
     const ssize_t n = write(STDERR_FILENO, line.data() + done, line.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody listens: there is no better place to complain
+    if (n <= 0) return;  // standard error is closed: there is no better place to report that
     done += static_cast<size_t>(n);
   }
 }

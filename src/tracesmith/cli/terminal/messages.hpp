@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for people on standard error, and the exit code that goes with a failure.
+// Messages to people on standard error, and the exit codes of failures.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace tracesmith::cli {
 
-/// "tracesmith: TEXT" as one write(2), so that lines of several processes do not mix. Control
-/// characters in TEXT (file names are anyone's) are shown as \xNN.
+/// Prints "tracesmith: TEXT" with one write(2), so that lines of several processes do not mix.
+/// Control characters in TEXT (it may contain arbitrary file names) are printed as \xNN.
 void say(std::string_view text);
 void sayError(const Error& error);
 void sayWarning(std::string_view text);
 
-/// `text` with control characters shown as \xNN.
+/// `text` with control characters replaced by \xNN.
 std::string printable(std::string_view text);
 
-/// Exit code of a failure that left nothing to show.
+/// Exit code of a failure that produced no result.
 int exitCodeFor(const Error& error);
 
-/// Says `error` and returns its exit code.
+/// Prints `error` and returns its exit code.
 int failWith(const Error& error);
 
 }  // namespace tracesmith::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on standard error that is written over and over, on terminals only.
+// A line on standard error that is rewritten in place; only on terminals.
 #pragma once
 
 #include <unistd.h>

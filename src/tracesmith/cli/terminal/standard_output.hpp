@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard output for commands whose result goes there.
+// Standard output, for commands that write their result to it.
 #pragma once
 
 #include "tracesmith/export/output/output.hpp"
 
 namespace tracesmith::cli {
 
-/// A block buffer over file number 1. From then on a reader that leaves (`| head`) ends the process
-/// quietly by SIGPIPE, as with other commands. Not for commands that start programs, which inherit
-/// the signal's disposition.
+/// A buffer for file descriptor 1. Once this is called, a reader that closes the pipe (`| head`)
+/// ends the process quietly by SIGPIPE, as with other commands. Do not use it in commands that
+/// start programs, which inherit the signal's disposition.
 Output standardOutput();
 
-/// Flushes as the last step of a command: `code`, or 1 with a message when output was lost.
+/// Flushes, as the last step of a command. Returns `code`, or 1 with a message if output was lost.
 int finishOutput(Output& out, int code);
 
 }  // namespace tracesmith::cli

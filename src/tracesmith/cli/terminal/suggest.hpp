@@ -13,8 +13,8 @@ namespace tracesmith::cli {
 /// cost 1 each (Damerau 1964, restricted form).
 size_t editDistance(std::string_view a, std::string_view b);
 
-/// The candidate that `typed` most likely stood for, or "" when none is near: at most a third of
-/// the letters (and at least one) may differ. A candidate that `typed` begins is near as well.
+/// The candidate that `typed` most likely means, or "" if none is similar: at most a third of the
+/// letters (but at least one) may differ. A candidate that starts with `typed` is similar as well.
 std::string closest(std::string_view typed, const std::vector<std::string>& candidates);
 
 }  // namespace tracesmith::cli

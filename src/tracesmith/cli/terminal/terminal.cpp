@@ -55,7 +55,7 @@ Terminal detectTerminal(bool no_colour) {
       !no_colour && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   terminal.colour = may_colour && terminal.out_is_terminal;
   terminal.err_colour = may_colour && terminal.err_is_terminal;
-  // A file or pipe is read by programs that expect UTF-8 whatever the locale of this moment is.
+  // Files and pipes are read by programs that expect UTF-8, whatever the current locale is.
   terminal.utf8 = !terminal.out_is_terminal || localeIsUtf8();
   terminal.width = detectWidth(terminal.out_is_terminal);
   return terminal;
@@ -64,7 +64,7 @@ Terminal detectTerminal(bool no_colour) {
 void guardStandardStreams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) != -1) continue;
-    // The lowest free number is `fd`: all below it are taken by now.
+    // open() returns `fd` because it is the lowest free number: all lower ones are in use by now.
     const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", mode | O_CLOEXEC) != fd) return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands at the other end of our streams: a person's terminal (width, colour) or a file or
-// pipe, which gets plain text at full length.
+// The properties of the standard streams: a terminal (width, colour), or a file or pipe, which gets
+// plain text at full length.
 #pragma once
 
 namespace tracesmith::cli {
@@ -11,16 +11,16 @@ struct Terminal {
   bool colour = false;      ///< standard output may carry ANSI colours
   bool err_colour = false;  ///< the same for standard error
   bool utf8 = false;        ///< the locale can show more than ASCII
-  int width = 0;            ///< columns of standard output; 0: do not cut anything
+  int width = 0;            ///< columns of standard output; 0: unlimited
 };
 
-/// Looks at the streams and at NO_COLOR (https://no-color.org), TERM, COLUMNS and the locale.
-/// COLUMNS, when set, wins over what the terminal says, also for a pipe.
+/// Examines the streams, NO_COLOR (https://no-color.org), TERM, COLUMNS and the locale. If COLUMNS
+/// is set, it overrides the terminal's width, also for a pipe.
 Terminal detectTerminal(bool no_colour);
 
-/// Makes sure that file numbers 0 to 2 are taken, so that no file of ours ends up as someone's
-/// standard error. What stands in for a closed stream refuses the transfer, so that a lost output
-/// is noticed, and is closed again in programs that are started.
+/// Ensures that file descriptors 0 to 2 are open, so that no file opened later becomes standard
+/// error. The substitute for a closed stream rejects reads and writes, so that lost output is
+/// noticed. Started programs get the stream closed again.
 void guardStandardStreams();
 
 }  // namespace tracesmith::cli

@@ -41,7 +41,8 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-/// A decimal number (no sign, no exponent) and what follows it; false when it does not begin so.
+/// Splits `text` into a decimal number (no sign, no exponent) and the rest; false if it does not
+/// start with a number.
 bool splitNumber(std::string_view text, double& number, std::string_view& rest) {
   size_t digits = text.find_first_not_of("0123456789.");
   if (digits == std::string_view::npos) digits = text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that people type: times, sizes, counts.
+// Parses values that people type: times, sizes, counts.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace tracesmith::cli {
 
-/// "1.2s", "300ms", "5us" (or "5µs"), "100ns", "2m" (minutes) as ns; a bare number is seconds.
-/// Not negative, at most 100 years.
+/// Parses "1.2s", "300ms", "5us" (or "5µs"), "100ns" or "2m" (minutes) to ns; a plain number is in
+/// seconds. Must not be negative, and at most 100 years.
 Result<int64_t> parseTimeNs(std::string_view text);
 
-/// "65536", "64K", "4M", "1.5G" (powers of 1024; "KiB", "MB" and the like mean the same) as bytes.
+/// Parses "65536", "64K", "4M" or "1.5G" to bytes (powers of 1024; "KiB", "MB" and so on mean the
+/// same).
 Result<uint64_t> parseSizeBytes(std::string_view text);
 
-/// A whole number of digits only, at most `max`.
+/// Parses a whole number that consists of digits only and is at most `max`.
 Result<uint64_t> parseCount(std::string_view text, uint64_t max = UINT64_MAX);
 
 /// "a, b or c".

@@ -14,7 +14,7 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-/// "  0  NAME (VENDOR), GPU, 15.6 GiB, 40 compute units, 1500 MHz"; what is unknown is left out.
+/// "  0  NAME (VENDOR), GPU, 15.6 GiB, 40 compute units, 1500 MHz"; omits what is unknown.
 std::string deviceLine(const DeviceRow& device, const StringTable& strings) {
   const auto shown = [&](StringId id) { return printable(strings.at(id)); };
   std::string out = fmt::format("  {:<2} {}", device.ordinal, shown(device.name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backends see, for people and as JSON. Used by `devices` and `info`.
+// The backends' reports, for people and as JSON. Used by `devices` and `info`.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tracesmith::cli {
 /// "libcuda.so.1 is not installed; looked in /usr/lib, /lib"
 std::string missingLibrary(const BackendReport& report);
 
-/// One paragraph per backend; `colour` marks what was found.
+/// One paragraph per backend; `colour` highlights what was found.
 std::string devicesText(const std::vector<BackendReport>& reports, bool colour);
 
 /// An array with one object per backend.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a memory object for people: bytes, values of a type, or what they are like.
+// Prints the content of a memory object: bytes, typed values, or statistics.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tracesmith::cli {
 
-/// `form`: "hex", "stats", "raw" (the bytes alone), or a type of OpenCL C ("float").
+/// `form`: "hex", "stats", "raw" (only the bytes), or an OpenCL C type ("float").
 void writeMemoryDump(const ReplayPlan& plan, const Dump& dump, const std::string& form,
                      Output& out);
 

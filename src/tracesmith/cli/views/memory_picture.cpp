@@ -16,13 +16,13 @@ namespace {
 
 constexpr uint64_t kMostPixels = uint64_t{1} << 28;
 
-/// Values in rows, `channels` of them a pixel. Of each pixel of the picture the places of red,
-/// green, blue and, with four, alpha among them; kDark: there is none.
+/// Rows of values, `channels` of them per pixel. `order` has, for each pixel of the picture, the
+/// indexes of red, green, blue and (if four) alpha among these values; kDark: absent.
 struct Raster {
   uint64_t width = 0, height = 0;
   uint32_t channels = 1;
   ElementType type = ElementType::kU8;
-  bool scaled = false;  // its values are no bytes from 0 to 255
+  bool scaled = false;  // the values are not bytes from 0 to 255
   std::vector<int> order = {0};
 };
 constexpr int kDark = -1;
@@ -72,7 +72,7 @@ bool orderOf(uint64_t channel_order, Raster& raster) {
   }
 }
 
-/// cl_channel_type (table 5.7); those in which a pixel is one packed number are not shown.
+/// cl_channel_type (table 5.7), except types that pack a pixel into one number.
 bool typeOf(uint64_t channel_type, Raster& raster) {
   switch (channel_type) {
     case 0x10D2:  // UNORM_INT8
@@ -116,7 +116,7 @@ Result<Raster> rasterOfImage(const ReplayPlan& plan, ObjectIndex memory) {
   Raster raster;
   if (!recording::decode(made.fields, image) || !orderOf(image.channel_order, raster) ||
       !typeOf(image.channel_type, raster)) {
-    return fail(ErrorCode::kUnsupported, "has pixels that no picture is made of; try raw or hex",
+    return fail(ErrorCode::kUnsupported, "has a pixel format that cannot be drawn; try raw or hex",
                 plan.objectName(memory));
   }
   if (raster.scaled && raster.order.size() == 4) raster.order.pop_back();  // alpha has no scale
@@ -126,7 +126,7 @@ Result<Raster> rasterOfImage(const ReplayPlan& plan, ObjectIndex memory) {
   return raster;
 }
 
-/// The least and the largest finite value of what is shown.
+/// The smallest and the largest finite value of the displayed part.
 std::pair<double, double> extremes(ByteView bytes, const Raster& raster) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   const uint64_t size = elementBytes(raster.type);
@@ -192,7 +192,7 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
     TS_TRY(raster, rasterOfImage(plan, dump.memory));
   } else if (!shape) {
     return fail(ErrorCode::kInvalidArgument,
-                "is no image: --picture WIDTH or --picture WIDTH:TYPE says how it lies",
+                "is not an image; give its layout with --picture WIDTH or --picture WIDTH:TYPE",
                 plan.objectName(dump.memory));
   } else {
     raster.type = shape->type;
@@ -204,7 +204,7 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
   if (raster.height == 0 || raster.width > kMostPixels ||
       raster.height > kMostPixels / raster.width) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("would be a picture of {} x {} pixels", raster.width, raster.height),
+                fmt::format("cannot be a picture of {} x {} pixels", raster.width, raster.height),
                 plan.objectName(dump.memory));
   }
   double low = 0, high = 255;
@@ -223,7 +223,7 @@ Status writePicture(const ReplayPlan& plan, const Dump& dump,
   png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
   Bytes file(bytes);
   if (png_image_write_to_memory(&image, file.data(), &bytes, 0, pixels.data(), 0, nullptr) == 0) {
-    return fail(ErrorCode::kIo, std::string("no picture could be made: ") + image.message,
+    return fail(ErrorCode::kIo, std::string("cannot create the picture: ") + image.message,
                 plan.objectName(dump.memory));
   }
   out.write({reinterpret_cast<const char*>(file.data()), bytes});

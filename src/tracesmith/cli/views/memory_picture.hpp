@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a memory object as a picture.
+// Writes the content of a memory object as a picture.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace tracesmith::cli {
 
-/// How a buffer is to be looked at: rows of `width` values, each a grey.
+/// How to interpret a buffer: rows of `width` values, each of which is a grey level.
 struct PictureShape {
   uint32_t width = 0;
   ElementType type = ElementType::kU8;
 };
 
-/// "512" or "512:float". Nothing: it is neither.
+/// Parses "512" or "512:float"; empty if it is neither.
 std::optional<PictureShape> parsePictureShape(std::string_view text);
 
-/// A PNG with 8 bits a channel. An image has its own pixels, its slices or layers below each other;
-/// of a buffer `shape` says how it lies. Values that are no bytes are scaled so that the least is
-/// black and the largest white; NaN is black. `scale` gets what was done, for people.
+/// Writes a PNG with 8 bits per channel. An image uses its own pixels, with slices or layers below
+/// each other; `shape` interprets a buffer. Values that are not bytes are scaled: the minimum is
+/// black, the maximum is white; NaN is black. `scale` receives a description of the scaling.
 Status writePicture(const ReplayPlan& plan, const Dump& dump,
                     const std::optional<PictureShape>& shape, Output& out, std::string& scale);
 

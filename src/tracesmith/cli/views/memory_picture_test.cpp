@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of memory, read again.
+// Writes pictures of memory and reads them back.
 #include "tracesmith/cli/views/memory_picture.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ Picture decoded(const std::string& png) {
   return picture;
 }
 
-/// One memory object, and what it holds.
+/// One memory object and its content.
 struct Memory {
   explicit Memory(std::vector<uint8_t> held) : bytes(std::move(held)) { r.buffer(bytes.size()); }
   Memory(uint64_t order, uint64_t type, uint64_t width, uint64_t height, std::vector<uint8_t> held)

@@ -76,7 +76,7 @@ class Csv : public QueryOutput {
     appendCsvField(line_, text);
   }
   void finishLine() {
-    if (line_.empty()) line_ = "\"\"";  // an empty line would be no row at all
+    if (line_.empty()) line_ = "\"\"";  // an empty line would not be a row
     line_ += '\n';
     out_.write(line_);
     line_.clear();
@@ -93,7 +93,7 @@ class Json : public QueryOutput {
   explicit Json(Output& out) : json_(out), out_(out) {}
 
   void columns(std::span<const QueryColumn> columns) override {
-    // Two columns may have one name; the members of an object may not.
+    // Two columns may have the same name; members of an object must not.
     std::set<std::string> taken;
     for (const QueryColumn& column : columns) {
       std::string name = column.name;

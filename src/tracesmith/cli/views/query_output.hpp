@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer to a query as it is printed: an aligned table, CSV or JSON, row by row.
+// Prints a query's result row by row, as an aligned table, CSV or JSON.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class QueryOutput {
   virtual void end() = 0;
 };
 
-/// `out` must outlive it. A table is aligned for some thousand rows at a time, so that a long
-/// answer neither waits for its end nor fills the memory.
+/// `out` must outlive the result. A table is aligned for some thousand rows at a time, so that a
+/// long result appears early and does not fill the memory.
 std::unique_ptr<QueryOutput> makeQueryOutput(QueryFormat format, const TerminalStyle& style,
                                              Output& out);
 

@@ -16,17 +16,16 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr std::string_view kHelp =
-    "SELECT ...;            ask; a statement ends with a semicolon, over as many lines as it "
-    "takes\n"
+    "SELECT ...;            run a query; it ends with a semicolon and may take several lines\n"
     ".tables                the tables and views\n"
-    ".schema [TABLE]        columns and what they mean\n"
-    ".mode table|csv|json   how answers are shown\n"
-    ".help                  this\n"
-    ".quit                  leave; so does the end of the input\n";
+    ".schema [TABLE]        the columns and their meaning\n"
+    ".mode table|csv|json   the output format\n"
+    ".help                  this text\n"
+    ".quit                  quit, as the end of the input does\n";
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// While a query runs Ctrl-C ends the query, not the shell.
+/// While a query runs, Ctrl-C ends the query, not the shell.
 class InterruptEndsQuery {
  public:
   InterruptEndsQuery() {
@@ -92,7 +91,7 @@ std::string catalogText(const Catalog& catalog, const TerminalStyle& style, bool
 
 void QueryShell::prompt(const char* text) {
   if (prompts_) out_.write(text);
-  (void)out_.flush();  // what was answered is seen before the next question
+  (void)out_.flush();  // show the results before the next prompt
 }
 
 void QueryShell::failed(const std::string& message) {
@@ -102,7 +101,7 @@ void QueryShell::failed(const std::string& message) {
 }
 
 uint64_t QueryShell::run(std::istream& in) {
-  if (prompts_) out_.write(".help says what there is; .quit leaves\n");
+  if (prompts_) out_.write(".help lists the commands; .quit quits\n");
   std::string sql;
   std::string line;
   while (!out_.failed()) {
@@ -125,7 +124,7 @@ uint64_t QueryShell::run(std::istream& in) {
   return failures_;
 }
 
-/// Runs what is whole and leaves what follows; a line may hold several statements.
+/// Runs complete statements and keeps the rest; a line may contain several statements.
 void QueryShell::runWholeStatements(std::string& sql) {
   size_t begin = 0;
   for (size_t at = sql.find(';'); at != std::string::npos; at = sql.find(';', at + 1)) {
@@ -157,7 +156,7 @@ bool QueryShell::command(const std::string& line) {
   } else if (name == ".mode") {
     failed(".mode is table, csv or json");
   } else {
-    failed(name + ": there is no such command; .help says what there is");
+    failed(name + ": there is no such command; .help lists them");
   }
   return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `query --shell`: a prompt at which a trace is asked one thing after another. What queries build
-// (orders of columns) is kept in between.
+// `query --shell`: an interactive prompt for queries. Row orders built by a query are kept for the
+// next ones.
 #pragma once
 
 #include <iosfwd>
@@ -10,22 +10,23 @@
 
 namespace tracesmith::cli {
 
-/// The tables and views with their columns, as `query FILE` and .tables show them.
+/// The tables and views with their columns, as shown by `query FILE` and .tables.
 std::string catalogText(const Catalog& catalog, const TerminalStyle& style, bool columns);
 
+/// All constructor arguments taken by reference must outlive the shell.
 class QueryShell {
  public:
-  /// `prompts`: someone types at it. All must outlive it.
+  /// `prompts`: a person types the input.
   QueryShell(QueryEngine& engine, QueryFormat format, const TerminalStyle& style, bool prompts,
              Output& out)
       : engine_(engine), format_(format), style_(style), prompts_(prompts), out_(out) {}
 
-  /// Until .quit or the end of `in`; a statement that fails is said and ends nothing. Returns how
-  /// many failed.
+  /// Runs until .quit or the end of `in`. A failed statement is reported and does not end the
+  /// shell. Returns the number of failures.
   uint64_t run(std::istream& in);
 
  private:
-  bool command(const std::string& line);  ///< false: it ends the shell
+  bool command(const std::string& line);  ///< false: ends the shell
   void runWholeStatements(std::string& sql);
   void statement(const std::string& sql);
   void showSchema(const std::string& table);

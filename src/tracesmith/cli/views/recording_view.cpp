@@ -29,7 +29,7 @@ const char* nameOf(CommandKind kind) {
   return "unknown";
 }
 
-/// A process's stream in numbers.
+/// Totals of a process's stream.
 struct Summary {
   Process process;
   uint64_t commands = 0;
@@ -80,11 +80,11 @@ Result<Summary> summarize(RecordingReader& reader, const Process& process) {
 }
 
 std::string endText(const Summary& s) {
-  if (!s.ended) return "cut: its end is not there";
+  if (!s.ended) return "truncated: its end is missing";
   return s.end_reason.empty() ? "the program ended" : s.end_reason;
 }
 
-/// A recording may be a stranger's: nothing of it reaches a terminal as it is.
+/// A recording may come from a stranger: escape everything before it reaches a terminal.
 void writeText(const Summary& s, Output& out) {
   out.write(fmt::format("\nprocess {} (pid {}): {}\n", s.process.number, s.process.pid,
                         printable(s.process.command_line)));

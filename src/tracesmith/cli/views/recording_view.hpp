@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recording (.sbr) holds, for `tracesmith info`.
+// Describes the content of a recording (.sbr), for `tracesmith info`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tracesmith::cli {
 
-/// Text for people, or JSON. Its streams are read through.
+/// Writes text for people, or JSON. Reads the recording's streams to their end.
 Status describeRecording(RecordingReader& reader, bool json, Output& out);
 
 }  // namespace tracesmith::cli

@@ -17,7 +17,8 @@
 namespace tracesmith::cli {
 namespace {
 
-/// The value of the first line "KEY<separator>VALUE" of a file, without quotes and outer blanks.
+/// The value of the first line "KEY<separator>VALUE" of a file, without quotes and surrounding
+/// blanks.
 std::string valueIn(const char* path, const std::string& key, char separator) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -52,7 +53,7 @@ ClockFacts clockFacts(const char* name, clockid_t clock) {
   if (clock_getres(clock, &resolution) == 0) {
     facts.resolution_ns = resolution.tv_sec * 1'000'000'000 + resolution.tv_nsec;
   }
-  // A single read is shorter than the clock can tell: time ten at once.
+  // A single read is shorter than the clock's resolution: time ten at once.
   std::array<int64_t, 101> costs{};
   for (int64_t& cost : costs) {
     const int64_t begin = monotonicNs();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that this runs on, as far as it bears on what can be recorded here.
+// Properties of this machine that affect what can be recorded on it.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@ namespace tracesmith::cli {
 
 struct ClockFacts {
   std::string name;           ///< e.g. "CLOCK_MONOTONIC"
-  int64_t resolution_ns = 0;  ///< as the system states it
+  int64_t resolution_ns = 0;  ///< as stated by the system
   int64_t read_cost_ns = 0;   ///< median of a few hundred reads
 };
 
 struct AgentFacts {
   std::string file;     ///< e.g. "libtracesmith-opencl.so"
-  std::string path;     ///< "" when it was not found
-  std::string problem;  ///< where it was looked for
+  std::string path;     ///< "" if it was not found
+  std::string problem;  ///< where it was searched for
 };
 
 struct SystemFacts {
   std::string os;      ///< "Debian GNU/Linux 12 (bookworm)"
   std::string kernel;  ///< "Linux 6.1.0 x86_64"
   std::string cpu;
-  int cpus = 0;  ///< that this process may use
+  int cpus = 0;  ///< CPUs that this process may use
   uint64_t memory_bytes = 0;
   uint64_t memory_available_bytes = 0;
-  std::string clock_source;  ///< of the kernel: tsc, hpet, ...
+  std::string clock_source;  ///< the kernel's clock source: tsc, hpet, ...
   std::vector<ClockFacts> clocks;
   std::vector<AgentFacts> agents;
-  bool opencl_layers = false;  ///< the ICD loader knows OPENCL_LAYERS
+  bool opencl_layers = false;  ///< the ICD loader supports OPENCL_LAYERS
 };
 
 SystemFacts systemFacts();
 
 std::string systemText(const SystemFacts& facts);
-/// Fields of an object that is open already.
+/// Writes fields to an object that is already open.
 void writeSystemJson(JsonWriter& json, const SystemFacts& facts);
 
 }  // namespace tracesmith::cli

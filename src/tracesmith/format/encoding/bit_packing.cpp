@@ -10,7 +10,7 @@ namespace tracesmith::sbt {
 namespace {
 
 uint8_t* putBits(std::span<const uint64_t> words, uint64_t smallest, unsigned width, uint8_t* out) {
-  uint64_t pending = 0;  // bits that have no byte yet
+  uint64_t pending = 0;  // bits not yet written as a byte
   unsigned count = 0;
   for (uint64_t word : words) {
     const uint64_t v = word - smallest;
@@ -30,7 +30,7 @@ uint8_t* putBits(std::span<const uint64_t> words, uint64_t smallest, unsigned wi
   return out + rest;
 }
 
-/// `p` may be read up to `end`, which lies at or behind the last of the words' bits.
+/// `p` may be read up to `end`, which is at or after the last bit of the words.
 template <class Word>
 void takeBits(const uint8_t* p, const uint8_t* end, uint64_t smallest, unsigned width,
               std::span<Word> words) {
@@ -38,7 +38,7 @@ void takeBits(const uint8_t* p, const uint8_t* end, uint64_t smallest, unsigned 
   const auto room = static_cast<size_t>(end - p);
   size_t i = 0;
   uint64_t bit = 0;
-  if (width <= 57 && room >= 8) {  // a word and its shift fit into one load of 8 bytes
+  if (width <= 57 && room >= 8) {  // a word and its shift fit into one 8-byte load
     const size_t loads = width == 0 ? words.size() : ((room - 8) * 8 + 7) / width + 1;
     const size_t n = std::min(words.size(), loads);
     for (; i < n; ++i, bit += width) {

@@ -7,7 +7,8 @@
 namespace tracesmith::sbt {
 namespace {
 
-// With the wide vectors of processors that have them. Resolvers run before a sanitizer is ready.
+// Uses wide vectors where the processor has them. Not with sanitizers, which are not initialised
+// yet when resolvers run.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TS_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
@@ -15,7 +16,7 @@ namespace {
 #define TS_WIDE_VECTORS
 #endif
 
-/// One loop for each width, so that the compiler makes vectors of it.
+/// One loop per width, so that the compiler can vectorise it.
 template <size_t kWidth, class Word>
 inline __attribute__((always_inline)) void join(const uint8_t* planes, size_t stride, size_t n,
                                                 Word* to) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words split into planes: all lowest bytes, then all second bytes, and so on. High bytes of
-// measured numbers repeat where low ones are noise, so a compressor finds more in planes.
+// Words split into byte planes: all lowest bytes, then all second bytes, and so on. In measured
+// numbers the high bytes repeat while the low bytes are noise, so planes compress better.
 //
 //   [width w: 1 byte, 0 to 8][n lowest bytes]…[n highest bytes]
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace tracesmith::sbt {
 
-/// Writes `count` words that `fill(first, how many, to)` gives in pieces, twice and alike. Needs 8
-/// bytes for each word and one more; returns the end.
+/// Writes `count` words. fill(first, how many, to) provides them in pieces; it is called twice for
+/// each piece and must give the same words. Needs 8 bytes per word plus one; returns the end.
 template <class Fill>
 uint8_t* putPlanes(size_t count, Fill fill, uint8_t* out) {
   constexpr size_t kPiece = 1024;
@@ -40,16 +40,16 @@ uint8_t* putPlanes(size_t count, Fill fill, uint8_t* out) {
   return out + width * count;
 }
 
-/// The words of planes, from any place on.
+/// Reads words from byte planes, starting anywhere.
 class PlaneReader {
  public:
-  /// False when `bytes`, which must outlive this, is not exactly `count` words.
+  /// False if `bytes`, which must outlive this object, does not have exactly `count` words.
   bool open(ByteView bytes, size_t count);
-  /// Bytes of the largest word; 0: all are 0.
+  /// Number of bytes of the largest word; 0: all words are 0.
   uint8_t width() const { return width_; }
-  /// Whether words [first, first + n) are all 0. Quick where the first of them is not.
+  /// Whether words [first, first + n) are all 0. Fast if the first of them is not.
   bool zero(size_t first, size_t n) const;
-  /// Words [first, first + n). `to` of 32 bits: only where width() is at most 4.
+  /// Reads words [first, first + n). The 32-bit version requires width() <= 4.
   void read(size_t first, size_t n, uint64_t* to) const;
   void read(size_t first, size_t n, uint32_t* to) const;
 

@@ -35,7 +35,7 @@ bool CodecChoice::disappoints(uint32_t column, size_t rows, size_t stored_bytes)
     choice.bytes_per_row = bytes_per_row;
     return false;
   }
-  // Small blocks compress worse by nature; a quarter, and a few bytes, are no reason.
+  // Small blocks compress less well; a quarter more, and a few bytes, do not count as worse.
   if (static_cast<double>(stored_bytes) <=
       choice.bytes_per_row * 1.25 * static_cast<double>(rows) + 64) {
     return false;
@@ -56,7 +56,7 @@ const ColumnCodec& CodecChoice::tryAll(ColumnWords words, ElementType type, ZSTD
   const ColumnCodec* best = nullptr;
   uint64_t best_score = ~uint64_t{0};
   for (const ColumnCodec& codec : allCodecs()) {
-    // A piece that is constant does not make the column so.
+    // A constant piece does not mean that the column is constant.
     if (codec.number == kConstantEncoding || !codec.applies(type)) continue;
     if (codec.needs_base && words.base == nullptr) continue;
     const uint8_t* const end = codec.encode(piece, type, encoded_.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which encoder a column gets: the one that makes its values smallest after compression, found by
-// trying all on a piece of a block. Columns seldom change their nature, so what was found holds for
-// the blocks that follow, until it does worse than it did.
+// Chooses the encoder of a column: the one with the smallest result after compression, found by
+// trying all on a part of a block. A column's values rarely change their nature, so the choice is
+// kept for the following blocks until its results get worse.
 #pragma once
 
 #include <zstd.h>
@@ -16,12 +16,12 @@ namespace tracesmith::sbt {
 
 class CodecChoice {
  public:
-  /// The encoder for a column with this name of its own (say, table and number); its words are not
-  /// all the same. `zstd` may be null: then nothing is compressed.
+  /// The encoder for the column identified by `column` (such as table and number); its words are
+  /// not all equal. `zstd` may be null: then nothing is compressed.
   const ColumnCodec& choose(uint32_t column, ColumnWords words, ElementType type, ZSTD_CCtx* zstd);
 
-  /// What became of it. True: it was so much worse than when it was chosen that choosing again,
-  /// which the next call of choose() does, is worth encoding the block again.
+  /// Reports the result. Returns true if it is so much worse than when the encoder was chosen that
+  /// encoding the block again pays; the next call of choose() then chooses anew.
   bool disappoints(uint32_t column, size_t rows, size_t stored_bytes);
 
  private:

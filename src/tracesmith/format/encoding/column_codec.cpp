@@ -17,7 +17,7 @@ namespace {
 bool anyNumber(ElementType type) { return type != ElementType::kBytes; }
 bool integer(ElementType type) { return anyNumber(type) && type != ElementType::kF64; }
 
-/// Reads one varint from [p, end); false when it is cut or longer than 64 bits.
+/// Reads one varint from [p, end); false if it is truncated or longer than 64 bits.
 inline bool takeVarint(const uint8_t*& p, const uint8_t* end, uint64_t& out) {
   if (p != end && *p < 0x80) {
     out = *p++;
@@ -41,15 +41,15 @@ bool fits(const BaseWords* base, size_t rows) {
   return base != nullptr && base->words.size() == rows;
 }
 
-/// Of all words, or-ed: whether one of them does not fit.
+/// Whether a word does not fit; `all` is the bitwise or of all words.
 template <class Word>
 bool tooLarge(uint64_t all) {
   return all > std::numeric_limits<Word>::max();
 }
 
-constexpr size_t kPiece = 1024;  // words that stay in the nearest cache
+constexpr size_t kPiece = 1024;  // words that fit into the first-level cache
 
-// --- 1: raw: each element as it lies in memory ---------------------------------------------
+// --- 1: raw: each element as in memory -------------------------------------------------------
 
 uint8_t* encodeRaw(ColumnWords column, ElementType type, uint8_t* out) {
   const uint32_t width = elementBytes(type);
@@ -89,7 +89,7 @@ bool decodeConstant(ByteView bytes, ElementType type, BaseWords*, std::span<Word
   return true;
 }
 
-// --- 3: varint, 4: zigzag varint, 5: zigzag varint of the difference to the value before -----
+// --- 3: varint, 4: zigzag varint, 5: zigzag varint of the difference to the previous value ---
 
 template <bool kZigzag, bool kDelta>
 uint8_t* encodeVarint(ColumnWords column, ElementType, uint8_t* out) {
@@ -120,8 +120,8 @@ bool decodeVarint(ByteView bytes, ElementType, BaseWords*, std::span<Word> words
   return p == end && !tooLarge<Word>(all);
 }
 
-// --- 6: planes of bytes; 7: of the differences to the value before; 8: of the gaps between each
-// value and the sum of the one before and its base (a start after the end of its predecessor) -----
+// --- 6: byte planes; 7: of the differences to the previous value; 8: of the gaps between each
+// value and the sum of the previous value and its base (a start after the predecessor's end) ----
 
 uint8_t* encodeSplit(ColumnWords column, ElementType, uint8_t* out) {
   return putPlanes(
@@ -137,7 +137,8 @@ bool decodeSplit(ByteView bytes, ElementType, BaseWords*, std::span<Word> words)
   return true;
 }
 
-/// The first value stands alone: it is of another size than the differences.
+/// The first value is stored separately, because its magnitude differs from that of the
+/// differences.
 template <bool kGap>
 uint8_t* encodeDifferences(ColumnWords column, ElementType, uint8_t* out) {
   const auto words = column.words;
@@ -168,7 +169,7 @@ bool decodeDifferences(ByteView bytes, ElementType, BaseWords* base, std::span<W
   std::array<uint64_t, kPiece> piece;
   for (size_t at = 0; at < words.size() - 1; at += kPiece) {
     const size_t n = std::min(kPiece, words.size() - 1 - at);
-    if (!kGap && planes.zero(at, n)) {  // sorted ids: long runs of the same
+    if (!kGap && planes.zero(at, n)) {  // sorted ids: long runs of equal values
       std::fill_n(out + at, n, static_cast<Word>(value));
       continue;
     }
@@ -194,7 +195,7 @@ void BaseWords::prepare() {
   begins_.clear();
   uint64_t all = 0;
   for (uint64_t word : words) all |= word;
-  // Ids are few and small, as a rule: then they are counted, and else sorted.
+  // Ids are usually few and small, and are then sorted by counting; otherwise by comparison.
   if (all >= std::max<uint64_t>(words.size(), 1024)) {
     order_.resize(words.size());
     std::iota(order_.begin(), order_.end(), 0u);
@@ -221,7 +222,7 @@ void BaseWords::forEachRow(Place place) {
 
 namespace {
 
-// --- 9: packed bits; 10: the same in the order of the base's values ----------------------------
+// --- 9: packed bits; 10: packed bits in the order of the base's values -----------------------
 
 uint8_t* encodePacked(ColumnWords column, ElementType, uint8_t* out) {
   return putPacked(column.words, out);

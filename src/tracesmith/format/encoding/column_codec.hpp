@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encoders of columns. A column passes through here as 64-bit words (see column_words.hpp); an
-// encoder turns words into bytes and back. To add one, append an entry to the table in the .cpp:
-// its number is on disk for ever, and older readers skip the columns that use it.
+// The encoders of columns. A column is processed as 64-bit words (see column_words.hpp); an encoder
+// converts words to bytes and back. To add one, append an entry to the table in the .cpp. Its
+// number is on disk for good; older readers skip the columns that use it.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ namespace tracesmith::sbt {
 constexpr uint8_t kRawEncoding = 1;
 constexpr uint8_t kConstantEncoding = 2;
 
-/// The values of a column that others of its block are related to.
+/// The values of a column to which other columns of its block are related.
 struct BaseWords {
   Buffer<uint64_t> words;
-  // For codecs: room that is not given back between calls.
+  // Scratch space for codecs, kept between calls.
   Buffer<uint64_t> scratch;
   Buffer<uint32_t> scratch32;
   void clear();
-  /// Calls place(row, position) for each row: its position in the order of the words, rows with
-  /// equal words in their own order.
+  /// Calls place(row, position) for each row, where position is its rank when rows are sorted by
+  /// word. Rows with equal words keep their order.
   template <class Place>
   void forEachRow(Place place);
 
  private:
   void prepare();
   bool prepared_ = false;
-  std::vector<uint32_t> begins_;  // of each word's rows; none: the words are too large
+  std::vector<uint32_t> begins_;  // start of each word's rows; empty: the words are too large
   std::vector<uint32_t> counters_;
-  std::vector<uint32_t> order_;  // instead
+  std::vector<uint32_t> order_;  // used instead
 };
 
-/// What an encoder sees of a column: its values, and the base with as many for the encoders that
+/// The input of an encoder: a column's values, and a base with as many values for encoders that
 /// need one.
 struct ColumnWords {
   std::span<const uint64_t> words;
@@ -49,27 +49,27 @@ struct ColumnCodec {
   uint8_t number;
   std::string_view name;
   bool needs_base;
-  /// What it costs a reader, in percent of the bytes that another must save to be preferred.
+  /// The cost of decoding, in percent of the bytes that another encoder must save to be preferred.
   uint8_t reading_cost;
   bool (*applies)(ElementType type);
-  /// Writes at `out`, which has encodedBound() bytes; returns the end. Only called where it
-  /// applies, for at least one word; kConstant only for words that are all the same.
+  /// Writes to `out`, which has encodedBound() bytes; returns the end. Only called if applies() is
+  /// true, with at least one word; kConstant only with equal words.
   uint8_t* (*encode)(ColumnWords column, ElementType type, uint8_t* out);
-  /// Fills all of `words`; false when `bytes` does not hold exactly that many values. `base` has as
-  /// many words where the codec needs one.
+  /// Fills all of `words`; false if `bytes` does not have exactly that many values. `base` has as
+  /// many words if the codec needs one.
   bool (*decode)(ByteView bytes, ElementType type, BaseWords* base, std::span<uint64_t> words);
-  /// The same for columns of 32 bits; false also where a value is, or may be, too large for them.
+  /// The same for columns of 32 bits; false also if a value is, or may be, too large.
   bool (*decode32)(ByteView bytes, ElementType type, BaseWords* base, std::span<uint32_t> words);
 };
 
-/// nullptr for a number that this version does not know.
+/// nullptr for a number unknown to this version.
 const ColumnCodec* findCodec(uint8_t number);
 std::span<const ColumnCodec> allCodecs();
 
-/// Room that any encoder needs for `rows` values.
+/// Bytes that any encoder needs at most for `rows` values.
 constexpr size_t encodedBound(size_t rows) { return rows * kMaxVarintBytes + 16; }
 
-/// Bytes of one element as it lies in memory; 0 for a type without a fixed size.
+/// Size of one element in memory, in bytes; 0 for a type without a fixed size.
 constexpr uint32_t elementBytes(ElementType type) {
   switch (type) {
     case ElementType::kU8:

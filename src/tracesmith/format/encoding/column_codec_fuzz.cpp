@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the data of a column, for every decoder; and any bytes as words, for every encoder.
+// Arbitrary bytes as the data of a column, for every decoder; arbitrary bytes as words, for every
+// encoder.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +17,7 @@ namespace {
 constexpr size_t kHeadBytes = 6;
 constexpr size_t kMostRows = 2048;
 
-/// The words that `bytes` hold, 0 to 8 bytes each, repeated until there are enough.
+/// The words in `bytes`, 0 to 8 bytes each, repeated until there are `count`.
 std::vector<uint64_t> wordsFrom(ByteView bytes, size_t count, size_t width, ElementType type) {
   const uint64_t mask =
       elementBytes(type) == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * elementBytes(type))) - 1;
@@ -31,7 +32,7 @@ std::vector<uint64_t> wordsFrom(ByteView bytes, size_t count, size_t width, Elem
 
 void checkRoundTrip(const ColumnCodec& codec, ElementType type, BaseWords* base,
                     const std::vector<uint64_t>& words) {
-  // Exactly what is promised to be enough, so that a byte more is noticed.
+  // Exactly the guaranteed size, so that writing one byte more is noticed.
   const std::vector<uint64_t> given = words;
   Bytes room(encodedBound(words.size()));
   room.shrink_to_fit();
@@ -40,7 +41,7 @@ void checkRoundTrip(const ColumnCodec& codec, ElementType type, BaseWords* base,
   std::vector<uint64_t> back(words.size());
   if (!codec.decode(bytes, type, base, back) || back != words) std::abort();
   if (!bytes.empty() && codec.decode(bytes.first(bytes.size() - 1), type, base, back)) {
-    std::abort();  // a byte less cannot be the same number of values
+    std::abort();  // with a byte less it cannot have the same number of values
   }
 }
 

@@ -32,7 +32,7 @@ std::vector<uint64_t> randomWords(std::mt19937_64& random, ElementType type, siz
   return words;
 }
 
-/// Values that groups are made of, or durations: small, so that several are alike.
+/// Group keys or durations: small, so that several are equal.
 BaseWords randomBase(std::mt19937_64& random, size_t count) {
   const uint64_t kinds = 1 + random() % 40;
   const uint64_t scale = random() % 3 == 0 ? uint64_t{1} << (random() % 60) : 1;
@@ -77,7 +77,7 @@ TEST(ColumnCodec, DecodesInto32BitsWhatFitsAndRefusesTheRest) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2'000; ++round) {
     const ElementType type = kTypes[random() % std::size(kTypes)];
-    // Also more than a piece of a decoder, with runs of the same value.
+    // Also more than a decoder's piece, with runs of equal values.
     const size_t count = 1 + random() % (round % 50 == 0 ? 5'000 : 300);
     std::vector<uint64_t> words = randomWords(random, type, count);
     if (round % 3 == 0)
@@ -94,7 +94,7 @@ TEST(ColumnCodec, DecodesInto32BitsWhatFitsAndRefusesTheRest) {
         EXPECT_FALSE(ok) << codec.name;
         continue;
       }
-      // Packed groups may refuse what only their width makes look too large.
+      // Decoders may reject packed groups that only seem too large because of their width.
       if (!ok) {
         EXPECT_GT(*std::max_element(words.begin(), words.end()), UINT32_MAX / 2) << codec.name;
         continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns as 64-bit words: the one form that encoders know, whatever the type of the column.
+// Columns as 64-bit words, the only form that encoders handle, whatever the type of the column.
 #pragma once
 
 #include <bit>
@@ -56,8 +56,8 @@ void toWords(const T* values, size_t count, uint64_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = toWord(values[i]);
 }
 
-/// Writes `words`, stored as `stored`, to `out` (as many values). False when a value does not fit
-/// T: a later version may widen a column, so that any integer type is read while its values fit.
+/// Writes `words`, stored as `stored`, to `out` (as many values). False if a value does not fit T.
+/// A later version may widen a column, so any integer type is accepted as long as the values fit.
 template <class T>
 bool fromWords(std::span<const uint64_t> words, ElementType stored, T* out) {
   using U = UnderlyingOf<T>;
@@ -72,7 +72,7 @@ bool fromWords(std::span<const uint64_t> words, ElementType stored, T* out) {
     if (sizeof(U) < 8) {
       limit = std::numeric_limits<U>::max();
     } else if (stored != kOwn && (stored == ElementType::kI64 || kOwn == ElementType::kI64)) {
-      limit = std::numeric_limits<int64_t>::max();  // the sign would be lost or invented
+      limit = std::numeric_limits<int64_t>::max();  // otherwise the sign would be lost or invented
     }
     uint64_t largest = 0;
     for (size_t i = 0; i < words.size(); ++i) {

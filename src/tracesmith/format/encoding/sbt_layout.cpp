@@ -27,7 +27,7 @@ bool isText(ByteView bytes) {
   });
 }
 
-/// What a file that is no trace of ours looks like, to send its owner the right way.
+/// Guesses what a file is that is not a trace, to help its owner.
 std::string guessFormat(ByteView bytes) {
   using namespace std::string_view_literals;
   if (startsWith(bytes, "\x89SBT"sv) || startsWith(bytes, "\xef\xbf\xbdSBT"sv)) {
@@ -46,7 +46,7 @@ std::string guessFormat(ByteView bytes) {
     if (first != bytes.end() && (*first == '{' || *first == '[')) return "it looks like JSON";
     return "it looks like text";
   }
-  // A Perfetto trace is a run of TracePackets: field 1, length-delimited.
+  // A Perfetto trace is a sequence of TracePackets: field 1, length-delimited.
   if (bytes.size() > 2 && bytes[0] == 0x0a && bytes[1] != 0)
     return "it looks like a Perfetto trace";
   return "its first bytes are not those of an SBT file";
@@ -141,7 +141,7 @@ bool decodeBlockHeader(const uint8_t* in, uint64_t offset, BlockHeader& header) 
   header.rows = loadFixed<uint32_t>(in + 52);
   header.tag = loadFixed<uint64_t>(in + kTagOffset);
   header.directory_checksum = loadFixed<uint64_t>(in + 64);
-  // Limits that hold for every kind, known or not: they keep all sums below from overflowing.
+  // Limits that hold for every block kind, known or not; they keep all sums below from overflowing.
   constexpr uint64_t kMaxOffset = 1ull << 62;
   return header.rows <= kMaxBlockRows && header.directory_bytes <= kMaxDirectoryBytes &&
          header.first_row <= kMaxOffset && header.data_bytes <= kMaxOffset &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structs of Arrow's C data and C stream interfaces, as their specifications lay them out:
+// The structs of Arrow's C data and C stream interfaces, as specified:
 //   https://arrow.apache.org/docs/format/CDataInterface.html
 //   https://arrow.apache.org/docs/format/CStreamInterface.html
-// Names, order and guards are theirs, so that this header goes together with those of others.
+// Names, member order and include guards follow the specification, so that this header can be used
+// together with other copies.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kRowsToLookAt = 4096;
 constexpr size_t kBatchRows = 65536;
-/// Offsets of texts have 32 bits, and one text may have 64 MiB.
+/// Text offsets have 32 bits, and one text may have 64 MiB.
 constexpr size_t kBatchBytes = size_t{1} << 28;
 
 enum class ArrowType : uint8_t { kInt64, kFloat64, kUtf8 };
@@ -28,10 +28,10 @@ const char* formatOf(ArrowType type) {
   return type == ArrowType::kInt64 ? "l" : type == ArrowType::kFloat64 ? "g" : "u";
 }
 
-/// The values of one column of a batch, as Arrow wants them.
+/// The values of one column of a batch, in Arrow's layout.
 struct ColumnBuffers {
   ArrowType type = ArrowType::kInt64;
-  std::vector<uint8_t> valid;  // a bit per row
+  std::vector<uint8_t> valid;  // one bit per row
   std::vector<int64_t> integers;
   std::vector<double> reals;
   std::vector<int32_t> offsets = {0};
@@ -40,7 +40,7 @@ struct ColumnBuffers {
   int64_t nulls = 0;
   const void* buffers[3] = {};
 
-  /// False when the value does not fit.
+  /// False if the value does not fit.
   bool add(const Value& v) {
     const bool is_text = v.type == ValueType::kText || v.type == ValueType::kLarge;
     if (type == ArrowType::kInt64 && !v.isNull() && v.type != ValueType::kInteger) return false;
@@ -78,7 +78,7 @@ void releaseColumn(ArrowArray* array) {
 
 void ColumnBuffers::moveTo(ArrowArray& out) {
   auto own = std::make_unique<ColumnBuffers>(std::move(*this));
-  static constexpr char kNothing[8] = {};  // texts of an empty batch
+  static constexpr char kNothing[8] = {};  // the texts of an empty batch
   own->buffers[0] = own->nulls == 0 ? nullptr : own->valid.data();
   if (own->type == ArrowType::kUtf8) {
     own->buffers[1] = own->offsets.data();
@@ -97,14 +97,15 @@ void ColumnBuffers::moveTo(ArrowArray& out) {
   out.private_data = own.release();
 }
 
-/// What the array of a batch owns: the arrays of its columns.
+/// Owned by the array of a batch: the arrays of its columns.
 struct BatchArrays {
   std::vector<ArrowArray> columns;
   std::vector<ArrowArray*> pointers;
-  const void* buffers[1] = {};  // no row is NULL as a whole
+  const void* buffers[1] = {};  // rows themselves are never NULL
 
   ~BatchArrays() {
-    for (ArrowArray& column : columns) {  // those that the consumer took have no release any more
+    // Arrays taken by the consumer have no release function any more.
+    for (ArrowArray& column : columns) {
       if (column.release != nullptr) column.release(&column);
     }
   }
@@ -149,7 +150,7 @@ class AnswerStream {
  public:
   explicit AnswerStream(QueryCursor cursor) : cursor_(std::move(cursor)) {}
 
-  /// Reads the first rows and settles the types. `engine` can ask `sql` again.
+  /// Reads the first rows and determines the types. `engine` can run `sql` again.
   Status begin(QueryEngine& engine, std::string_view sql, const QueryOptions& options) {
     std::vector<std::vector<QueryResult::Cell>> first;
     while (first.size() < kRowsToLookAt) {
@@ -204,7 +205,7 @@ class AnswerStream {
 
   int next(ArrowArray* out) {
     *out = {};
-    if (ended_) return 0;  // an array without release: the end
+    if (ended_) return 0;  // end of stream: an array without a release function
     while (rows() < kBatchRows && bytes() < kBatchBytes) {
       const Result<bool> any = cursor_.next();
       if (!any) return failed(any.error().toString(), errnoOf(any.error().code));
@@ -264,8 +265,8 @@ class AnswerStream {
                        std::optional<ArrowType> type) {
     return std::find(types.begin(), types.end(), type) != types.end();
   }
-  /// Gives the columns that began with NULLs the type of their first value. The answer is asked for
-  /// a second time for that, which takes no memory; keeping all rows until then would.
+  /// Columns that start with NULLs get the type of their first value. This runs the query a second
+  /// time, which takes no memory; storing all rows up to that value would.
   static Status lookAhead(QueryCursor& ahead, std::vector<std::optional<ArrowType>>& types) {
     while (contains(types, std::nullopt)) {
       TS_TRY(const bool any, ahead.next());
@@ -277,7 +278,7 @@ class AnswerStream {
     }
     return {};
   }
-  /// None for an expression that has only NULLs in these rows.
+  /// Empty for an expression with only NULLs in these rows.
   std::optional<ArrowType> typeOf(size_t c,
                                   const std::vector<std::vector<QueryResult::Cell>>& rows) const {
     const std::string& declared = cursor_.columns()[c].type;
@@ -298,10 +299,12 @@ class AnswerStream {
   }
   tl::unexpected<Error> doesNotFit(size_t c) const {
     const std::string& name = cursor_.columns()[c].name;
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("column {} began as {} and then has another value; CAST({} AS {})",
-                            name, types_[c] == ArrowType::kInt64 ? "whole numbers" : "numbers",
-                            name, types_[c] == ArrowType::kInt64 ? "REAL or TEXT" : "TEXT"));
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "column {} starts as {} and then has a value of another type; use CAST({} AS {})", name,
+            types_[c] == ArrowType::kInt64 ? "whole numbers" : "numbers", name,
+            types_[c] == ArrowType::kInt64 ? "REAL or TEXT" : "TEXT"));
   }
 
   QueryCursor cursor_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers as Arrow record batches, by the C stream interface: pyarrow, DuckDB, polars and others
-// take them without copying and without linking to us, nor we to them.
+// Query results as Arrow record batches through the C stream interface. pyarrow, DuckDB, polars and
+// others import them without copying, and neither side links to the other.
 #pragma once
 
 #include <string_view>
@@ -11,16 +11,16 @@
 
 namespace tracesmith {
 
-/// Starts a query and fills `out`, which the caller releases; `engine` must outlive it and may not
-/// be moved meanwhile. Errors as those of QueryEngine::run(); later ones come from get_next,
-/// as EINVAL, ENOMEM, ECANCELED (it was cancelled) or EIO.
+/// Starts a query and fills `out`, which the caller must release. `engine` must outlive the stream
+/// and must not be moved meanwhile. Errors are those of QueryEngine::run(). Later errors come from
+/// get_next, as EINVAL, ENOMEM, ECANCELED (cancelled) or EIO.
 ///
-/// Columns are int64, float64 or utf8, all nullable. A column of a table has the type that `schema`
-/// says; that of an expression is what its first 4096 rows show: whole numbers only, numbers, or
-/// texts. Where they are all NULL, it is that of the first value that comes, for which the query
-/// runs twice; utf8 when none does. A later value that does not fit (a text among numbers, as
-/// correlation ids beyond 2^63 are) ends the stream with EINVAL and an error that says to CAST.
-/// Bytes that are not UTF-8 become U+FFFD.
+/// Columns are int64, float64 or utf8, all nullable. A column of a table has the type given by the
+/// table `schema`. The type of an expression is determined by its first 4096 rows: only integers,
+/// numbers, or text. If these are all NULL, the first later value determines it (for which the
+/// query runs twice), or utf8 if there is none. A later value of another type ends the stream with
+/// EINVAL and an error that suggests a CAST; text among numbers is such a case, for example
+/// correlation ids above 2^63. Bytes that are not UTF-8 become U+FFFD.
 Status startArrowStream(QueryEngine& engine, std::string_view sql, ArrowArrayStream* out,
                         const QueryOptions& options = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks what a consumer of the C stream interface gets: schema, batches, bits, offsets, releases.
+// Examines what a consumer of the C stream interface gets: schema, batches, bits, offsets,
+// releases.
 #include "tracesmith/query/arrow/arrow_stream.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace tracesmith {
 namespace {
 
-/// A cell of an array as text, by the layout that the format promises.
+/// A cell of an array as text, read by the layout of Arrow's specification.
 std::string cell(const ArrowArray& array, const std::string& format, int64_t row) {
   const auto* valid = static_cast<const uint8_t*>(array.buffers[0]);
   if (valid != nullptr && (valid[row / 8] >> (row % 8) & 1) == 0) return "NULL";
@@ -184,7 +185,7 @@ TEST(QueryCursor, SeveralAnswersCanBeReadInTurns) {
     if (!kernel && !call) break;
   }
   EXPECT_EQ(rows, trace.host_call.size());
-  EXPECT_FALSE(*kernels->next());  // the end stays the end
+  EXPECT_FALSE(*kernels->next());  // at the end it stays there
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using Columns = std::vector<std::pair<std::string, ColumnArray>>;
 
-/// A schema with all that it refers to.
+/// A schema with everything it refers to.
 struct SchemaNode {
   std::string name;
   std::string format;
@@ -42,7 +42,7 @@ void moveTo(std::unique_ptr<SchemaNode> node, int64_t flags, ArrowSchema& out) {
   out.private_data = node.release();
 }
 
-/// An array with all that it refers to.
+/// An array with everything it refers to.
 struct ArrayNode {
   std::shared_ptr<const Columns> owner;
   const void* buffers[3] = {};
@@ -51,7 +51,8 @@ struct ArrayNode {
   ArrowArray dictionary = {};
 
   ~ArrayNode() {
-    for (ArrowArray& child : children) {  // those that were taken out have no release any more
+    // Arrays taken by the consumer have no release function any more.
+    for (ArrowArray& child : children) {
       if (child.release != nullptr) child.release(&child);
     }
     if (dictionary.release != nullptr) dictionary.release(&dictionary);
@@ -103,7 +104,7 @@ struct TableStream {
 
   void batch(ArrowArray& out) {
     out = {};
-    if (given) return;  // an array without release: the end
+    if (given) return;  // end of stream: an array without a release function
     static constexpr char kNothing[8] = {};
     auto root = std::make_unique<ArrayNode>();
     root->owner = columns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of Arrow batches whose reader may be any thread.
+// Wraps a stream of Arrow batches so that any thread may read it.
 #pragma once
 
 #include <memory>
@@ -39,8 +39,8 @@ struct GuardedStream {
   }
 };
 
-/// `inner`, of which each call f is made by guard(f), which gives what f() gives. It keeps the
-/// guard, with what that holds, until it is released.
+/// Wraps `inner`. Each call f of the stream is made as guard(f), which must return f's result. The
+/// stream keeps the guard, and what the guard owns, until it is released.
 template <class Guard>
 ArrowArrayStream guardedStream(ArrowArrayStream inner, Guard guard) {
   using Stream = GuardedStream<Guard>;

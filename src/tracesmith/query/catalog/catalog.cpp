@@ -37,7 +37,7 @@ const char* tableNameOf(uint32_t number) {
   }
 }
 
-/// Makes the columns of one table.
+/// Creates the columns of one table.
 template <class Table>
 class TableMaker {
  public:
@@ -66,7 +66,7 @@ class TableMaker {
   }
 
  private:
-  /// The last column that was added is made of these of the schema.
+  /// Declares the schema columns from which the last added column is computed.
   void madeOf(const std::vector<std::string_view>& names) {
     std::vector<uint16_t> numbers;
     Table::visitColumns(t_, [&](const ColumnInfo& info, const auto&) {
@@ -125,7 +125,8 @@ class TableMaker {
     return out_.mutableColumns().back().get();
   }
 
-  /// Columns whose NULL depends on another column, or that read differently than they are kept.
+  /// Adds columns whose NULL depends on another column, or whose values differ from the stored
+  /// ones.
   bool addSpecialColumn(std::string_view raw, const std::string& name, const char* meaning) {
     if constexpr (requires { t_.queued_before_ns; }) {
       if (raw == "queued_before_ns" || raw == "submitted_before_ns") {
@@ -162,7 +163,7 @@ class TableMaker {
     if constexpr (Table::kId == TableId::kAttribute) {
       if (raw == "table") {
         add(
-            name, ColumnRole::kPlain, "the table that it describes a row of",
+            name, ColumnRole::kPlain, "table of the described row",
             [t = &t_](uint64_t row) {
               const char* text = tableNameOf(t->table[row]);
               return text == nullptr ? Value{} : Value::ofText(text);
@@ -188,7 +189,7 @@ class TableMaker {
     return false;
   }
 
-  /// Dictionaries number their rows; the number is not a column of the schema.
+  /// Adds the id of a dictionary: its row number, which is not a column of the schema.
   void addNumberedId() {
     if constexpr (Table::kId == TableId::kLaunchShape || Table::kId == TableId::kCallPath ||
                   Table::kId == TableId::kFrame || Table::kId == TableId::kCounterTrack) {
@@ -239,7 +240,7 @@ class TableMaker {
     });
   }
 
-  /// The system's numbers, and where a stream lies.
+  /// Adds the system's process and thread numbers, and the device and context of a stream.
   void addPlaces() {
     const Trace* trace = &trace_;
     if constexpr (Table::kId != TableId::kProcess && requires { t_.process_id; }) {
@@ -278,11 +279,11 @@ class TableMaker {
     }
   }
 
-  /// The shape of a launch as columns of the kernel itself.
+  /// Adds the launch shape as columns of the kernel.
   void addKernelShape() {
     if constexpr (Table::kId == TableId::kKernel) {
       const LaunchShapeTable& s = trace_.launch_shape;
-      addGrid("grid_x", "work-groups (blocks) in x; NULL where the driver chose their size",
+      addGrid("grid_x", "work-groups (blocks) in x; NULL if the driver chose their size",
               s.global_x, s.local_x);
       addGrid("grid_y", "in y", s.global_y, s.local_y);
       addGrid("grid_z", "in z", s.global_z, s.local_z);
@@ -334,19 +335,19 @@ class TableMaker {
     }
   }
 
-  /// Which names count is decided in one place for all readers.
+  /// Which names apply is decided in one place, for all readers.
   void addSymbols() {
     if constexpr (Table::kId == TableId::kSymbol) {
-      add("current", ColumnRole::kPlain, "1: of the answer that counts, the last one of its frame",
+      add("current", ColumnRole::kPlain, "1: part of the frame's current answer, the last one",
           [labels = labels_](uint64_t row) { return flag(labels->symbols.counts(row)); });
     } else {
       add(
-          "name", ColumnRole::kPlain, "innermost function there, or else where the address lies",
+          "name", ColumnRole::kPlain, "innermost function, else the location of the address",
           [labels = labels_](uint64_t row) { return Value::ofText(labels->at(row)); }, "TEXT");
     }
   }
 
-  /// Function, file and line of a frame: the same answer that its name is from.
+  /// Adds function, file and line of a frame, from the same answer as its name.
   bool addPlaceOfFrame(std::string_view raw, const char* meaning) {
     if constexpr (Table::kId == TableId::kFrame) {
       const SymbolTable& symbols = trace_.symbol;
@@ -390,7 +391,7 @@ class TableMaker {
   const Trace& trace_;
   const Table& t_;
   SqlTable& out_;
-  std::shared_ptr<FrameLabels> labels_;  // of frames and their symbols
+  std::shared_ptr<FrameLabels> labels_;  // names of the frames
 };
 
 }  // namespace
@@ -409,7 +410,7 @@ Catalog::Catalog(const Trace& trace) : trace_(trace) {
   addSchemaTable();
 }
 
-/// The catalog as a table of its own, so that a query can ask what there is to ask.
+/// Adds the catalog itself as a table, so that queries can list tables and columns.
 void Catalog::addSchemaTable() {
   struct Place {
     std::string_view table, column, type, meaning;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that `query` offers, made from the schema of a trace (model/tables.hpp) and made
-// pleasant: enums and strings as text, "none" and "unknown" as NULL, and columns that users expect
-// (end_ns, pid, device_id, grid_x, ...) computed on the way.
+// The tables offered by `query`, derived from the schema of a trace (model/tables.hpp) and made
+// easier to use: enums and strings are text, "none" and "unknown" are NULL, and expected columns
+// (end_ns, pid, device_id, grid_x, ...) are computed on demand.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@ namespace tracesmith {
 
 class Catalog {
  public:
-  /// Views into `trace`, which must outlive the catalog and not change.
+  /// The tables are views of `trace`, which must outlive the catalog and must not change.
   explicit Catalog(const Trace& trace);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
   const std::vector<std::unique_ptr<SqlTable>>& tables() const { return tables_; }
-  const SqlTable* find(std::string_view name) const;  ///< nullptr when there is none
+  const SqlTable* find(std::string_view name) const;  ///< nullptr if there is none
 
  private:
   void addSchemaTable();

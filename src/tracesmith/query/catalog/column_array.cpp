@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBlock = 1024;
 
-/// The rows of a table that lacks some; none: it has all.
+/// The existing rows of a table that has lost some; empty if it has all rows.
 std::vector<uint64_t> rowsOfSparse(const SqlTable& table) {
   std::vector<uint64_t> rows;
   if (!table.mayLackRows()) return rows;
@@ -26,7 +26,7 @@ std::vector<uint64_t> rowsOfSparse(const SqlTable& table) {
   return rows;
 }
 
-/// Calls f(first place, rows, their number) for the places [begin, end).
+/// Calls f(first position, rows, count) for the positions [begin, end).
 template <class F>
 void inBlocks(const std::vector<uint64_t>& sparse, uint64_t begin, uint64_t end, F&& f) {
   uint64_t rows[kBlock];
@@ -63,8 +63,8 @@ std::string utf8Of(std::string_view text) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-/// Texts that were not UTF-8 may have become equal, or stand in another order: makes them each once
-/// again, and in their order. `texts` by their numbers so far.
+/// Texts that were not UTF-8 may have become equal, or changed their order: makes the texts
+/// distinct and sorted again. `texts` has the current numbering.
 void settleTexts(ColumnArray& array, std::vector<std::string> texts, int32_t* codes) {
   std::vector<std::string> sorted = texts;
   std::sort(sorted.begin(), sorted.end());
@@ -82,7 +82,7 @@ void settleTexts(ColumnArray& array, std::vector<std::string> texts, int32_t* co
   for (const std::string& text : sorted) addText(array, text);
 }
 
-/// Of a column whose texts are numbered.
+/// Fills a column whose texts are numbered.
 void fillRanked(ColumnArray& array, const SqlColumn& column, const std::vector<uint64_t>& sparse) {
   auto* const codes = newData<int32_t>(array);
   std::vector<std::string> texts;
@@ -107,11 +107,11 @@ void fillRanked(ColumnArray& array, const SqlColumn& column, const std::vector<u
   }
 }
 
-/// Of one whose texts are made row by row.
+/// Fills a column whose texts are computed row by row.
 void fillTexts(ColumnArray& array, const SqlColumn& column, const std::vector<uint64_t>& sparse) {
   auto* const codes = newData<int32_t>(array);
   std::map<std::string, int32_t, std::less<>> numbers;
-  for (const bool number : {false, true}) {  // the texts must be known before they are numbered
+  for (const bool number : {false, true}) {  // all texts must be known before they are numbered
     if (number) {
       int32_t next = 0;
       for (auto& [text, code] : numbers) {
@@ -137,7 +137,7 @@ void fillTexts(ColumnArray& array, const SqlColumn& column, const std::vector<ui
   }
 }
 
-/// Of numbers that are computed, or some of which mean NULL.
+/// Fills a column of numbers that are computed, or some of which mean NULL.
 template <class T>
 void fillNumbers(ColumnArray& array, const SqlColumn& column, const std::vector<uint64_t>& sparse) {
   T* const values = newData<T>(array);
@@ -155,7 +155,7 @@ void fillNumbers(ColumnArray& array, const SqlColumn& column, const std::vector<
   });
 }
 
-/// Which rows of an array whose values lie there already have none.
+/// Finds the NULL rows of an array whose values are already in memory.
 void findNulls(ColumnArray& array, const SqlColumn& column) {
   inBlocks({}, 0, array.rows, [&](uint64_t first, const uint64_t* rows, size_t n) {
     Cell cells[kBlock];
@@ -193,7 +193,7 @@ ColumnArray columnArray(std::shared_ptr<const TraceTables::Loaded> loaded, const
   const RawValues raw = column.raw();
   if (array.is_text) {
     array.format = 'i';
-    // Ranks of a table that lacks rows would count those, too.
+    // In a table that has lost rows, the ranks would count those as well.
     if (column.role() == ColumnRole::kText && sparse.empty()) {
       fillRanked(array, column, sparse);
     } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of a table as one array, for those who compute with whole columns: where its values lie
-// in memory as they are, nothing is copied.
+// A column of a table as one array, for code that computes with whole columns. Values that the
+// trace has in memory in this form are not copied.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ struct ColumnArray {
   std::shared_ptr<const void> owner;  ///< keeps `data` alive
   const void* data = nullptr;
   uint64_t rows = 0;
-  char format = 0;  ///< of a value, as Arrow writes it: I l L g, or i for the numbers of texts
-  /// A bit per row, the lowest first; 0: there is no value, whatever `data` has. Empty: all have
-  /// one.
+  char format = 0;  ///< type of a value in Arrow's notation: I l L g; i for the indexes of texts
+  /// One bit per row, lowest bit first; 0: no value, whatever `data` contains. Empty: all rows have
+  /// a value.
   std::vector<uint8_t> valid;
   uint64_t nulls = 0;
-  /// The texts that `data` numbers from 0 on, each once, in their order (by bytes); -1: none.
+  /// The distinct texts, sorted by their bytes; `data` has indexes from 0, or -1 for none.
   bool is_text = false;
   std::vector<char> texts;
-  std::vector<int64_t> text_ends = {0};  ///< where each text begins, and where the last one ends
+  std::vector<int64_t> text_ends = {0};  ///< where each text starts, and where the last one ends
 };
 
-/// What a column of `loaded` has, after TraceTables::need(). Throws std::bad_alloc.
+/// The content of a column of `loaded`, after TraceTables::need(). Throws std::bad_alloc.
 ColumnArray columnArray(std::shared_ptr<const TraceTables::Loaded> loaded, const SqlTable& table,
                         const SqlColumn& column);
 
-/// How many rows it has: those that were lost from a keyed table are none.
+/// Number of rows, without rows that a keyed table has lost.
 uint64_t rowsThere(const SqlTable& table);
 
 }  // namespace tracesmith

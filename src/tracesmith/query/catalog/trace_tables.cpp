@@ -51,14 +51,14 @@ struct TraceTables::Impl {
 
   TraceReader reader;
   std::shared_ptr<Loaded> now;
-  std::map<TableId, std::set<uint16_t>> there;  // columns of events that have been read
-  std::set<TableId> in_host_time;               // tables whose times are what they are to be
-  std::set<TableId> checked;                    // tables whose rows are all there
-  bool whole = false;                           // all of them have
+  std::map<TableId, std::set<uint16_t>> there;  // event columns that have been read
+  std::set<TableId> in_host_time;               // tables whose times have been converted
+  std::set<TableId> checked;                    // tables known to have all their rows
+  bool whole = false;                           // everything has been read
 
   Status readBase();
   Status readWhole();
-  /// A Status of kDamaged: it takes readWhole().
+  /// Fails with kDamaged if readWhole() is needed.
   template <class Table>
   Status readColumns(Table& table, const ColumnNumbers& wanted);
   template <class Table>
@@ -78,7 +78,7 @@ Status TraceTables::Impl::readBase() {
       if (!sbt::isAlwaysRead(kId)) table.resize(static_cast<size_t>(reader.rows(kId)));
     });
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kNoSpace, "it has more rows than there is room for in memory");
+    return fail(ErrorCode::kNoSpace, "it has more rows than fit into memory");
   }
   loaded->catalog = std::make_unique<Catalog>(loaded->trace);
   now = std::move(loaded);
@@ -90,7 +90,7 @@ Status TraceTables::Impl::readWhole() {
   auto loaded = std::make_shared<Loaded>();
   loaded->trace = std::move(trace);
   loaded->catalog = std::make_unique<Catalog>(loaded->trace);
-  now = std::move(loaded);  // arrays of the one before live as long as somebody has them
+  now = std::move(loaded);  // arrays of the previous one live as long as they are used
   whole = true;
   return {};
 }
@@ -112,8 +112,8 @@ Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
     return fail(
         ErrorCode::kNoSpace,
         fmt::format("{} columns of {} rows take {} MiB of memory, more than the {} MiB that "
-                    "can be taken here now; ask for fewer columns, or where more memory is "
-                    "free",
+                    "can be taken here now; request fewer columns, or use a machine with more "
+                    "free memory",
                     missing.size(), table.size(), (table.size() >> 10) * row_bytes >> 10,
                     limit >> 20));
   }
@@ -122,8 +122,8 @@ Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
   return {};
 }
 
-/// Times in the clock of a device are converted together, for whether they are is said in `flags`,
-/// which says something else afterwards.
+/// Converts all times in the clock of a device together, because the bit in `flags` that says
+/// whether they need it is cleared afterwards.
 template <class Table>
 Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted) {
   if constexpr (sbt::kIsDeviceWork<Table>) {
@@ -147,13 +147,13 @@ Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted)
   return readThese(table, wanted);
 }
 
-/// Without `wanted`: all of them.
+/// Without `wanted`: all columns.
 Status TraceTables::Impl::readOf(TableId id, const std::optional<ColumnNumbers>& wanted) {
   Status status;
   forEachTable(now->trace, [&](auto& table) {
     constexpr TableId kId = std::decay_t<decltype(table)>::kId;
     if (kId != id || sbt::isAlwaysRead(kId)) return;
-    if (wanted && wanted->empty()) {  // how many rows, says no column
+    if (wanted && wanted->empty()) {  // only the number of rows is needed
       if (checked.count(kId) == 0) status = reader.readColumns(kId, {}, now->trace);
     } else {
       status = readColumns(table, wanted ? *wanted : allNumbersOf(table));
@@ -192,7 +192,7 @@ Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::need(
     if (of.kName == table_name) id = of.kId;
   });
   std::optional<ColumnNumbers> wanted{std::in_place};
-  bool others = id == TableId{};  // it is made of those of other tables
+  bool others = id == TableId{};  // computed from other tables
   for (const std::string& name : columns) {
     const auto column = std::find_if(table->columns().begin(), table->columns().end(),
                                      [&](const auto& c) { return c->name() == name; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a trace for those who want a few of their columns: each is read from the file when
-// it is first asked for, and stays.
+// The tables of a trace, for code that needs only some of their columns. A column is read from the
+// file when it is first needed, and is then kept.
 #pragma once
 
 #include <memory>
@@ -14,32 +14,32 @@
 
 namespace tracesmith {
 
-/// One thread at a time. What was handed out may be read by others meanwhile.
+/// Not thread-safe: one thread at a time. Other threads may read what was handed out meanwhile.
 class TraceTables {
  public:
-  /// What of the trace is there by now. Of tables of events the columns that were not asked for are
-  /// zeros; their memory is never touched.
+  /// The part of the trace that has been read. In event tables, columns that nobody requested are
+  /// zeros whose memory is never touched.
   struct Loaded {
     Trace trace;
-    std::unique_ptr<Catalog> catalog;  ///< of `trace`
+    std::unique_ptr<Catalog> catalog;  ///< the tables of `trace`
   };
 
-  /// Reads the dictionaries. Errors as those of TraceReader::read().
+  /// Reads the dictionaries. Errors are those of TraceReader::read().
   static Result<TraceTables> open(TraceReader reader);
 
   TraceTables(TraceTables&&) noexcept;
   TraceTables& operator=(TraceTables&&) noexcept;
   ~TraceTables();
 
-  /// Columns of SqlTables of it are to be read after need() alone.
+  /// The part read so far. Read a column of its SqlTables only after need() for that column.
   std::shared_ptr<const Loaded> loaded() const;
 
-  /// Reads what the columns of a table are made of, where it is not there yet. As a rule the answer
-  /// is loaded() as it was; where the file turns out to be damaged all of it is read anew, with the
-  /// rows that are left. kNotFound: there is no such table or column.
+  /// Reads the data for these columns of a table, unless it has been read. Usually the result is
+  /// the previous loaded(). If the file turns out to be damaged, everything is read again, with
+  /// only the intact rows. kNotFound: there is no such table or column.
   Result<std::shared_ptr<const Loaded>> need(std::string_view table,
                                              std::span<const std::string> columns);
-  /// All of them, for those who walk the whole trace.
+  /// Reads all columns of all tables, for code that walks the whole trace.
   Result<std::shared_ptr<const Loaded>> needAll();
 
   TraceReader& reader();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns that are read one by one, in any order, against the same trace read as a whole.
+// Columns read one by one, in any order, compared with the same trace read as a whole.
 #include "tracesmith/query/catalog/trace_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ const SqlColumn& columnOf(const SqlTable& table, const std::string& name) {
   return table.column(0);
 }
 
-/// Asks `tables` for one column and compares it with that of the trace as a whole.
+/// Requests one column from `tables` and compares it with the whole trace.
 void expectSame(TraceTables& tables, const Catalog& whole, const std::string& table_name,
                 const std::string& name) {
   SCOPED_TRACE(table_name + "." + name);
@@ -82,7 +82,7 @@ void expectSame(TraceTables& tables, const Catalog& whole, const std::string& ta
   }
   EXPECT_EQ(place, array.rows);
   std::string before;
-  for (size_t i = 1; i < array.text_ends.size(); ++i) {  // each text once, and in their order
+  for (size_t i = 1; i < array.text_ends.size(); ++i) {  // texts are distinct and sorted
     const std::string text(array.texts.data() + array.text_ends[i - 1],
                            array.texts.data() + array.text_ends[i]);
     ASSERT_TRUE(i == 1 || before < text);
@@ -91,7 +91,7 @@ void expectSame(TraceTables& tables, const Catalog& whole, const std::string& ta
   EXPECT_EQ(place, rowsThere(table));
 }
 
-/// All columns in a random order, from files that are read anew after a few.
+/// All columns in random order, from files that are reopened after a few columns.
 void expectSameColumns(const std::string& path, std::mt19937_64& random) {
   Result<TraceReader> reader = TraceReader::open(path);
   if (!reader) {
@@ -216,7 +216,7 @@ TEST(ArrowTable, IsReleasedWhateverWasTaken) {
     if (taken > 1) {
       ASSERT_EQ(stream.get_next(&stream, &batch), 0);
       EXPECT_EQ(batch.length, static_cast<int64_t>(rowsThere(table)));
-      ArrowArray moved = *batch.children[0];  // as consumers take a child
+      ArrowArray moved = *batch.children[0];  // consumers take a child out like this
       batch.children[0]->release = nullptr;
       batch.release(&batch);
       EXPECT_GT(moved.dictionary->length, 0);

@@ -24,7 +24,7 @@ constexpr ViewColumn kCopySummary[] = {
 };
 constexpr ViewColumn kStreamSummary[] = {
     {"stream_id", "INTEGER", "its id in this trace"},
-    {"stream", "INTEGER", "the number by which the program knows it"},
+    {"stream", "INTEGER", "its number in the program"},
     {"name", "TEXT", "its name, if the program gave one"},
     {"device_id", "INTEGER", "its device"},
     {"process_id", "INTEGER", "its process"},
@@ -46,32 +46,32 @@ constexpr ViewColumn kHostCallSummary[] = {
 constexpr ViewColumn kRangeSummary[] = {
     {"name", "TEXT", "name"},
     {"category", "TEXT", "category or domain"},
-    {"ranges", "INTEGER", "how many (instants are not counted)"},
+    {"ranges", "INTEGER", "number of ranges, without instants"},
     {"total_ns", "INTEGER", "sum of the durations; nested ranges count each time"},
     {"mean_ns", "REAL", "total_ns / ranges"},
     {"max_ns", "INTEGER", "longest"},
 };
 constexpr ViewColumn kMemorySummary[] = {
     {"process_id", "INTEGER", "process"},
-    {"device_id", "INTEGER", "device, where the API ties memory to one"},
+    {"device_id", "INTEGER", "device, if the API ties memory to one"},
     {"kind", "TEXT", "alloc or free"},
     {"events", "INTEGER", "how many"},
     {"bytes", "INTEGER", "sum of the sizes"},
 };
 constexpr ViewColumn kLaunch[] = {
-    {"correlation_id", "INTEGER", "what links the two, within a process"},
+    {"correlation_id", "INTEGER", "links the call and the kernel, within a process"},
     {"process_id", "INTEGER", "process"},
     {"thread_id", "INTEGER", "thread that called"},
     {"call", "TEXT", "API function"},
-    {"call_start_ns", "INTEGER", "when the call began"},
+    {"call_start_ns", "INTEGER", "start of the call"},
     {"call_duration_ns", "INTEGER", "how long it took"},
     {"kernel", "TEXT", "kernel name"},
     {"stream_id", "INTEGER", "stream it ran in"},
-    {"stream", "INTEGER", "the number by which the program knows it"},
-    {"kernel_start_ns", "INTEGER", "when the device began it"},
+    {"stream", "INTEGER", "its number in the program"},
+    {"kernel_start_ns", "INTEGER", "start on the device"},
     {"kernel_duration_ns", "INTEGER", "how long it ran"},
     {"latency_ns", "INTEGER", "kernel_start_ns - call_start_ns"},
-    {"wait_ns", "INTEGER", "kernel_start_ns - end of the call; negative: it began before"},
+    {"wait_ns", "INTEGER", "kernel_start_ns - end of the call; negative: it started earlier"},
 };
 constexpr ViewColumn kCounterSample[] = {
     {"time_ns", "INTEGER", "host time"},
@@ -93,7 +93,7 @@ constexpr View kViews[] = {
      "SELECT kind, count(*) AS copies, sum(bytes) AS bytes, sum(duration_ns) AS total_ns,"
      " 1.0 * sum(bytes) / nullif(sum(duration_ns), 0) AS gb_per_s FROM copy GROUP BY kind",
      kCopySummary},
-    {"stream_summary", "what ran in each stream",
+    {"stream_summary", "work of each stream",
      "SELECT s.id AS stream_id, s.ordinal AS stream, s.name, s.device_id, s.process_id,"
      " coalesce(w.kernels, 0) AS kernels, coalesce(w.copies, 0) AS copies,"
      " coalesce(w.fills, 0) AS fills, w.work_ns, w.first_ns, w.last_ns FROM stream s LEFT JOIN"
@@ -116,7 +116,7 @@ constexpr View kViews[] = {
      "SELECT process_id, device_id, kind, count(*) AS events, sum(bytes) AS bytes"
      " FROM memory_event GROUP BY process_id, device_id, kind",
      kMemorySummary},
-    {"launch", "each launch with its kernel, and how long that took to begin",
+    {"launch", "each launch with its kernel, and the time until that started",
      "SELECT k.correlation_id, k.process_id, h.thread_id, h.name AS call,"
      " h.start_ns AS call_start_ns, h.duration_ns AS call_duration_ns, k.name AS kernel,"
      " k.stream_id, s.ordinal AS stream, k.start_ns AS kernel_start_ns, k.duration_ns AS "

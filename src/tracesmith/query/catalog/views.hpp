@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers to the usual questions, as views: a name for a SELECT, which is worked out anew each
-// time.
+// Views that answer common questions: named SELECTs, evaluated on each use.
 #pragma once
 
 #include <sqlite3.h>
@@ -26,9 +25,9 @@ struct View {
 };
 
 std::span<const View> views();
-const View* findView(std::string_view name);  ///< nullptr when there is none
+const View* findView(std::string_view name);  ///< nullptr if there is none
 
-/// Makes them in `db`, which has the tables.
+/// Creates the views in `db`, which must have the tables.
 Status registerViews(sqlite3* db);
 
 }  // namespace tracesmith

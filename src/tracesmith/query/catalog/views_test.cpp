@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that are put together from others, and views: what they show, and that they say so.
+// Stacked tables and views: their content, and their descriptions.
 #include "tracesmith/query/catalog/views.hpp"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,8 @@ TEST(Views, CollectivesAreKernelsAndRangesByName) {
       askView(s.trace, "SELECT kind, row_number, operation, start_ns, stream_id FROM collective"),
       "kernel | 1 | all_reduce | 20 | 1\nkernel | 2 | send_recv | 30 | 1\n"
       "range | 0 | all_reduce | 18 | NULL\n");
-  EXPECT_EQ(askView(s.trace, "SELECT count(*) FROM kernel"), "3\n");  // collectives stay kernels
+  // Collectives are still kernels.
+  EXPECT_EQ(askView(s.trace, "SELECT count(*) FROM kernel"), "3\n");
   EXPECT_EQ(askView(s.trace, "SELECT operation, count(*) FROM collective GROUP BY operation"),
             "all_reduce | 2\nsend_recv | 1\n");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a column of the schema reads in SQL, where its type alone does not say it.
+// How columns of the schema appear in SQL, beyond what their types determine.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,17 @@
 
 namespace tracesmith::query_rules {
 
-/// One sentence about a table; nullptr for tables that are bookkeeping and not offered.
+/// One sentence about a table; nullptr for internal tables that are not offered.
 const char* meaningOf(TableId table);
 
-/// True when 0 in this column means "none" or "unknown" and so is NULL.
+/// Whether 0 in this column means "none" or "unknown" and appears as NULL.
 bool zeroIsNull(TableId table, std::string_view column);
 
-/// True for numbers that link rows (correlation ids) and for times: worth an order.
+/// Whether a column links rows (correlation ids) or has times, so that a row order for it is
+/// useful.
 bool isReference(std::string_view column);
 
-/// Where a column stands in its table: the columns people look for come first.
+/// The position of a column in its table: the most important columns come first.
 int rankOf(std::string_view column);
 
 /// The SQL name of a column (`table` is a keyword of SQL).
@@ -26,7 +27,7 @@ std::string_view sqlName(TableId table, std::string_view column);
 /// The second, hidden name of a dictionary's `id`, for JOIN ... USING; "" when it has none.
 std::string_view idAlias(TableId table);
 
-/// A bit of a `flags` column that has a column of its own, as 0 or 1.
+/// A bit of a `flags` column that appears as a column of its own, with 0 or 1.
 struct FlagColumn {
   const char* name;
   uint32_t bit;

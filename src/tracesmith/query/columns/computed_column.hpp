@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column whose cells a function of the row number gives.
+// A column whose cells are computed by a function of the row number.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of texts that are numbered: each row has the number of its text. Sorting, grouping and
-// comparing go by these numbers; a text is looked at once, however many rows have it.
+// A column of numbered texts: each row has the number of its text. Sorting, grouping and comparing
+// use the numbers, so each text is examined once, however many rows have it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tracesmith {
 
 class DictionaryColumn : public SqlColumn {
  public:
-  /// `table` is the one that it is a column of.
+  /// `table` is the table of this column.
   DictionaryColumn(std::string name, std::string meaning, const SqlTable& table)
       : SqlColumn(std::move(name), "TEXT", ColumnRole::kText, std::move(meaning)), table_(table) {}
 
@@ -30,20 +30,20 @@ class DictionaryColumn : public SqlColumn {
   std::optional<uint32_t> rankOf(std::string_view text) const final;
 
  protected:
-  /// The numbers of texts are 1 to count(); two of them may be of one text.
+  /// Texts have the numbers 1 to count(); two numbers may have equal texts.
   virtual uint32_t count() const = 0;
   virtual std::string_view textOf(uint32_t number) const = 0;
-  /// The numbers of the rows' texts; 0 or beyond count(): NULL.
+  /// The numbers of the rows' texts; 0 or above count(): NULL.
   virtual void numbers(const uint64_t* rows, size_t n, uint32_t* out) const = 0;
 
  private:
-  /// Ranks the texts that occur. Built on first use: a trace has many texts that are in no row.
+  /// Ranks the texts that occur in rows. Done on first use: many texts of a trace are in no row.
   void rankTexts() const;
 
   const SqlTable& table_;
   mutable std::vector<uint32_t> ranks_;     // by number, from 0
-  mutable std::vector<uint32_t> per_rank_;  // rows
-  mutable std::vector<uint32_t> sorted_;    // numbers in the order of their texts, each text once
+  mutable std::vector<uint32_t> per_rank_;  // number of rows
+  mutable std::vector<uint32_t> sorted_;    // numbers sorted by text, each text once
 };
 
 }  // namespace tracesmith

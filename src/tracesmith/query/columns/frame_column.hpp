@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of frames that say what `symbolize` found there.
+// Columns of frames with the results of `symbolize`.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace tracesmith {
 
-/// Names of frames, also of those whose text is not in the trace.
+/// Names of frames, including those whose text is not stored in the trace.
 struct FrameLabels {
   explicit FrameLabels(const Trace& of) : trace(of), symbols(of) {}
 
@@ -38,8 +38,8 @@ struct FrameLabels {
   std::vector<std::string> texts;
 };
 
-/// What the innermost function of a frame is called, or the file it is in: of the frame's answer in
-/// `symbol`, else of the frame's own row.
+/// The name or file of a frame's innermost function, from the frame's answer in `symbol`, else from
+/// its own row.
 class PlaceColumn final : public DictionaryColumn {
  public:
   PlaceColumn(std::string name, std::string meaning, const SqlTable& table, const Trace& trace,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass over all rows of a large table, one half of it on a thread of its own.
+// Processes all rows of a large table, with one half on a second thread.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace tracesmith {
 
-/// Calls first() and second() at the same time where they may be, where there are rows enough for a
-/// thread to be worth it, and one to be had; else one after the other. Neither may throw, nor write
-/// what the other reads.
+/// Calls first() and second(), in parallel if `allowed`, if there are enough rows to justify a
+/// thread, and if one can be started; otherwise one after the other. Neither may throw, nor write
+/// anything that the other reads.
 template <class First, class Second>
 void inTwoHalves(bool allowed, uint64_t rows, First&& first, Second&& second) {
   constexpr uint64_t kWorthAThread = 1u << 20;

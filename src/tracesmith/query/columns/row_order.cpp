@@ -13,9 +13,9 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kOrderBlock = 1024;
-/// A digit of the radix sort: its counters stay in the first cache.
+/// Bits per digit of the radix sort: its counters fit into the first-level cache.
 constexpr unsigned kDigitBits = 11;
-/// Below this a comparing sort is quicker than clearing counters.
+/// Below this, a comparison sort is faster than clearing the counters.
 constexpr uint64_t kFewRows = 1024;
 
 /// Calls f(first row, rows, n) for blocks of all rows.
@@ -29,14 +29,14 @@ void forEachBlock(uint64_t rows, F&& f) {
   }
 }
 
-/// What a column is sorted by: numbers, in the order in which SQL sorts the values.
+/// A column's sort keys: numbers that sort like the SQL values.
 struct Keys {
-  std::vector<uint16_t> few;  // these, when there are few texts: less memory to pass over
+  std::vector<uint16_t> few;  // used if there are few texts, because less memory is faster to scan
   std::vector<uint32_t> narrow;
   std::vector<uint64_t> wide;
-  std::vector<uint32_t> starts;  // of texts: where the rows of each rank begin
+  std::vector<uint32_t> starts;  // for texts: where the rows of each rank start
   uint64_t nulls = 0;
-  uint64_t others = 0;  // that are neither NULL nor an integer
+  uint64_t others = 0;  // values that are neither NULL nor an integer
   uint64_t largest = 0;
   bool sorted = true;
 };
@@ -57,19 +57,20 @@ void readRanks(const SqlColumn& column, uint64_t rows, std::vector<Key>& out, Ke
   });
 }
 
-/// Where the rows of each rank begin, and the end.
+/// Where the rows of each rank start, and the end of the last.
 std::vector<uint32_t> startsOf(const SqlColumn& column) {
   std::vector<uint32_t> starts = {0};
   for (const uint32_t rows : column.rowsPerRank()) starts.push_back(starts.back() + rows);
   return starts;
 }
 
-/// For an order by one text: how many rows each has is known, so that they go straight to their
-/// places, those of the first half from the front of their text's, the others from its end. Empty:
-/// they lie so already.
+/// Sorts by one text column. The number of rows of each text is known, so rows go straight to their
+/// positions: those of the first half from the front of their text's range, the others from its
+/// end. Empty if the rows are already sorted.
 std::vector<uint32_t> sortByText(const SqlColumn& column, uint64_t rows) {
   std::vector<uint32_t> sorted(rows);
-  std::vector<uint32_t> fronts = startsOf(column);  // made here, before two threads ask for ranks
+  // Computed here, before two threads need the ranks.
+  std::vector<uint32_t> fronts = startsOf(column);
   std::vector<uint32_t> ends(fronts.begin() + 1, fronts.end());
   const uint64_t half = rows / 2;
   bool first_lies = true;
@@ -120,7 +121,7 @@ Keys ranksOf(const SqlColumn& column, uint64_t rows) {
   return keys;
 }
 
-/// Calls f(keys) for those of the three that are in use.
+/// Calls f(keys) for the one of the three vectors that is in use.
 template <class F>
 auto withKeys(const Keys& keys, F&& f) {
   if (!keys.few.empty()) return f(keys.few);
@@ -128,9 +129,9 @@ auto withKeys(const Keys& keys, F&& f) {
   return f(keys.wide);
 }
 
-/// NULL is 0, integers are their distance from the smallest plus one, others lie behind them. Where
-/// that does not fit into 64 bits (values at both ends of the numbers), what is next to the last is
-/// not told apart from it; `exact` says so.
+/// The key of NULL is 0, of an integer its distance from the smallest one plus 1; other values
+/// follow. `exact` is false if this does not fit into 64 bits (values at both ends of the range);
+/// there are then no keys.
 Keys valuesOf(const SqlColumn& column, uint64_t rows, bool& exact) {
   Keys keys;
   keys.wide.resize(rows);
@@ -188,7 +189,7 @@ void fillWithAll(std::vector<uint32_t>& rows, uint64_t count) {
   std::iota(rows.begin(), rows.end(), 0u);
 }
 
-/// For values so far apart that their distances do not fit into 64 bits.
+/// Sorts values so far apart that their distances do not fit into 64 bits.
 void sortByComparing(const SqlColumn& column, std::vector<uint32_t>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
     const Value x = column.at(a);
@@ -201,7 +202,7 @@ void sortByComparing(const SqlColumn& column, std::vector<uint32_t>& rows) {
   });
 }
 
-/// `rows` empty: all, as they lie.
+/// `rows` empty: all rows in their own order.
 template <class Key>
 void sortByKeys(const std::vector<Key>& keys, uint64_t largest, std::vector<uint32_t>& rows) {
   if (keys.size() < kFewRows) {
@@ -211,7 +212,7 @@ void sortByKeys(const std::vector<Key>& keys, uint64_t largest, std::vector<uint
     return;
   }
   const auto bits = static_cast<unsigned>(std::bit_width(largest));
-  // Digits of equal width, so that 12 bits are two digits of 6.
+  // Digits of equal width: 12 bits become two digits of 6.
   const unsigned digits = std::max(1u, (bits + kDigitBits - 1) / kDigitBits);
   const unsigned width = std::max(1u, (bits + digits - 1) / digits);
   const uint64_t mask = (uint64_t{1} << width) - 1;
@@ -246,7 +247,7 @@ RowOrder RowOrder::by(std::span<const SqlColumn* const> columns, uint64_t rows) 
     return order;
   }
   std::vector<uint32_t> sorted;
-  // From the last column to the first: a stable sort keeps what the later ones said.
+  // From the last column to the first: a stable sort preserves the order by the later columns.
   for (size_t c = columns.size(); c-- > 0;) {
     const SqlColumn& column = *columns[c];
     const bool text = column.role() == ColumnRole::kText;
@@ -296,7 +297,7 @@ std::pair<uint64_t, uint64_t> RowOrder::range(const SqlColumn& column, int64_t l
   const auto key = [&](uint64_t place) {
     return text ? static_cast<int64_t>(column.rank(row(place))) : column.at(row(place)).integer;
   };
-  // The first place in [from, end_integer_) whose value does not satisfy `less`.
+  // The first position in [from, end_integer_) whose value does not satisfy `less`.
   auto firstNot = [&](uint64_t from, auto less) {
     uint64_t count = end_integer_ - from;
     while (count > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of tables of the schema, which read what the table has.
+// Columns that read the tables of the schema directly.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace tracesmith {
 
-/// Asks for the cache lines of rows that are read soon. Rows in the order of another column lie
-/// apart, in steps that no hardware guesses.
+/// Prefetches the cache lines of rows that will be read soon. Rows in the order of another column
+/// are scattered, so the hardware cannot predict them.
 template <class T>
 void fetchAhead(const Column<T>& column, const uint64_t* rows, size_t i, size_t n) {
   constexpr size_t kAhead = 32;
@@ -40,7 +40,7 @@ class TextColumn final : public DictionaryColumn {
     return strings_.at(static_cast<StringId>(number));
   }
   void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
-    // Ranking the texts of a column passes over all of it, for which asking ahead only costs.
+    // Ranking the texts of a column reads all rows in sequence, where prefetching only costs time.
     const bool apart = n > 0 && rows[n - 1] - rows[0] != n - 1;
     for (size_t i = 0; i < n; ++i) {
       if (apart) fetchAhead(ids_, rows, i, n);
@@ -53,7 +53,7 @@ class TextColumn final : public DictionaryColumn {
   const Column<StringId>& ids_;
 };
 
-/// A column of a small vocabulary, shown by name.
+/// A column of an enum, shown by name.
 template <class E>
 class KindColumn final : public DictionaryColumn {
  public:
@@ -86,8 +86,8 @@ Value numberValue(T v) {
   }
 }
 
-/// A column of numbers as they are kept, but for those that say "none". Device work without device
-/// times has no duration; `flags` of such a table say so.
+/// A column of numbers, unchanged except that values meaning "none" are NULL. Device work without
+/// device times has no duration; the `flags` column of its table tells.
 template <class T>
 class NumberColumn final : public SqlColumn {
  public:
@@ -142,7 +142,7 @@ class NumberColumn final : public SqlColumn {
 
   const Column<T>& values_;
   const Column<uint32_t>* flags_;
-  mutable std::optional<bool> any_flag_;  // looked up when it is first needed
+  mutable std::optional<bool> any_flag_;  // determined on first use
   bool zero_is_null_;
 };
 

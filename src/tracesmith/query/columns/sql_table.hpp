@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table as SQL sees it: columns computed, row by row, from the columns of a Trace. Nothing is
-// copied; what is not asked for is never computed.
+// A table as SQL sees it: columns computed row by row from the columns of a Trace. Nothing is
+// copied, and unused columns are never computed.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@
 
 namespace tracesmith {
 
-/// What a column is good for besides being read; decides how it is searched.
+/// How a column can be searched.
 enum class ColumnRole : uint8_t {
-  kPlain,      ///< read only
-  kRow,        ///< the row's number itself, SQL's rowid: found without searching
-  kRowId,      ///< its value is the row's number plus one: found without searching
-  kReference,  ///< an id of another table, a correlation id or a time: worth an order
-  kText,       ///< a text of a dictionary: ordered by rank(), without looking at texts
+  kPlain,      ///< can only be read
+  kRow,        ///< the row's number, SQL's rowid: found without searching
+  kRowId,      ///< the row's number plus one: found without searching
+  kReference,  ///< an id of another table, a correlation id or a time: a row order is useful
+  kText,       ///< a text of a dictionary: sorted by rank(), without reading texts
 };
 
-/// Values as they lie in memory, one after the other.
+/// Contiguous values in memory.
 struct RawValues {
-  const void* data = nullptr;  ///< none: they are computed
-  char format = 0;             ///< of one, as Arrow writes it: i I l L g
+  const void* data = nullptr;  ///< nullptr: the values are computed
+  char format = 0;             ///< type of a value in Arrow's notation: i I l L g
 };
 
 class SqlColumn {
@@ -42,27 +42,27 @@ class SqlColumn {
   SqlColumn& operator=(const SqlColumn&) = delete;
 
   virtual Value at(uint64_t row) const = 0;
-  /// The cells of `n` rows: as at(), for much less per row.
+  /// The cells of `n` rows: the same as at(), but much cheaper per row.
   virtual void read(const uint64_t* rows, size_t n, Cell* out) const {
     for (size_t i = 0; i < n; ++i) out[i] = Cell::of(at(rows[i]));
   }
-  /// Where each row has its value in memory, be it one that means NULL.
+  /// The column's values in memory, including those that mean NULL.
   virtual RawValues raw() const { return {}; }
-  /// False where it is quickly seen that no row is NULL.
+  /// False if it is quickly known that no row is NULL.
   virtual bool mayHaveNulls() const { return !never_null_; }
-  /// For ColumnRole::kText: small numbers that are equal, or in order, when the texts are; 0: NULL.
+  /// For ColumnRole::kText: small numbers that compare like the texts; 0: NULL.
   virtual uint32_t rank(uint64_t) const { return 0; }
   virtual void ranks(const uint64_t* rows, size_t n, uint32_t* out) const {
     for (size_t i = 0; i < n; ++i) out[i] = rank(rows[i]);
   }
   virtual uint32_t largestRank() const { return 0; }
-  /// Reading it changes nothing, once it has been ranked: two threads may.
+  /// Whether two threads may read it once it has been ranked, because reading changes nothing.
   virtual bool twoMayRead() const { return false; }
-  /// How many rows have each rank, from 0 to the largest.
+  /// Number of rows of each rank, from 0 to the largest.
   virtual std::span<const uint32_t> rowsPerRank() const { return {}; }
   /// The text of a rank; NULL for 0.
   virtual Cell textOfRank(uint32_t) const { return {}; }
-  /// The rank of a text; none: no row has it.
+  /// The rank of a text; nothing if no row has it.
   virtual std::optional<uint32_t> rankOf(std::string_view) const { return std::nullopt; }
 
   const std::string& name() const { return name_; }
@@ -72,11 +72,11 @@ class SqlColumn {
   /// A second name of the id column ("kernel JOIN stream USING (stream_id)"); not in SELECT *.
   bool hidden() const { return hidden_; }
   void hide() { hidden_ = true; }
-  /// True where no row is NULL: SQLite then ends a min() at the first row of an order.
+  /// Whether no row is NULL: SQLite then ends a min() at the first row of an order.
   bool neverNull() const { return never_null_; }
   void setNeverNull(bool never) { never_null_ = never; }
-  /// The columns of the schema, by number, that it is made of, within its table; empty: any of the
-  /// trace.
+  /// Numbers of the schema's columns, in its table, from which it is computed; empty: it may depend
+  /// on anything in the trace.
   const std::vector<uint16_t>& madeOf() const { return made_of_; }
   void setMadeOf(std::vector<uint16_t> numbers) { made_of_ = std::move(numbers); }
 
@@ -90,7 +90,7 @@ class SqlColumn {
   std::vector<uint16_t> made_of_;
 };
 
-/// What SQL calls rowid: a column of every table that no table lists.
+/// SQL's rowid: every table has this column but does not list it.
 class RowIdColumn final : public SqlColumn {
  public:
   RowIdColumn() : SqlColumn("rowid", "INTEGER", ColumnRole::kRow, "number of the row, from 0") {}
@@ -105,34 +105,34 @@ class SqlTable {
   const std::string& name() const { return name_; }
   const std::string& meaning() const { return meaning_; }
   uint64_t rows() const { return count_ ? count_() : rows_; }
-  /// For planning, which must not cost anything: never less than rows().
+  /// An upper bound of rows() that costs nothing, for query planning.
   uint64_t rowsAtMost() const { return rows_; }
   const std::vector<std::unique_ptr<SqlColumn>>& columns() const { return columns_; }
   const SqlColumn& column(size_t i) const { return *columns_[i]; }
-  /// The column that SQLite means by `i`: below 0 it is the rowid.
+  /// The column that SQLite calls `i`; negative: the rowid.
   const SqlColumn& columnOrRowId(int i) const {
     return i < 0 ? static_cast<const SqlColumn&>(row_id_) : column(static_cast<size_t>(i));
   }
   bool mayLackRows() const { return present_ != nullptr; }
-  /// False for a place in a keyed table whose row was lost; it is no row to SQL.
+  /// False for a position in a keyed table whose row was lost; SQL does not see it.
   bool hasRow(uint64_t row) const { return present_ == nullptr || present_->at(row).integer != 0; }
 
-  /// The rows in the order of these columns, the first one first (texts by rank()); made once, on
-  /// first use. Needs rows() <= RowOrder::kMaxRows. [one thread at a time]
+  /// The rows sorted by these columns, the first one first (texts by rank()). Computed once, on
+  /// first use. Requires rows() <= RowOrder::kMaxRows. [one thread at a time]
   const RowOrder& order(const std::vector<size_t>& columns) const;
   bool hasOrder(size_t i) const { return orders_.count({i}) != 0; }
-  /// True when the rows lie in the order of column `i` already. Looked up once.
+  /// Whether the rows are already sorted by column `i`. Determined once.
   bool liesInOrder(size_t i) const;
-  /// What queries cost so far: rows that were looked at, and orders that were made.
+  /// The cost of queries so far: rows visited, and row orders computed.
   uint64_t rowsVisited() const { return visited_; }
   size_t ordersMade() const { return orders_.size(); }
   void visit(uint64_t rows) const { visited_ += rows; }
-  /// How often column `i` was searched, this time included.
+  /// How often column `i` has been searched, including this time.
   uint32_t countSearch(size_t i) const { return ++searches_[i]; }
 
-  // For those who build tables.
+  // For code that builds tables.
   void setRows(uint64_t rows) { rows_ = rows; }
-  /// For a table whose rows are found when they are first asked for.
+  /// For a table whose rows are determined on first use.
   void setRows(uint64_t at_most, std::function<uint64_t()> count) {
     rows_ = at_most;
     count_ = std::move(count);

@@ -16,17 +16,17 @@ namespace {
 
 constexpr size_t kStackBlock = 256;
 
-/// One of the tables whose rows are taken.
+/// One of the tables that are concatenated.
 struct Part {
   const SqlTable* table = nullptr;
   const Column<StringId>* names = nullptr;
-  /// Number of the word that stands for a name where the row has none.
+  /// The number of the word used as name of a row that has none.
   std::function<uint32_t(uint64_t row)> word;
-  /// Which rows are taken; nullptr: all.
+  /// Which rows are included; nullptr: all.
   std::function<bool(uint64_t row)> takes;
 };
 
-/// Where a row of the stack is.
+/// Maps rows of the concatenated table to rows of its parts.
 class Stack {
  public:
   void add(Part part) { parts_.push_back(std::move(part)); }
@@ -41,8 +41,8 @@ class Stack {
     build();
     return starts_.back();
   }
-  /// Calls f(part, rows, n, first) for stretches of `rows` that lie in one part; the rows it gets
-  /// are those of that part, `first` is where they stand in `rows`.
+  /// Calls f(part, rows, n, first) for runs of `rows` that belong to one part. The rows passed are
+  /// row numbers in that part; `first` is their index in `rows`.
   template <class F>
   void forEachStretch(const uint64_t* rows, size_t n, F&& f) const {
     build();
@@ -65,7 +65,7 @@ class Stack {
     return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) -
                                starts_.begin() - 1);
   }
-  /// On first use: a query that does not ask for the table does not pay for it.
+  /// Built on first use, so that other queries do not pay for it.
   void build() const {
     if (!starts_.empty()) return;
     std::vector<uint64_t> starts = {0};
@@ -90,7 +90,7 @@ class Stack {
   mutable std::vector<std::optional<std::vector<uint32_t>>> chosen_;
 };
 
-/// A number that each part has under the same name, or has not.
+/// A number that a part has under this name, or does not have.
 class StackedColumn final : public SqlColumn {
  public:
   StackedColumn(std::string name, ColumnRole role, std::string meaning,
@@ -130,7 +130,7 @@ class StackedColumn final : public SqlColumn {
   std::vector<const SqlColumn*> columns_;
 };
 
-/// The row's number in its own table.
+/// The number of the row in its own table.
 class RowNumberColumn final : public SqlColumn {
  public:
   explicit RowNumberColumn(std::shared_ptr<const Stack> stack)
@@ -155,7 +155,7 @@ class RowNumberColumn final : public SqlColumn {
   std::shared_ptr<const Stack> stack_;
 };
 
-/// Texts: the strings of the trace first, then words of our own.
+/// Texts: first the strings of the trace, then words defined here.
 class StackedTextColumn final : public DictionaryColumn {
  public:
   using Numbers =
@@ -196,7 +196,7 @@ const SqlTable* find(const std::vector<std::unique_ptr<SqlTable>>& tables, std::
   return nullptr;
 }
 
-/// Words for rows without a name; their numbers follow those of the strings.
+/// Words for rows without a name; their numbers follow those of the trace's strings.
 class Words {
  public:
   explicit Words(const StringTable& strings) : first_(static_cast<uint32_t>(strings.size()) + 1) {}
@@ -213,7 +213,7 @@ class Words {
   std::vector<std::string_view> words_;
 };
 
-/// The word for each value of a vocabulary, by value.
+/// The word for each value of an enum.
 template <class Kind>
 std::function<uint32_t(uint64_t)> wordsOf(const Column<Kind>& kinds, Words& words) {
   std::array<uint32_t, 256> numbers{};
@@ -230,7 +230,7 @@ void addNumbers(SqlTable& table, const std::shared_ptr<const Stack>& stack) {
     const char* meaning;
   };
   constexpr Number kNumbers[] = {
-      {"start_ns", ColumnRole::kReference, "when it began"},
+      {"start_ns", ColumnRole::kReference, "start time"},
       {"duration_ns", ColumnRole::kReference, "how long it took"},
       {"end_ns", ColumnRole::kPlain, "start_ns + duration_ns"},
       {"process_id", ColumnRole::kReference, "process"},
@@ -246,7 +246,7 @@ void addNumbers(SqlTable& table, const std::shared_ptr<const Stack>& stack) {
   }
 }
 
-/// The kind column: which table a row is of.
+/// The `kind` column: the table to which a row belongs.
 std::unique_ptr<SqlColumn> kindColumn(const SqlTable& table,
                                       const std::shared_ptr<const Stack>& stack,
                                       const StringTable& strings) {
@@ -254,7 +254,7 @@ std::unique_ptr<SqlColumn> kindColumn(const SqlTable& table,
   for (const Part& part : stack->parts()) words.push_back(part.table->name());
   const auto first = static_cast<uint32_t>(strings.size()) + 1;
   return std::make_unique<StackedTextColumn>(
-      "kind", "the table that it is a row of", table, stack, strings, std::move(words),
+      "kind", "table of the row", table, stack, strings, std::move(words),
       [first](const Stack&, size_t part, const uint64_t*, size_t n, uint32_t* out) {
         std::fill_n(out, n, first + static_cast<uint32_t>(part));
       });
@@ -265,7 +265,7 @@ std::unique_ptr<SqlColumn> nameColumn(const SqlTable& table,
                                       const StringTable& strings,
                                       std::vector<std::string_view> words) {
   return std::make_unique<StackedTextColumn>(
-      "name", "name; the kind of a copy, wait or build, where it has none", table, stack, strings,
+      "name", "name; for a copy, wait or build without a name, its kind", table, stack, strings,
       std::move(words),
       [](const Stack& s, size_t part, const uint64_t* rows, size_t n, uint32_t* out) {
         const Part& p = s.parts()[part];
@@ -300,7 +300,7 @@ std::unique_ptr<SqlTable> makeSpans(const Trace& trace,
   return table;
 }
 
-/// What each string names, looked up once.
+/// The operation that each string names, determined once.
 class Operations {
  public:
   explicit Operations(const StringTable& strings) : strings_(strings) {}
@@ -343,8 +343,8 @@ std::unique_ptr<SqlTable> makeCollectives(const Trace& trace,
   }
   const auto first = static_cast<uint32_t>(trace.strings.size()) + 1;
   table->add(std::make_unique<StackedTextColumn>(
-      "operation", "all_reduce, all_gather, send_recv, ...; other: a kernel for all of them",
-      *table, stack, trace.strings, std::move(words),
+      "operation", "all_reduce, all_gather, send_recv, ...; other: not told by the name", *table,
+      stack, trace.strings, std::move(words),
       [first, operations](const Stack& s, size_t part, const uint64_t* rows, size_t n,
                           uint32_t* out) {
         const Column<StringId>& names = *s.parts()[part].names;

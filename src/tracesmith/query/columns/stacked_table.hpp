@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables whose rows are rows of several others, one below the other: `span` is everything that
-// has a start and a duration, `collective` what collective libraries do. Nothing is copied.
+// Tables that concatenate rows of several other tables: `span` is everything with a start and a
+// duration, `collective` is the work of collective libraries. Nothing is copied.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tracesmith {
 
-/// Made from `tables`, those of the schema, which must outlive them as must `trace`.
+/// `tables` are the tables of the schema. They and `trace` must outlive the result.
 std::vector<std::unique_ptr<SqlTable>> makeStackedTables(
     const Trace& trace, const std::vector<std::unique_ptr<SqlTable>>& tables);
 

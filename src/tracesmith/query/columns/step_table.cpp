@@ -37,8 +37,7 @@ class LazySteps {
 std::unique_ptr<SqlTable> makeStepTable(const Trace& trace) {
   auto steps = std::make_shared<LazySteps>(trace);
   auto table = std::make_unique<SqlTable>(
-      "step",
-      "steps of a training or inference: marked by the program, or what its kernels repeat");
+      "step", "training or inference steps: marked by the program, or found from repeated kernels");
   table->setRows(trace.range.size() + trace.kernel.size(),
                  [steps] { return uint64_t{steps->found().all.size()}; });
   const auto add = [&](const char* name, const char* type, const char* meaning, auto value) {
@@ -46,10 +45,10 @@ std::unique_ptr<SqlTable> makeStepTable(const Trace& trace) {
     table->add(std::make_unique<ComputedColumn<decltype(cell)>>(name, type, ColumnRole::kPlain,
                                                                 meaning, std::move(cell)));
   };
-  add("number", "INTEGER", "the program's number, else counted from 0",
+  add("number", "INTEGER", "number given by the program, else counted from 0",
       [](const Step& s) { return Value::ofInteger(s.number); });
   add("name", "TEXT", "name", [&trace](const Step& s) { return Value::ofText(s.nameIn(trace)); });
-  add("start_ns", "INTEGER", "begin, in host time",
+  add("start_ns", "INTEGER", "start, in host time",
       [](const Step& s) { return Value::ofInteger(s.begin_ns); });
   add("duration_ns", "INTEGER", "length",
       [](const Step& s) { return Value::ofInteger(s.duration()); });
@@ -60,7 +59,7 @@ std::unique_ptr<SqlTable> makeStepTable(const Trace& trace) {
   });
   auto basis = [steps](uint64_t) { return Value::ofText(steps->basis()); };
   table->add(std::make_unique<ComputedColumn<decltype(basis)>>(
-      "basis", "TEXT", ColumnRole::kPlain, "what the steps were found by", std::move(basis)));
+      "basis", "TEXT", ColumnRole::kPlain, "how the steps were found", std::move(basis)));
   return table;
 }
 

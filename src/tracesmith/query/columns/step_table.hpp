@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table `step`: the steps that analysis/timing/steps.hpp finds, looked for when they are first
-// asked for.
+// The table `step`: the steps found by analysis/timing/steps.hpp, on first use.
 #pragma once
 
 #include <memory>

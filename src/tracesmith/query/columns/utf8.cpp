@@ -6,7 +6,7 @@
 namespace tracesmith {
 namespace {
 
-/// Length of the UTF-8 character at the beginning of `text`; 0: there is none.
+/// Length of the UTF-8 character at the start of `text`; 0 if there is none.
 size_t characterBytes(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto continues = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
@@ -29,7 +29,7 @@ size_t characterBytes(std::string_view text) {
 }  // namespace
 
 void appendUtf8(std::vector<char>& out, std::string_view text) {
-  size_t good = 0;  // what has been looked at and not yet appended
+  size_t good = 0;  // valid bytes that are not appended yet
   size_t at = 0;
   const auto flush = [&] { out.insert(out.end(), text.begin() + good, text.begin() + at); };
   while (at < text.size()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts for those who take nothing but UTF-8.
+// Converts texts for consumers that accept only UTF-8.
 #pragma once
 
 #include <string_view>

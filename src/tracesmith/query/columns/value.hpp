@@ -14,12 +14,12 @@ enum class ValueType : uint8_t {
   kInteger = 1,
   kReal = 2,
   kText = 3,
-  /// Beyond 2^63, which SQL integers cannot hold: `integer` is the bit pattern of the unsigned
-  /// number. SQL sees its decimal digits as a text. Columns give it, results never have it.
+  /// Above 2^63 - 1, which SQL integers cannot hold: `integer` is the bit pattern of the unsigned
+  /// number. SQL sees its decimal digits as text. Columns may return it; query results never do.
   kLarge = 4,
 };
 
-/// A text is a view: it lives as long as the trace, or, in a row callback, until that returns.
+/// A text is a view. It lives as long as the trace, or, in a row callback, until that returns.
 struct Value {
   ValueType type = ValueType::kNull;
   int64_t integer = 0;
@@ -38,14 +38,14 @@ struct Value {
   bool isNumber() const { return type == ValueType::kInteger || type == ValueType::kReal; }
 };
 
-/// A value in 16 bytes, for tables that are read many rows at a time.
+/// A Value in 16 bytes, for tables that are read many rows at a time.
 struct Cell {
   union {
     int64_t integer = 0;
     double real;
     const char* text;
   };
-  uint32_t bytes = 0;  ///< of a text
+  uint32_t bytes = 0;  ///< length of the text
   ValueType type = ValueType::kNull;
 
   static Cell of(const Value& v) {
@@ -63,7 +63,8 @@ struct Cell {
   }
 };
 
-/// The value as a text: "" for NULL, the shortest digits that read back as the same double.
+/// The value as text: "" for NULL; a double with the fewest digits that read back as the same
+/// value.
 std::string toText(const Value& value);
 
 }  // namespace tracesmith

@@ -14,7 +14,7 @@ bool isComparison(int op) {
          op == SQLITE_INDEX_CONSTRAINT_LE;
 }
 
-/// Most rows that one launch or one handle has, roughly.
+/// Roughly, the most rows that one launch or one handle has.
 bool nearlyUnique(const SqlColumn& column) {
   const std::string& name = column.name();
   return name.find("correlation_id") != std::string::npos || name.ends_with("_ns") ||
@@ -26,7 +26,7 @@ double shareLeft(const SqlTable& table, const AccessPlan::Condition& condition) 
   return shareOfOne(table, table.columnOrRowId(condition.column));
 }
 
-/// Whether the table can give its rows in the order that is asked for.
+/// Whether the table can deliver its rows in the requested order.
 bool canOrder(const SqlTable& table, const sqlite3_index_info* info) {
   if (info->nOrderBy == 0 || table.rowsAtMost() > RowOrder::kMaxRows) return false;
   for (int i = 0; i < info->nOrderBy; ++i) {
@@ -37,7 +37,7 @@ bool canOrder(const SqlTable& table, const sqlite3_index_info* info) {
   return true;
 }
 
-/// Texts are compared byte by byte only; another COLLATE is SQLite's own affair.
+/// Texts are compared byte by byte only; SQLite itself handles any other COLLATE.
 bool comparesBytes(sqlite3_index_info* info, int constraint) {
   const char* collation = sqlite3_vtab_collation(info, constraint);
   return collation == nullptr || sqlite3_stricmp(collation, "BINARY") == 0;
@@ -58,7 +58,7 @@ bool takes(const SqlTable& table, sqlite3_index_info* info, int i) {
   }
 }
 
-/// One row at most has a value of it.
+/// Whether at most one row has a given value.
 bool isUnique(const SqlColumn& column) {
   return column.role() == ColumnRole::kRow || column.role() == ColumnRole::kRowId;
 }
@@ -66,7 +66,7 @@ bool isUnique(const SqlColumn& column) {
 }  // namespace
 
 double shareOfOne(const SqlTable& table, const SqlColumn& column) {
-  // Guessed from the kind of column, not counted: counting would cost as much as the query.
+  // Estimated from the kind of the column: counting would cost as much as the query.
   const auto rows = static_cast<double>(std::max<uint64_t>(1, table.rowsAtMost()));
   if (isUnique(column)) return 1 / rows;
   return std::min(1.0, nearlyUnique(column) ? 2 / rows : 0.05);
@@ -110,7 +110,7 @@ AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info) {
     if (!takes(table, info, i)) continue;
     const auto& constraint = info->aConstraint[i];
     plan.conditions.push_back({constraint.iColumn, constraint.op});
-    // Not omitted: SQLite checks again, so that its rules for other types of values hold.
+    // Not omitted: SQLite checks again, so that its rules for other value types apply.
     info->aConstraintUsage[i].argvIndex = static_cast<int>(plan.conditions.size());
     const double share = shareLeft(table, plan.conditions.back());
     rows *= share;
@@ -122,11 +122,11 @@ AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info) {
     equality = true;
     unique = unique || isUnique(table.columnOrRowId(constraint.iColumn));
   }
-  // A few rows are sorted faster than they are found in the order of all.
+  // A few rows are sorted faster than they are found in the order of all rows.
   const bool few = equality && (least < 0.01 || rows < 1000);
   if (!few && canOrder(table, info)) {
-    // Sorted also where grouping would do: sqlite3_vtab_distinct() does not tell (3.40) whether an
-    // ORDER BY of the same column relies on it.
+    // Sort even where grouping would be enough: sqlite3_vtab_distinct() does not tell (in 3.40)
+    // whether an ORDER BY of the same column relies on it.
     for (int i = 0; i < info->nOrderBy; ++i) {
       plan.order_columns.push_back(static_cast<size_t>(info->aOrderBy[i].iColumn));
     }
@@ -151,7 +151,7 @@ bool narrow(IntegerRange& range, int op, sqlite3_value* value) {
   auto atLeast = [&](int64_t v) { range.low = std::max(range.low, v); };
   auto atMost = [&](int64_t v) { range.high = std::min(range.high, v); };
   switch (sqlite3_value_type(value)) {
-    case SQLITE_NULL:  // a comparison with NULL never holds
+    case SQLITE_NULL:  // a comparison with NULL is never true
       nothing();
       return true;
     case SQLITE_INTEGER: {
@@ -164,11 +164,11 @@ bool narrow(IntegerRange& range, int op, sqlite3_value* value) {
     }
     case SQLITE_FLOAT: {
       const double v = sqlite3_value_double(value);
-      // Within these bounds floor and ceil convert without overflow.
+      // Within these bounds, floor and ceil convert without overflow.
       if (!(std::abs(v) < 9e18)) return false;
       const auto floor = static_cast<int64_t>(std::floor(v));
       const auto ceil = static_cast<int64_t>(std::ceil(v));
-      // The integers next to v stay in: SQLite's own check decides about them.
+      // The integers next to v are included: SQLite's own check decides about them.
       if (op != SQLITE_INDEX_CONSTRAINT_LT && op != SQLITE_INDEX_CONSTRAINT_LE) atLeast(floor);
       if (op != SQLITE_INDEX_CONSTRAINT_GT && op != SQLITE_INDEX_CONSTRAINT_GE) atMost(ceil);
       return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a virtual table is read for one query: which rows, in which order. SQLite's planner sees only
-// costs and a text; this is what that text says.
+// How a virtual table is read for one query: which rows, in which order. SQLite's planner passes it
+// on as a cost and a text; this struct is the content of that text.
 #pragma once
 
 #include <sqlite3.h>
@@ -15,7 +15,7 @@
 namespace tracesmith {
 
 struct AccessPlan {
-  /// One comparison of a column with a value that xFilter gets, in this order.
+  /// A comparison of a column with a value. xFilter receives the values in this order.
   struct Condition {
     int column = 0;  ///< -1: the rowid
     int op = 0;      ///< SQLITE_INDEX_CONSTRAINT_EQ, GT, GE, LT or LE
@@ -24,30 +24,30 @@ struct AccessPlan {
 
   std::vector<Condition> conditions;
   Order order = Order::kNone;
-  std::vector<size_t> order_columns;  ///< of order, when it is not kNone
-  int lead = -1;  ///< the condition that leaves the fewest rows; -1: there is none
+  std::vector<size_t> order_columns;  ///< the columns to sort by, unless `order` is kNone
+  int lead = -1;                      ///< index of the most selective condition; -1: none
 
   std::string toText() const;
   static AccessPlan fromText(const char* text);
 };
 
-/// Fills `info` (estimates, what is consumed) for SQLite's question about `table`.
+/// Fills `info` (estimates, consumed constraints) for SQLite's planner.
 AccessPlan choosePlan(const SqlTable& table, sqlite3_index_info* info);
 
-/// The share of a table's rows that is expected to have one value of `column`.
+/// The expected fraction of a table's rows that have one given value of `column`.
 double shareOfOne(const SqlTable& table, const SqlColumn& column);
 
-/// Integers of [low, high]; empty when low > high.
+/// Integers in [low, high]; empty if low > high.
 struct IntegerRange {
   int64_t low = std::numeric_limits<int64_t>::min();
   int64_t high = std::numeric_limits<int64_t>::max();
   bool empty() const { return low > high; }
-  /// No upper bound, so that numbers beyond 2^63 are in it as well.
+  /// Whether there is no upper bound, so that numbers above 2^63 are included.
   bool open() const { return high == std::numeric_limits<int64_t>::max(); }
 };
 
-/// Narrows `range` of an integer column to the integers v for which `v op value` may hold. False
-/// when `value` is a text or blob, about which SQLite itself has to decide.
+/// Narrows `range` of an integer column to the integers v for which `v op value` may hold. False if
+/// `value` is a text or blob; SQLite itself must then compare.
 bool narrow(IntegerRange& range, int op, sqlite3_value* value);
 
 }  // namespace tracesmith

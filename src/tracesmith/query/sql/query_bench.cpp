@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of SQL over columns, each question beside peers in the same run: the same table read the
-// naive way (a plus sign before a column keeps SQLite from handing the condition or the order to
-// the table), and an ordinary SQLite table with the same rows.
+// Speed of SQL over columns. Each query is compared, in the same run, with the same table read
+// naively (a plus sign before a column keeps SQLite from passing the condition or the order to the
+// table), and with an ordinary SQLite table with the same rows.
 //   query_bench [KERNELS] [JOINED]     (default 10000000 10000)
-// Time by the clock; "first" is a new engine, with every order that it has to make.
+// Wall time; "first" is a new engine, including every row order that it has to compute.
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <time.h>
@@ -27,8 +27,8 @@ using tracesmith::StreamId;
 using tracesmith::StringId;
 using tracesmith::Trace;
 
-/// Launches and kernels of 200 names, a few of them frequent, on 8 streams of 4 processes. Kernels
-/// end in nearly the order in which they were launched.
+/// Launches and kernels with 200 names, a few of them frequent, on 8 streams of 4 processes.
+/// Kernels end in almost the order of their launches.
 Trace makeTrace(size_t kernels, uint64_t seed) {
   Trace t;
   std::mt19937_64 random(seed);
@@ -64,7 +64,7 @@ Trace makeTrace(size_t kernels, uint64_t seed) {
   return t;
 }
 
-/// Seconds, and the numbers of the answer added up, which have to be the same for everyone.
+/// Seconds, and the sum of the numbers in the result, which must be equal for all competitors.
 struct Run {
   double seconds = 0;
   double sum = 0;
@@ -155,7 +155,7 @@ sqlite3* plainTables(const Trace& trace) {
 struct Question {
   const char* what;
   std::string sql;
-  std::string naive;  ///< the same without help from the table; "" where that makes no difference
+  std::string naive;  ///< the same without help from the table; "" if that makes no difference
   double bar_s;       ///< 0: none
 };
 

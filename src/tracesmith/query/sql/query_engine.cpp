@@ -16,7 +16,7 @@ namespace tracesmith {
 namespace {
 
 constexpr int kStepsBetweenAsking = 4000;
-/// No text or blob of a query may be larger: zeroblob() and replace() could fill the memory.
+/// Maximum size of a text or blob in a query: zeroblob() and replace() could fill the memory.
 constexpr int kMaxValueBytes = 64 << 20;
 constexpr int kMaxSqlBytes = 1 << 20;
 
@@ -29,7 +29,7 @@ struct FinalizeStatement {
 using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
-/// Reading is allowed, everything else is not: ATTACH, PRAGMA, writes, extensions.
+/// Allows reading and denies everything else: ATTACH, PRAGMA, writes, extensions.
 int authorize(void*, int action, const char*, const char* detail, const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:
@@ -92,7 +92,7 @@ struct QueryEngine::Impl {
       : source(std::move(source_of_row)), catalog(trace) {}
 
   SourceOfRow source;
-  Catalog catalog;  // before db: the database's tables point into it
+  Catalog catalog;  // before db, whose tables refer to it
   Database db;
 
   tl::unexpected<Error> failed(std::string_view sql, int rc) const {
@@ -100,7 +100,7 @@ struct QueryEngine::Impl {
     const char* message = sqlite3_errmsg(db.get());
     if (extended == SQLITE_AUTH) {
       return fail(ErrorCode::kPermission, std::string("a query can only read: ") + message +
-                                              "; SELECT, WITH and VALUES are what there is");
+                                              "; use SELECT, WITH or VALUES");
     }
     if (extended == SQLITE_INTERRUPT) return fail(ErrorCode::kUnsupported, "interrupted");
     if (extended == SQLITE_NOMEM) return fail(ErrorCode::kNoSpace, "the query needs more memory");
@@ -135,13 +135,14 @@ Result<QueryEngine> QueryEngine::open(const Trace& trace, SourceOfRow source) {
       sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   impl->db.reset(db);
   if (rc != SQLITE_OK) {
-    return fail(ErrorCode::kInternal, std::string("SQLite does not start: ") + sqlite3_errstr(rc));
+    return fail(ErrorCode::kInternal, std::string("cannot start SQLite: ") + sqlite3_errstr(rc));
   }
   sqlite3_extended_result_codes(db, 1);
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  // "name" is a column and 'name' a text; SQLite's leniency turns a misspelt column into a text.
+  // "name" is a column and 'name' a text. SQLite's leniency would turn a misspelt column into a
+  // text.
   sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
@@ -159,7 +160,7 @@ struct QueryCursor::Impl {
   Impl(QueryEngine::Impl& of, std::string_view text, const QueryOptions& given)
       : engine(of), sql(text), options(given) {}
 
-  /// While SQLite works it asks whether to go on.
+  /// Makes SQLite ask, while it works, whether to continue.
   class Asking {
    public:
     explicit Asking(Impl& cursor) : db_(cursor.engine.db.get()) {
@@ -221,7 +222,7 @@ Result<QueryCursor> QueryEngine::start(std::string_view sql, const QueryOptions&
     return fail(ErrorCode::kInvalidArgument, "the query contains a zero byte");
   }
   auto cursor = std::make_unique<QueryCursor::Impl>(*impl_, sql, options);
-  // Set before preparing: planning may have to look through a column.
+  // Set before preparing, because planning may have to scan a column.
   const QueryCursor::Impl::Asking asking(*cursor);
   sqlite3_stmt* raw = nullptr;
   const char* tail = nullptr;
@@ -232,10 +233,10 @@ Result<QueryCursor> QueryEngine::start(std::string_view sql, const QueryOptions&
   const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   if (!onlyBlanksAndComments(rest)) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("one statement at a time; a second begins at column {}",
+                fmt::format("one statement at a time; a second one starts at column {}",
                             sql.size() - rest.size() + 1));
   }
-  // EXPLAIN of a SELECT reads, too, but what it reads is how SQLite works.
+  // EXPLAIN of a SELECT only reads too, but it shows SQLite's internals.
   if (sqlite3_stmt_isexplain(raw) != 0 || sqlite3_stmt_readonly(raw) == 0 ||
       sqlite3_column_count(raw) == 0) {
     return fail(ErrorCode::kPermission, "a query can only read: SELECT, WITH and VALUES");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQL over a trace: `tracesmith query`. The language is SQLite's; the tables are the columns of the
-// Trace as they lie in memory (see catalog.hpp), never copied. Reading is all a query can do.
+// SQL over a trace, as in `tracesmith query`. The language is SQLite's. The tables are the columns
+// of the Trace in memory (see catalog.hpp), not copies. Queries can only read.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,29 @@ namespace tracesmith {
 
 class Catalog;
 
-/// The event that a row was imported from, as it stood in its source; none: it is not known.
+/// Returns the event from which a row was imported, as text of its source; empty: unknown.
 using SourceOfRow = std::function<std::optional<std::string>(TableId table, uint64_t row)>;
 
 struct QueryColumn {
-  std::string name;  ///< as the query names it (AS ...)
+  std::string name;  ///< as named by the query (AS ...)
   std::string type;  ///< INTEGER, REAL or TEXT; "" for an expression
 };
 
-/// What a query is made into, row by row, so that a large answer needs no memory.
+/// Receives a query's result row by row, so that a large result needs no memory.
 struct QuerySink {
-  /// Called once, before the first row, also when there will be none.
+  /// Called once, before the first row, even if there are no rows.
   std::function<void(std::span<const QueryColumn>)> columns;
-  /// Called for each row; the values live until it returns. False ends the query (no failure).
+  /// Called for each row; the values live until it returns. Returning false ends the query without
+  /// an error.
   std::function<bool(std::span<const Value>)> row;
 };
 
 struct QueryOptions {
-  /// Asked every few thousand steps; true ends the query with an error ("interrupted").
+  /// Called every few thousand steps; returning true ends the query with an error ("interrupted").
   std::function<bool()> cancelled;
 };
 
-/// A whole answer in memory, for tests, bindings and small questions.
+/// A whole result in memory, for tests, bindings and small queries.
 struct QueryResult {
   struct Cell {
     ValueType type = ValueType::kNull;
@@ -54,8 +55,8 @@ struct QueryResult {
   std::vector<std::vector<Cell>> rows;
 };
 
-/// An answer that is asked for row by row. The engine must outlive it and stay where it is used by
-/// one thread at a time; other questions may be asked in between.
+/// A result that is fetched row by row. The engine must outlive it and must not be moved. One
+/// thread at a time uses the engine and its cursors; other queries may run in between.
 class QueryCursor {
  public:
   QueryCursor(QueryCursor&&) noexcept;
@@ -63,9 +64,9 @@ class QueryCursor {
   ~QueryCursor();
 
   const std::vector<QueryColumn>& columns() const;
-  /// Goes to the next row; false at the end. Errors as those of QueryEngine::run().
+  /// Moves to the next row; false at the end. Errors are those of QueryEngine::run().
   Result<bool> next();
-  /// The row; its values live until next() is called again.
+  /// The current row; its values live until next() is called again.
   std::span<const Value> row() const;
 
  private:
@@ -75,32 +76,33 @@ class QueryCursor {
   std::unique_ptr<Impl> impl_;
 };
 
-/// One thread at a time.
+/// Not thread-safe: one thread at a time.
 class QueryEngine {
  public:
-  /// `trace` (loaded, in host time) must outlive the engine and not change. `source` answers
-  /// source_json(); without it that is NULL.
+  /// `trace` (loaded, in host time) must outlive the engine and must not change. `source` provides
+  /// the results of source_json(); without it they are NULL.
   static Result<QueryEngine> open(const Trace& trace, SourceOfRow source = {});
 
   QueryEngine(QueryEngine&&) noexcept;
   QueryEngine& operator=(QueryEngine&&) noexcept;
   ~QueryEngine();
 
-  /// Runs one SELECT (WITH and VALUES too). kInvalidArgument for SQL that is wrong, with the place
-  /// and the nearest name; kPermission for statements other than reading; kUnsupported when
-  /// cancelled. Returns the number of rows given to the sink.
+  /// Runs one SELECT (also WITH and VALUES). Returns the number of rows passed to the sink. Errors:
+  /// - kInvalidArgument: wrong SQL; the message has the place and the nearest name.
+  /// - kPermission: a statement that does more than read.
+  /// - kUnsupported: cancelled.
   Result<uint64_t> run(std::string_view sql, const QuerySink& sink,
                        const QueryOptions& options = {});
   Result<QueryResult> run(std::string_view sql, const QueryOptions& options = {});
 
-  /// The same, for those who ask for the rows themselves.
+  /// Starts a query whose rows the caller fetches.
   Result<QueryCursor> start(std::string_view sql, const QueryOptions& options = {});
 
-  /// Whether `sql` ends with a statement that is whole: a semicolon that stands in no text or
-  /// comment.
+  /// Whether `sql` ends with a complete statement: one with a semicolon that is not inside a string
+  /// or comment.
   static bool endsStatement(const std::string& sql);
 
-  /// The tables and columns that there are.
+  /// The available tables and columns.
   const Catalog& catalog() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQL in, table out.
+// Tests of queries: SQL and the expected result.
 #include "tracesmith/query/sql/query_engine.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string cellText(const QueryResult::Cell& cell) {
   return cell.isNull() ? "NULL" : toText({cell.type, cell.integer, cell.real, cell.text});
 }
 
-/// The answer as lines of cells with " | " between them, or "error: ...".
+/// The result as lines of cells separated by " | ", or "error: ...".
 std::string ask(QueryEngine& engine, std::string_view sql) {
   auto result = engine.run(sql);
   if (!result) return "error: " + result.error().toString() + "\n";
@@ -288,14 +288,14 @@ TEST(QueryEngine, SaysWhatIsWrongAndWhatWasMeant) {
        {"column of an alias", "SELECT k.strat_ns FROM kernel k",
         "error: no such column: k.strat_ns, at column 8; did you mean start_ns?\n"},
        {"text in double quotes", "SELECT * FROM kernel WHERE name = \"saxpy\"",
-        "error: no such column: saxpy, at column 35; a text stands in single quotes\n"},
+        "error: no such column: saxpy, at column 35; put text in single quotes\n"},
        {"function", "SELECT percentil(duration_ns, 9) FROM kernel",
         "error: no such function: percentil, at column 8; did you mean percentile()?\n"},
        {"syntax", "SELECT * FORM kernel", "error: near \"FORM\": syntax error, at column 10\n"},
        {"second line", "SELECT *\nFROM kernel\nWHER 1",
         "error: near \"1\": syntax error, at line 3, column 6\n"},
        {"two statements", "SELECT 1; SELECT 2",
-        "error: one statement at a time; a second begins at column 10\n"},
+        "error: one statement at a time; a second one starts at column 10\n"},
        {"percentile out of range", "SELECT percentile(duration_ns, 101) FROM kernel",
         "error: percentile(): the second argument must be 0 to 100\n"},
        {"nothing", " ; -- nothing", "error: the query is empty; try \"SELECT * FROM schema\"\n"}});
@@ -325,7 +325,7 @@ TEST(QueryEngine, AnEndlessQueryEndsWhenItIsCancelled) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "interrupted");
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
-  EXPECT_TRUE(engine->run("SELECT 1"));  // the engine lives on
+  EXPECT_TRUE(engine->run("SELECT 1"));  // the engine is still usable
 }
 
 TEST(QueryEngine, TheSinkCanStopAndSeesTheColumnsOfAnEmptyAnswer) {
@@ -366,7 +366,7 @@ TEST(QueryEngine, EqualNamesGroupTogetherEvenWhenTheFileHoldsThemTwice) {
 TEST(QueryEngine, RowsThatWereLostFromAKeyedTableAreNoRows) {
   test::SampleTrace s;
   s.process(1, "first");
-  s.trace.process.push({});  // the place of an id whose row was lost
+  s.trace.process.push({});  // the position of an id whose row was lost
   s.process(3, "third");
   expectAnswers(s.trace, {{"scan", "SELECT id, pid FROM process", "1 | 1\n3 | 3\n"},
                           {"count", "SELECT count(*) FROM process", "2\n"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three things by the first byte of the input: any text as SQL; SQL put together from words that it
-// knows; and conditions and orders on a table, whose answer must be the same when SQLite is kept
-// from handing them to the table (a plus sign before a column does that).
+// The first byte of the input selects one of three tests: any text as SQL; SQL assembled from known
+// words; or conditions and orders on a table. In the last case, the result must be the same if
+// SQLite is kept from passing them to the table (by a plus sign before a column).
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -20,7 +20,7 @@ using namespace tracesmith;  // NOLINT: a program of few functions
 
 namespace {
 
-/// A few rows of everything: equal and missing values, both ends of the numbers, damage.
+/// A few rows in every table: equal and missing values, both ends of the number range, damage.
 const Trace& theTrace() {
   static const Trace trace = [] {
     test::SampleTrace sample = test::sampleProgram();
@@ -48,7 +48,7 @@ QueryEngine& theEngine() {
   return *engine;
 }
 
-/// Runs `sql` for a while and a thousand rows at most.
+/// Runs `sql` for a limited time, and at most a thousand rows.
 void run(std::string_view sql) {
   int asked = 0;
   const QueryOptions options{.cancelled = [&] { return ++asked > 25; }};
@@ -86,7 +86,7 @@ std::vector<std::string> words() {
   return all;
 }
 
-/// Takes numbers from the input; zeros when it is used up.
+/// Takes numbers from the input; zeros once it is used up.
 class Choices {
  public:
   explicit Choices(ByteView bytes) : reader_(bytes) {}
@@ -98,7 +98,8 @@ class Choices {
       case 1:
         return INT64_MAX - static_cast<int64_t>(below(4));
       case 2:
-        return INT64_MIN + 1 + static_cast<int64_t>(below(4));  // SQL cannot say the smallest
+        // SQL has no literal for the smallest number.
+        return INT64_MIN + 1 + static_cast<int64_t>(below(4));
       case 3:
         return static_cast<int64_t>(below(20)) * 100'000;
       default:
@@ -137,7 +138,8 @@ void compareWithAndWithoutPlans(Choices choices) {
     const SqlColumn& column = table.column(choices.below(table.columns().size()));
     const std::string op = kOperators[choices.below(7)];
     std::string value;
-    // Without a type the plain column is not converted: only values of its own type compare alike.
+    // A plain column without a type is not converted, so only values of its own type compare
+    // equally.
     if (choices.below(16) == 0) {
       value = "NULL";
     } else if (column.type() == "TEXT") {

@@ -19,7 +19,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Levenshtein's distance, in which also a swap of neighbours costs 1.
+/// Levenshtein distance in which a swap of neighbours also costs 1.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> older(b.size() + 1), old(b.size() + 1), now(b.size() + 1);
   std::iota(old.begin(), old.end(), size_t{0});
@@ -40,7 +40,7 @@ size_t distance(std::string_view a, std::string_view b) {
 
 bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The words of the query that name tables.
+/// The words of the query that are table names.
 std::set<std::string> tablesIn(const Catalog& catalog, std::string_view sql) {
   std::set<std::string> found;
   for (size_t i = 0; i < sql.size();) {
@@ -123,7 +123,7 @@ std::string explainSqlError(const Catalog& catalog, std::string_view sql, std::s
   if (std::string name = after(message, "no such column: "); !name.empty()) {
     if (offset >= 0 && static_cast<size_t>(offset) < sql.size() &&
         sql[static_cast<size_t>(offset)] == '"') {
-      return text + "; a text stands in single quotes";
+      return text + "; put text in single quotes";
     }
     if (const size_t dot = name.rfind('.'); dot != std::string::npos) name.erase(0, dot + 1);
     const std::set<std::string> tables = tablesIn(catalog, sql);

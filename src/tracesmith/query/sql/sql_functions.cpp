@@ -14,7 +14,7 @@ namespace {
 
 struct Samples {
   std::vector<int64_t> integers;
-  std::vector<double> reals;  // used from the first value on that is no integer
+  std::vector<double> reals;  // used from the first non-integer value on
   double percent = -1;
   bool all_integers = true;
 };
@@ -61,8 +61,8 @@ void percentileStep(sqlite3_context* context, int argc, sqlite3_value** argv) {
 
 template <class T>
 T nearestRank(std::vector<T>& values, double percent) {
-  // Whole percents are exact here; the hair taken off is what 99.9 and the like are stored too
-  // high.
+  // Whole percents are exact here. kHair compensates for percents such as 99.9, which are stored
+  // slightly too high.
   constexpr double kHair = 1e-14;
   const double rank = std::ceil(percent * static_cast<double>(values.size()) / 100 * (1 - kHair));
   const auto place = static_cast<size_t>(std::max(1.0, rank)) - 1;

@@ -19,41 +19,42 @@ struct VirtualTable : sqlite3_vtab {
   const SqlTable* table = nullptr;
 };
 
-/// Rows that are read at once: enough that what a column costs per call does not matter, few enough
-/// that their cells stay in the second cache.
+/// Rows read at once: enough to make a column's cost per call negligible, few enough that their
+/// cells stay in the second-level cache.
 constexpr size_t kBatch = 1024;
-/// Of a search that finds a row or two, which joins make by the million.
+/// For searches that find a row or two, which joins make by the million.
 constexpr size_t kFirstBatch = 8;
 
 struct Check {
   const SqlColumn* column;
   int index;           // of the column; -1: the rowid
-  IntegerRange range;  // of values; of ranks for texts
+  IntegerRange range;  // of values; for texts, of ranks
   bool exact() const { return range.low == range.high; }
 };
 
-/// The cells of one column for the rows of a batch; read when one of them is asked for.
+/// The cells of one column for the rows of a batch; read on first use.
 struct BatchColumn {
   std::vector<Cell> cells;
-  uint64_t batch = 0;  // which one they are of; 0: none
-  bool same = false;   // the first cell is that of all rows
+  uint64_t batch = 0;  // the batch to which they belong; 0: none
+  bool same = false;   // the first cell applies to all rows
 };
 
 struct Cursor : sqlite3_vtab_cursor {
   const SqlTable* table = nullptr;
-  const char* plan_text = nullptr;  // SQLite keeps it for the statement: the same text, same plan
+  // Owned by SQLite for the statement: the same pointer means the same plan.
+  const char* plan_text = nullptr;
   AccessPlan plan;
 
-  const RowOrder* order = nullptr;  // nullptr: the rows as they lie
-  uint64_t begin = 0;               // places [begin, end) of the order, or rows
+  const RowOrder* order = nullptr;  // nullptr: rows in their own order
+  uint64_t begin = 0;               // positions [begin, end) of the order, or rows
   uint64_t end = 0;
-  uint64_t place = 0;        // the next one to take into a batch
-  uint64_t batch_place = 0;  // the first that was taken into it
+  uint64_t place = 0;        // the next position to add to a batch
+  uint64_t batch_place = 0;  // the first position of the batch
   bool backwards = false;
   std::vector<Check> checks;
 
-  std::vector<uint64_t> rows;  // of the batch, those that pass the checks
-  size_t at = 0;               // in rows
+  std::vector<uint64_t> rows;  // rows of the batch that pass the checks
+  size_t at = 0;               // index in `rows`
   size_t batch_size = kFirstBatch;
   uint64_t batch = 0;
   std::vector<BatchColumn> columns;
@@ -63,7 +64,7 @@ struct Cursor : sqlite3_vtab_cursor {
   void takeRows();
   void check(const Check& check);
   bool readByRuns(size_t column, BatchColumn& c) const;
-  /// Goes on to the next batch that has a row.
+  /// Continues with the next batch that has a row.
   void fill() {
     at = 0;
     do {
@@ -95,7 +96,7 @@ void Cursor::takeRows() {
   std::erase_if(rows, [this](uint64_t row) { return !table->hasRow(row); });
 }
 
-/// In the order of a text, the text is known without looking at a row.
+/// In an order by a text column, the text is known without reading a row.
 bool Cursor::readByRuns(size_t column, BatchColumn& c) const {
   if (order == nullptr || backwards || plan.order_columns.empty()) return false;
   if (column != plan.order_columns[0] || rows.size() != place - batch_place) return false;
@@ -138,7 +139,7 @@ void Cursor::check(const Check& check) {
     check.column->read(rows.data(), n, checked.data());
     for (size_t i = 0; i < n; ++i) {
       const Cell& c = checked[i];
-      // What is beyond 2^63 is greater than every bound.
+      // Values above 2^63 - 1 are greater than every bound.
       const bool in = c.type == ValueType::kInteger
                           ? c.integer >= check.range.low && c.integer <= check.range.high
                           : c.type == ValueType::kLarge && check.range.open();
@@ -209,7 +210,7 @@ void takeRange(Cursor& c, const std::vector<size_t>& columns, const IntegerRange
   c.order = order.isIdentity() ? nullptr : &order;
 }
 
-/// Finds the rows of `range` if that costs less than passing over all rows.
+/// Finds the rows of `range` if that costs less than scanning all rows.
 void search(Cursor& c, const Check& check) {
   const SqlTable& table = *c.table;
   const ColumnRole role = check.column->role();
@@ -227,13 +228,13 @@ void search(Cursor& c, const Check& check) {
   const auto column = static_cast<size_t>(check.index);
   const bool text = role == ColumnRole::kText;
   if (!table.hasOrder(column) && (text || !table.liesInOrder(column))) {
-    // Making the order pays from the second search on: the first may be the only one.
+    // Computing the order pays from the second search on; the first one may be the only one.
     if (table.rows() < 64 || table.countSearch(column) < 2) return;
   }
   takeRange(c, {column}, range);
 }
 
-/// Narrows `range` by a condition; false where SQLite itself has to decide about it.
+/// Narrows `range` by a condition; false if SQLite itself must evaluate it.
 bool narrowBy(IntegerRange& range, const SqlColumn& column, int op, sqlite3_value* value) {
   if (column.role() != ColumnRole::kText) return narrow(range, op, value);
   if (sqlite3_value_type(value) == SQLITE_NULL) {
@@ -252,7 +253,7 @@ bool narrowBy(IntegerRange& range, const SqlColumn& column, int op, sqlite3_valu
   return true;
 }
 
-/// Turns the conditions into checks; false when no row can satisfy them.
+/// Converts the conditions to checks; false if no row can satisfy them.
 bool makeChecks(Cursor& c, int argc, sqlite3_value** argv) {
   c.checks.clear();
   for (int i = 0; i < argc; ++i) {
@@ -298,7 +299,7 @@ void start(Cursor& c, int argc, sqlite3_value** argv) {
       c.order = order.isIdentity() ? nullptr : &order;
     }
   } else if (c.plan.lead >= 0) {
-    // The narrowest condition leads; the others are checked row by row.
+    // The most selective condition leads; the others are checked row by row.
     const auto& condition = c.plan.conditions[static_cast<size_t>(c.plan.lead)];
     const Check* lead = findCheck(c, condition.column);
     if (lead == nullptr && !c.checks.empty()) lead = &c.checks.front();
@@ -338,7 +339,7 @@ int eof(sqlite3_vtab_cursor* cursor) {
   return c.at >= c.rows.size() ? 1 : 0;
 }
 
-/// What few cells are: apart from cell(), which runs for each of them.
+/// Handles rare kinds of cells, outside cell(), which runs for every cell.
 int rareCell(sqlite3_context* context, const Cell& v) {
   if (v.type == ValueType::kReal) {
     sqlite3_result_double(context, v.real);
@@ -346,7 +347,7 @@ int rareCell(sqlite3_context* context, const Cell& v) {
     const fmt::format_int digits(static_cast<uint64_t>(v.integer));
     sqlite3_result_text64(context, digits.data(), digits.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   }
-  return SQLITE_OK;  // NULL: as the result is when it is asked for
+  return SQLITE_OK;  // NULL is the default result
 }
 
 int cell(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int i) {
@@ -356,7 +357,7 @@ int cell(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int i) {
     if (v.type == ValueType::kInteger) {
       sqlite3_result_int64(context, v.integer);
     } else if (v.type == ValueType::kText) {
-      // Static: the texts of a trace stay where they are as long as it lives.
+      // Static: the texts of a trace do not move as long as it lives.
       sqlite3_result_text64(context, v.bytes == 0 ? "" : v.text, v.bytes, SQLITE_STATIC,
                             SQLITE_UTF8);
     } else {
@@ -398,7 +399,7 @@ Status registerVirtualTable(sqlite3* db, const SqlTable& table) {
   const int rc = sqlite3_create_module_v2(db, table.name().c_str(), &kModule,
                                           const_cast<SqlTable*>(&table), nullptr);
   if (rc != SQLITE_OK) return fail(ErrorCode::kInternal, sqlite3_errmsg(db), table.name());
-  // Connects it now and for good: declaring the columns is more than an authorizer would allow.
+  // Connects the table once and for all: an authorizer would not allow the declaration of columns.
   const std::string sql = "SELECT 1 FROM \"" + table.name() + "\"";
   sqlite3_stmt* statement = nullptr;
   const int prepared = sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr);

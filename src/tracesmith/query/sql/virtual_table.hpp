@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives SqlTables to SQLite as eponymous virtual tables (https://sqlite.org/vtab.html): they exist
-// without CREATE, cannot be written, and their cells are computed when SQLite asks for them.
+// Exposes SqlTables to SQLite as eponymous virtual tables (https://sqlite.org/vtab.html). They
+// exist without CREATE, are read-only, and compute cells when SQLite asks for them.
 #pragma once
 
 #include <sqlite3.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The virtual tables against an ordinary SQLite table with the same rows: whatever is consumed
-// natively (ranges, equalities, orders) must not change an answer.
+// Compares the virtual tables with an ordinary SQLite table with the same rows: conditions and
+// orders handled by the virtual table must not change a result.
 #include "tracesmith/query/sql/virtual_table.hpp"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ Lines linesOf(QueryEngine& engine, const std::string& sql) {
   return lines;
 }
 
-/// Kernels with few distinct values, so that ties, NULLs and empty answers all occur.
+/// Kernels with few distinct values, so that ties, NULLs and empty results all occur.
 Trace randomKernels(std::mt19937_64& random, size_t rows, bool sorted) {
   test::SampleTrace s;
   const DeviceId device = s.device("d");
@@ -68,7 +68,7 @@ Trace randomKernels(std::mt19937_64& random, size_t rows, bool sorted) {
   return s.trace;
 }
 
-/// An ordinary table `kernel` with what the engine shows of it, in the same order of rows.
+/// An ordinary table `kernel` with the engine's view of it, with rows in the same order.
 sqlite3* plainCopy(QueryEngine& engine) {
   sqlite3* db = nullptr;
   sqlite3_open(":memory:", &db);
@@ -153,7 +153,7 @@ TEST(VirtualTable, RandomQueriesAnswerLikeAnOrdinaryTable) {
         where += (random() % 4 == 0 ? " OR " : " AND ") + randomCondition(random);
       }
       const std::string order = orders[random() % 10];
-      // The whole row takes part in the order where the answer must be the same line by line.
+      // If the result must match line by line, the whole row takes part in the order.
       const std::string rest = ", name, start_ns, duration_ns, stream_id, correlation_id";
       std::string sql;
       switch (random() % 4) {
@@ -188,7 +188,7 @@ TEST(VirtualTable, RandomQueriesAnswerLikeAnOrdinaryTable) {
       ASSERT_EQ(linesOf(*engine, sql), expected) << sql;
       rows_seen += expected.size();
     }
-    EXPECT_GT(rows_seen, 10000u);  // the conditions are not all empty
+    EXPECT_GT(rows_seen, 10000u);  // not all conditions give empty results
     sqlite3_close(plain);
   }
 }
@@ -201,7 +201,7 @@ TEST(VirtualTable, AMillionRowsScanGroupAndJoin) {
   constexpr int64_t kRows = 1'000'000;
   int64_t sum = 0;
   for (int64_t i = 0; i < kRows; ++i) {
-    // Kernels complete in another order than they were launched in.
+    // Kernels complete in another order than they were launched.
     const int64_t at = i ^ 3;
     s.trace.kernel.push({.start_ns = at * 10,
                          .duration_ns = i % 97,
@@ -218,7 +218,7 @@ TEST(VirtualTable, AMillionRowsScanGroupAndJoin) {
             Lines{fmt::format("1000000|{}|", sum)});
   EXPECT_EQ(linesOf(*engine, "SELECT name, count(*) FROM kernel GROUP BY name"),
             (Lines{"gemm|333334|", "relu|333333|", "softmax|333333|"}));
-  // Row by row against every row would be 10^12 steps; this must find its partners.
+  // Comparing all pairs of rows would take 10^12 steps; this must find the partners directly.
   EXPECT_EQ(linesOf(*engine,
                     "SELECT count(*), min(k.start_ns - h.start_ns), max(k.start_ns - h.start_ns) "
                     "FROM kernel k JOIN host_call h USING (correlation_id)"),
@@ -230,7 +230,7 @@ TEST(VirtualTable, AMillionRowsScanGroupAndJoin) {
   }
 }
 
-/// Rows of `table` that a query looks at, beyond what building an order takes.
+/// The rows of `table` that a query visits, in addition to those visited to compute an order.
 uint64_t visits(QueryEngine& engine, const char* table, const std::string& sql) {
   const SqlTable& t = *engine.catalog().find(table);
   const uint64_t before = t.rowsVisited();
@@ -257,7 +257,7 @@ TEST(VirtualTable, LooksAtNoMoreRowsThanAConditionLeaves) {
   }
   auto engine = QueryEngine::open(s.trace);
   ASSERT_TRUE(engine);
-  // The correlation id leads, whichever is named first: a process has half of all rows.
+  // The correlation id must lead, whichever is named first: a process has half of all rows.
   for (const char* on : {"h.process_id = k.process_id AND h.correlation_id = k.correlation_id",
                          "h.correlation_id = k.correlation_id AND h.process_id = k.process_id"}) {
     const std::string join =
@@ -272,7 +272,7 @@ TEST(VirtualTable, LooksAtNoMoreRowsThanAConditionLeaves) {
   EXPECT_EQ(visits(*engine, "kernel", "SELECT count(*) FROM kernel WHERE name = 'nobody'"), 0u);
   const size_t orders = engine->catalog().find("kernel")->ordersMade();
   (void)engine->run(by_name);
-  EXPECT_EQ(engine->catalog().find("kernel")->ordersMade(), orders);  // kept, not made again
+  EXPECT_EQ(engine->catalog().find("kernel")->ordersMade(), orders);  // reused, not computed again
 }
 
 TEST(VirtualTable, ARowIsFoundByItsRowidFromBothSides) {
@@ -321,7 +321,7 @@ TEST(VirtualTable, TheNextRowInTimeIsFoundWithoutLookingAtThoseAfterIt) {
   }
 }
 
-/// How SQLite goes about it: the lines of EXPLAIN QUERY PLAN.
+/// SQLite's plan: the lines of EXPLAIN QUERY PLAN.
 std::string planOf(const Trace& trace, const std::string& sql) {
   const Catalog catalog(trace);
   sqlite3* db = nullptr;
