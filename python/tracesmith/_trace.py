@@ -253,7 +253,7 @@ class Trace:
         body = "".join(
             f'<tr><td title="{html.escape(table._meaning)}">{html.escape(name)}</td><td>{len(table)}</td></tr>'
             for name in _PLURALS if len(table := getattr(self, name)) > 0)
-        return (f"{title}{'' if self.complete else ': it has no end'}</p>"
+        return (f"{title}{'' if self.complete else ': the end is missing'}</p>"
                 f'<table class="dataframe"><thead><tr><th>table</th><th>rows</th></tr></thead><tbody>{body}</tbody></table>')
 
 
