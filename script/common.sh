@@ -33,6 +33,14 @@ quietly() {
   return "$code"
 }
 
+# one_at_a_time NAME: waits while another script holds this lock. It is released when the caller ends.
+one_at_a_time() {
+  local lock
+  mkdir -p build
+  exec {lock}>"build/$1.lock"
+  flock "$lock"
+}
+
 # Every C++ file of the project. The snippets in tests/request/cases stay as their documents show them.
 cpp_files() {
   find src include examples python tests -type f ! -path 'tests/request/cases/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
