@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 
 namespace tracesmith::python {
 namespace {
@@ -29,7 +29,7 @@ DeviceFeed::~DeviceFeed() {
 Status DeviceFeed::start() {
   mover_ = std::make_unique<Mover>();
   owner_pid_ = static_cast<uint32_t>(getpid());
-  auto thread = startQuietThread([this] { run(); });
+  auto thread = startSignalFreeThread([this] { run(); });
   if (!thread) {
     mover_.reset();
     return tl::unexpected<Error>(thread.error());

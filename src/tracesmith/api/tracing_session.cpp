@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 #include "tracesmith/capture/session/event_record.hpp"
 #include "tracesmith/capture/session/session_drain.hpp"
 #include "tracesmith/capture/session/session_forks.hpp"
@@ -123,7 +123,7 @@ struct TracingSession::Impl {
   std::unordered_map<std::string, uint32_t> names;
   int memory_fd = -1;  // the trace of an InProcess session
   std::string path;
-  Beside beside;  // with a path: keeps the existing output until this trace is finished
+  SideOutput beside;  // with a path: keeps the existing output until this trace is finished
   std::atomic<uint64_t> start_ns{0};
   std::atomic<uint64_t> stop_ns{0};
 
@@ -186,7 +186,7 @@ Status TracingSession::Impl::openOutput() {
   path = config.output_file;
   if (!path.empty()) {
     TS_CHECK_OK(checkedTarget(path));
-    TS_TRY(beside, startBeside(path));
+    TS_TRY(beside, openSideOutput(path));
     if (!beside.path.empty()) path = beside.path;
     return {};
   }
@@ -205,7 +205,7 @@ void TracingSession::Impl::closeOutput() {
 
 void TracingSession::Impl::takePlace() {
   if (beside.path.empty() || !result) return;
-  Result<std::string> place = finishBeside(std::exchange(beside, {}), config.output_file);
+  Result<std::string> place = publishSideOutput(std::exchange(beside, {}), config.output_file);
   if (place) {
     path = std::move(*place);
   } else {
@@ -263,7 +263,7 @@ Status TracingSession::start(const TracingConfig& config) {
   // Set these before starting the thread, which may end the session at once and resets both.
   s.state = State::Running;
   key_.store(++g_last_key);
-  auto thread = startQuietThread([this] { impl_->run(*this); });
+  auto thread = startSignalFreeThread([this] { impl_->run(*this); });
   if (!thread) {
     key_.store(0);
     return refuse(thread.error());

@@ -15,7 +15,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"
 #include "tracesmith/capture/in_process/event_buffer.hpp"
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 
 namespace tracesmith {
 namespace {
@@ -218,7 +218,7 @@ TEST(Profiler, AForkedChildCanLetGoOfItAndTheParentGoesOn) {
 TEST(QuietThread, LeavesTheProgramsSignalsToTheProgramsThreads) {
   sigset_t before, after, inside;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  auto thread = startQuietThread([&] { pthread_sigmask(SIG_SETMASK, nullptr, &inside); });
+  auto thread = startSignalFreeThread([&] { pthread_sigmask(SIG_SETMASK, nullptr, &inside); });
   ASSERT_TRUE(thread);
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   thread->join();

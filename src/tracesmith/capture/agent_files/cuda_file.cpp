@@ -222,7 +222,7 @@ void CudaFile::readBuffer(uint32_t index, const cuda_file::Buffer& state, const 
     return;
   }
   bool first = true;
-  uint64_t at = state.told.load(std::memory_order_relaxed);
+  uint64_t at = state.copied_bytes.load(std::memory_order_relaxed);
   if (at % 8 != 0 || at > bytes.size()) {  // not the start of a record
     ++left.unreadable;
     return;
@@ -238,7 +238,7 @@ void CudaFile::readBuffer(uint32_t index, const cuda_file::Buffer& state, const 
     }
     const uint8_t* const record = bytes.data() + at;
     at += length;
-    cupti::Whole whole;
+    cupti::AnyRecord whole;
     if (layouts.selected) {
       const std::vector<cuda_file::Field>& fields = layouts.fields[kind];
       cupti::gather(kind, record, length, fields.data(), fields.size(), whole);

@@ -58,10 +58,10 @@ class CudaFileTest : public ::testing::Test {
     put(bytes, sizeof bytes,
         cuda_file::kMemoryAt + buffer * cuda_file::kBufferBytes + place * kKernelBytes);
   }
-  void taken(uint32_t buffer, uint64_t told = 0, uint32_t state = cuda_file::kTaken) {
+  void taken(uint32_t buffer, uint64_t copied_bytes = 0, uint32_t state = cuda_file::kTaken) {
     cuda_file::Buffer b{};
     b.state = state;
-    b.told = told;
+    b.copied_bytes = copied_bytes;
     put(&b, sizeof b, cuda_file::kBuffersAt + buffer * sizeof b);
   }
   Result<CudaFile> opened() {
@@ -282,11 +282,11 @@ TEST_F(CudaFileTest, LengthsThatMakeNoSenseAreNotBelieved) {
   }
   header_.record_bytes[cupti::kConcurrentKernel] = 8;  // less than is read of a kernel record
   EXPECT_THAT(left(), IsEmpty());
-  for (const uint64_t told : {uint64_t{12345}, ~uint64_t{7}}) {  // not starts of records
-    taken(0, told);
+  for (const uint64_t copied_bytes : {uint64_t{12345}, ~uint64_t{7}}) {  // not starts of records
+    taken(0, copied_bytes);
     CudaLeft counts;
-    EXPECT_THAT(left(&counts), IsEmpty()) << told;
-    EXPECT_EQ(counts.unreadable, 1u) << told;
+    EXPECT_THAT(left(&counts), IsEmpty()) << copied_bytes;
+    EXPECT_EQ(counts.unreadable, 1u) << copied_bytes;
   }
 }
 

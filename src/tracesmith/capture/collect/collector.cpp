@@ -47,7 +47,7 @@ Collector::Collector(SessionDir dir, CollectorOptions options)
   shared_.keep_kernels = options.keep_kernels;
   shared_.keep_memory = options.keep_memory;
   shared_.shortest_call_ns = options.shortest_call_ns;
-  shared_.programs.onProgress([this] { beat(); });
+  shared_.programs.onProgress([this] { updateHeartbeat(); });
   last_commit_ns_ = monotonicNs();
 }
 
@@ -56,7 +56,7 @@ Collector::~Collector() = default;
 Result<std::unique_ptr<Collector>> Collector::create(SessionDir dir, CollectorOptions options) {
   dir.files().removeFile("trace.sbt");
   TS_TRY(TraceWriter writer, TraceWriter::create(dir.tracePath()));
-  showWhileItGrows(dir);
+  linkUnfinishedTrace(dir);
   std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
   c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
   if (!c->dir_.info().id.empty()) c->noteMetadata("session_id", c->dir_.info().id);
@@ -121,12 +121,12 @@ void Collector::addCudaFile(const std::string& path) {
   auto file = CudaFile::open(path, dir_.files().fd());
   if (!file) return noteLoss("CUDA files", 1, 1, file.error().toString());
   // Its arena is created before it, and removed after it.
-  Process* const process = findOwn(file->pid(), file->startTicks(), file->pidNamespace());
+  Process* const process = findByOwnIds(file->pid(), file->startTicks(), file->pidNamespace());
   if (process == nullptr) {
     return noteLoss("CUDA files", 1, 1, "belongs to no process that was recorded: " + path);
   }
   const bool done = resumed_.count({file->name(), 0}) > 0;
-  process->cuda_files.emplace(path, CudaShare{std::move(*file), false, done, done});
+  process->cuda_files.emplace(path, CudaFileState{std::move(*file), false, done, done});
 }
 
 void Collector::setCapturing(bool on) {
@@ -289,7 +289,7 @@ void Collector::readCudaLeft() {
   }
 }
 
-void Collector::beat() {
+void Collector::updateHeartbeat() {
   const int64_t now = monotonicNs();
   for (const auto& arena : arenas_) {
     arena->file.header().collector_heartbeat_ns.store(now, std::memory_order_relaxed);
@@ -298,14 +298,14 @@ void Collector::beat() {
 
 uint64_t Collector::poll() {
   shared_.host_clocks.sample();
-  beat();
+  updateHeartbeat();
   const uint64_t met = pass();
-  beat();
+  updateHeartbeat();
   readCudaLeft();
   checkLiveness();
   if (commitDue()) {
     commit();
-    beat();
+    updateHeartbeat();
   }
   closeDeadArenas();
   return met;
@@ -339,7 +339,7 @@ void Collector::commit() {
   for (const auto& arena : arenas_) {
     for (const Ring& ring : arena->rings) moved = moved || ring.position != ring.committed;
   }
-  std::vector<CudaShare*> left;  // rows of these are about to be written
+  std::vector<CudaFileState*> left;  // rows of these are about to be written
   for (auto& [key, process] : processes_) {
     for (auto& [path, share] : process->cuda_files) {
       if (share.left_read && !share.committed) left.push_back(&share);
@@ -363,14 +363,14 @@ void Collector::commit() {
                                 .tid = ring.tid});
       }
     }
-    for (const CudaShare* share : left) {
+    for (const CudaFileState* share : left) {
       const StringId name = delta.strings.intern(share->file.name());
       delta.commit_mark.push({.arena = name, .ring = 0, .position = 1});
     }
     if (write_status_ && moved) write_status_ = writer_->write(delta);
     delta.commit_mark.clear();
   }
-  for (CudaShare* share : left) share->committed = write_status_.has_value();
+  for (CudaFileState* share : left) share->committed = write_status_.has_value();
   // From here on no record can be kept. Stop the programs from emitting: on a full disk each new
   // page that they write to costs them a search for space.
   if (!write_status_ && capturing_) setCapturing(false);

@@ -138,7 +138,7 @@ class Collector {
     CollectorTotals closed;  // of arenas that have been closed
   };
   /// A file of the CUDA agent, for one life of a process.
-  struct CudaShare {
+  struct CudaFileState {
     CudaFile file;
     bool seen_dead = false;
     bool left_read = false;  // the dead program's buffers have been read into rows
@@ -155,8 +155,8 @@ class Collector {
     uint64_t pid_namespace = 0;
     bool in_sight = true;  // visible in /proc; otherwise its lifetime is unknown
     bool alive = true;
-    std::map<std::string, Share> shares;          // by loss source: sourceOf()
-    std::map<std::string, CudaShare> cuda_files;  // by path
+    std::map<std::string, Share> shares;              // by loss source: sourceOf()
+    std::map<std::string, CudaFileState> cuda_files;  // by path
     LossId wait_loss{};
     LossId stack_loss{};
     LossId call_loss{};
@@ -179,7 +179,7 @@ class Collector {
   void readCudaLeft();
   Process& processOf(arena::ArenaHeader& header);
   /// Finds a process by the ids that it reports itself.
-  Process* findOwn(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
+  Process* findByOwnIds(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
   Process& addProcess(arena::ArenaHeader& header);
   ProcessId processId(const ProcessKey& key);
   void noteProcess(const ProcessKey& key, const ProcessRow& row, std::string_view command_line,
@@ -188,7 +188,7 @@ class Collector {
   uint64_t joinRing(Arena& arena, uint32_t index);
   void defineRing(Arena& arena, uint32_t index);
   void ringDamaged(Arena& arena, uint32_t index);
-  void beat();
+  void updateHeartbeat();
   bool commitDue() const;
   void commit();
   void writeClocks(bool finish);

@@ -84,7 +84,7 @@ void Collector::pushLoss(LossId& id, std::string_view source, const Process& pro
 }
 
 uint64_t Collector::unresolvedOf(const Process& process) {
-  return process.joiner.underWay() + process.joiner.completionsWithoutCommand();
+  return process.joiner.pendingCount() + process.joiner.completionsWithoutCommand();
 }
 
 void Collector::writeLosses() {

@@ -25,8 +25,8 @@ ProcessId Collector::processId(const ProcessKey& key) {
   return it->second.id;
 }
 
-Collector::Process* Collector::findOwn(uint32_t own_pid, uint64_t start_ticks,
-                                       uint64_t pid_namespace) {
+Collector::Process* Collector::findByOwnIds(uint32_t own_pid, uint64_t start_ticks,
+                                            uint64_t pid_namespace) {
   for (const auto& [key, process] : processes_) {
     if (process->own_pid == own_pid && std::get<1>(process->key) == start_ticks &&
         process->pid_namespace == pid_namespace) {
@@ -65,7 +65,7 @@ Collector::Process& Collector::processOf(arena::ArenaHeader& header) {
   if (header.stamp_clock == arena::StampClockKind::kTimeStampCounter) {
     shared_.stamps.add({header.paired_ns, header.paired_stamp, 1'000});
   }
-  Process* process = findOwn(header.pid, header.start_ticks, header.pid_namespace);
+  Process* process = findByOwnIds(header.pid, header.start_ticks, header.pid_namespace);
   if (process == nullptr) process = &addProcess(header);
   const auto pid = std::get<0>(process->key);
   uint32_t parent_pid = header.parent_pid;

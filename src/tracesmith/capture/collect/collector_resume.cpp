@@ -77,7 +77,7 @@ Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
                                     .keep_memory = dir.info().keep_memory,
                                     .shortest_call_ns = dir.info().shortest_call_ns};
   auto reader = TraceReader::open(dir.tracePath());
-  if (!reader && lookAt(dir.tracePath()).kind == Occupant::Kind::kOther) {
+  if (!reader && inspectFile(dir.tracePath()).kind == ExistingFile::Kind::kOther) {
     return tl::unexpected<Error>(reader.error());  // do not overwrite a trace that cannot be read
   }
   const size_t kept = reader ? committedBlocks(*reader) : 0;

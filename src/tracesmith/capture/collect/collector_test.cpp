@@ -355,11 +355,12 @@ TEST_F(CollectorTest, OneRingThatWasWrittenOverCostsOnlyItself) {
   const Trace trace = read();
   EXPECT_GE(trace.kernel.size(), 10u);
   EXPECT_LT(trace.kernel.size(), 20u);
-  bool told = false;
+  bool reported = false;
   for (size_t i = 0; i < trace.loss.size(); ++i) {
-    told = told || trace.text(trace.loss.row(i).reason).find("wrote over") != std::string::npos;
+    reported =
+        reported || trace.text(trace.loss.row(i).reason).find("wrote over") != std::string::npos;
   }
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(reported);
 }
 
 TEST_F(CollectorTest, FilesThatAreNoArenasAreCountedAndRemoved) {

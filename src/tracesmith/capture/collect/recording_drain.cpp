@@ -8,7 +8,7 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 
 namespace tracesmith {
 
@@ -93,8 +93,8 @@ Result<std::unique_ptr<RecordingDrain>> RecordingDrain::resume(const SessionDir&
 RecordingDrain::~RecordingDrain() { stopThreads(); }
 
 Status RecordingDrain::start() {
-  TS_TRY(heart_, startQuietThread([this] { beat(); }));
-  TS_TRY(drainer_, startQuietThread([this] { run(); }));
+  TS_TRY(heart_, startSignalFreeThread([this] { updateHeartbeat(); }));
+  TS_TRY(drainer_, startSignalFreeThread([this] { run(); }));
   return {};
 }
 
@@ -104,7 +104,7 @@ void RecordingDrain::stopThreads() {
   if (heart_.joinable()) heart_.join();
 }
 
-void RecordingDrain::beat() {
+void RecordingDrain::updateHeartbeat() {
   while (!stop_.load()) {
     {
       const std::lock_guard lock(mutex_);
@@ -299,8 +299,8 @@ Status RecordingDrain::close(Channel& c, bool process_gone) {
   }
   {
     const std::lock_guard lock(mutex_);
-    const auto told = end_reasons_.find(c.pid);
-    if (reason.empty() && told != end_reasons_.end()) reason = told->second;
+    const auto known_reason = end_reasons_.find(c.pid);
+    if (reason.empty() && known_reason != end_reasons_.end()) reason = known_reason->second;
   }
   if (reason.empty() && !process_gone) reason = "the recording was stopped";
   recording::CommandHeader header;

@@ -95,7 +95,7 @@ class RecordingDrain {
   /// False while noteEnd() is still expected for the channel's process.
   bool knowsEnd(const Channel& channel) const;
   void run();
-  void beat();
+  void updateHeartbeat();
   void stopThreads();
 
   SessionDir dir_;

@@ -50,8 +50,8 @@ void Descendants::started(pid_t pid, const std::string& command_line) {
 void Descendants::poll(int64_t now_ns) {
   if (!tracker_ || now_ns - last_poll_ns_ < kPollIntervalNs) return;
   last_poll_ns_ = now_ns;
-  if (collector_.agentProcesses() != agents_told_) {
-    agents_told_ = collector_.agentProcesses();
+  if (collector_.agentProcesses() != noted_agents_) {
+    noted_agents_ = collector_.agentProcesses();
     for (const auto& [pid, start_ticks] : collector_.agents()) {
       tracker_->noteAgent(pid, start_ticks);
     }
@@ -93,9 +93,9 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
 std::vector<std::string> Descendants::reportSilent(const SessionDir& dir) {
   std::map<SilentProcesses::Key, LoadedDriver> silent = silent_.found();
   for (const auto& key : collector_.agents()) silent.erase(key);
-  std::set<uint32_t> told;
-  for (const SessionDir::Unrecorded& u : dir.unrecorded()) told.insert(u.pid);
-  std::erase_if(silent, [&](const auto& entry) { return told.count(entry.first.first) > 0; });
+  std::set<uint32_t> reported;
+  for (const SessionDir::Unrecorded& u : dir.unrecorded()) reported.insert(u.pid);
+  std::erase_if(silent, [&](const auto& entry) { return reported.count(entry.first.first) > 0; });
   if (silent.empty()) return {};
   for (const auto& [key, driver] : silent) {
     collector_.noteLoss("process " + std::to_string(key.first), 1, 1,

@@ -50,7 +50,7 @@ class Descendants {
   std::string preload_;
   std::vector<std::string> warnings_;
   std::set<uint32_t> pids_;
-  uint32_t agents_told_ = 0;
+  uint32_t noted_agents_ = 0;
   uint32_t unobserved_ = 0;
   int64_t last_poll_ns_ = 0;
   int64_t last_rows_ns_ = 0;

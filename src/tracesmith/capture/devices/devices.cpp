@@ -107,7 +107,7 @@ struct Probe {
   int fd = -1;
   Bytes reply;
   bool done = false;
-  bool told = false;  // the report is complete
+  bool complete = false;  // the report is complete
 };
 
 void begin(Probe& probe, const ProbeOptions& options) {
@@ -140,7 +140,7 @@ void readSome(Probe& probe) {
 }
 
 void end(Probe& probe, const ProbeOptions& options) {
-  if (probe.told) return;
+  if (probe.complete) return;
   if (probe.fd >= 0) ::close(probe.fd);
   if (probe.child < 0) return;
   if (!probe.done) ::kill(probe.child, SIGKILL);
@@ -151,10 +151,10 @@ void end(Probe& probe, const ProbeOptions& options) {
     ::usleep(1000);
   }
   const PlatformType backend = probe.report.backend;
-  BackendReport told;
-  told.backend = backend;
-  if (decode(probe.reply, told)) {
-    probe.report = std::move(told);
+  BackendReport decoded;
+  decoded.backend = backend;
+  if (decode(probe.reply, decoded)) {
+    probe.report = std::move(decoded);
     return;
   }
   const std::string whose = std::string(toString(backend));
@@ -199,7 +199,7 @@ std::vector<BackendReport> probeBackends(const std::vector<PlatformType>& backen
     probes[i].report.backend = backends[i];
     if (backends[i] == PlatformType::CUDA && options.search_first.empty() && cudaIsInUse()) {
       probeBackend(probes[i].report, {});
-      probes[i].done = probes[i].told = true;
+      probes[i].done = probes[i].complete = true;
     } else {
       begin(probes[i], options);
     }

@@ -53,7 +53,7 @@ std::vector<TraceEvent> EventFeed::next(Trace part) {
       part.host_call.push(call);
     }
   }
-  return told(part);
+  return makeEvents(part);
 }
 
 std::vector<TraceEvent> EventFeed::flush(Trace dictionaries) {
@@ -62,10 +62,10 @@ std::vector<TraceEvent> EventFeed::flush(Trace dictionaries) {
   });
   for (const HostCallRow& call : waiting_) dictionaries.host_call.push(call);
   waiting_.clear();
-  return told(dictionaries);
+  return makeEvents(dictionaries);
 }
 
-std::vector<TraceEvent> EventFeed::told(const Trace& trace) {
+std::vector<TraceEvent> EventFeed::makeEvents(const Trace& trace) {
   std::vector<TraceEvent> events = toEvents(trace);
   std::erase_if(events, [&](const TraceEvent& e) {
     return isObject(e.type) &&

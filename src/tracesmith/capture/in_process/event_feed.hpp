@@ -26,7 +26,7 @@ class EventFeed {
   std::vector<TraceEvent> flush(Trace dictionaries);
 
  private:
-  std::vector<TraceEvent> told(const Trace& trace);
+  std::vector<TraceEvent> makeEvents(const Trace& trace);
 
   std::vector<HostCallRow> waiting_;
   std::set<std::tuple<EventType, Timestamp, uint32_t, uint32_t>> objects_;  // already returned

@@ -13,7 +13,7 @@
 
 #include "tracesmith/capture/devices/device_probe.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 
 namespace tracesmith {
 namespace {
@@ -130,7 +130,7 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::armOnce(const InProc
   capture->collector_ = std::move(collector);
   capture->collector_->setCapturing(false);
   if (options.stack_depth > 0) capture->symbolizer_ = std::make_unique<Symbolizer>();
-  TS_TRY(capture->thread_, startQuietThread([raw = capture.get()] { raw->run(); }));
+  TS_TRY(capture->thread_, startSignalFreeThread([raw = capture.get()] { raw->run(); }));
   if (entry.at_once) TS_CHECK_OK(capture->enterNow(entry.library));
   return capture;
 }

@@ -25,7 +25,7 @@
 #include "tracesmith/capture/in_process/process_bound_profiler.hpp"
 #include "tracesmith/capture/join/vendor_frames.hpp"
 #include "tracesmith/capture/launch/profile_session.hpp"
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 #include "tracesmith/capture/profiler.hpp"
 
 namespace tracesmith {
@@ -189,7 +189,7 @@ class InProcessProfiler : public IPlatformProfiler {
     buffer_->setWaiting(true);
     capture_->setCapturing(true);
     capture_->setActive(true);  // for an agent that was loaded meanwhile
-    auto thread = startQuietThread([this] { run(); });
+    auto thread = startSignalFreeThread([this] { run(); });
     if (!thread) {
       capture_->setCapturing(false);
       capture_->setActive(false);
@@ -330,7 +330,7 @@ class InProcessProfiler : public IPlatformProfiler {
 }  // namespace
 
 std::unique_ptr<IPlatformProfiler> createInProcessProfiler(PlatformType platform) {
-  return boundToItsProcess(std::make_unique<InProcessProfiler>(platform));
+  return bindToProcess(std::make_unique<InProcessProfiler>(platform));
 }
 
 }  // namespace tracesmith

@@ -64,7 +64,7 @@ class ProcessBoundProfiler : public IPlatformProfiler {
 
 }  // namespace
 
-std::unique_ptr<IPlatformProfiler> boundToItsProcess(std::unique_ptr<IPlatformProfiler> profiler) {
+std::unique_ptr<IPlatformProfiler> bindToProcess(std::unique_ptr<IPlatformProfiler> profiler) {
   return std::make_unique<ProcessBoundProfiler>(std::move(profiler));
 }
 

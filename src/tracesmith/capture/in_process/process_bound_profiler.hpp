@@ -12,6 +12,6 @@ namespace tracesmith {
 /// From initialize() to finalize() the profiler belongs to the process that called initialize(). In
 /// another process it refuses with a reason, returns no events, and its destructor does nothing.
 /// The child cannot initialize() it; it can create a profiler of its own.
-std::unique_ptr<IPlatformProfiler> boundToItsProcess(std::unique_ptr<IPlatformProfiler> profiler);
+std::unique_ptr<IPlatformProfiler> bindToProcess(std::unique_ptr<IPlatformProfiler> profiler);
 
 }  // namespace tracesmith

@@ -14,7 +14,7 @@
 #include "tracesmith/capture/in_process/event_buffer.hpp"
 #include "tracesmith/capture/in_process/process_bound_profiler.hpp"
 #include "tracesmith/capture/in_process/synthetic_trace.hpp"
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 #include "tracesmith/capture/profiler.hpp"
 
 namespace tracesmith {
@@ -107,7 +107,7 @@ bool SimulationProfiler::startCapture() {
   first_piece_ = true;
   stop_asked_ = false;
   buffer_->setWaiting(true);
-  auto thread = startQuietThread([this] { run(); });
+  auto thread = startSignalFreeThread([this] { run(); });
   if (!thread) return failWith(thread.error().toString(), thread.error().code);
   thread_ = std::move(*thread);
   capturing_ = true;
@@ -179,7 +179,7 @@ void SimulationProfiler::deliver(TraceEvent event) {
 }  // namespace
 
 std::unique_ptr<IPlatformProfiler> createSimulationProfiler() {
-  return boundToItsProcess(std::make_unique<SimulationProfiler>());
+  return bindToProcess(std::make_unique<SimulationProfiler>());
 }
 
 }  // namespace tracesmith

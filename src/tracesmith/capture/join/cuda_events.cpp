@@ -11,7 +11,7 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kMostRecordings = 1u << 18;
-constexpr size_t kMostUntold = 1u << 16;
+constexpr size_t kMostUnmatchedCalls = 1u << 16;
 constexpr size_t kMostWaits = 1u << 16;
 constexpr uint32_t kOftenTries = 16;
 constexpr uint32_t kSeldom = 64;
@@ -26,7 +26,7 @@ bool CudaEvents::recordsEvent(std::string_view function) {
   return false;
 }
 
-void CudaEvents::called(uint64_t correlation, int64_t start_ns, int64_t end_ns) {
+void CudaEvents::addCall(uint64_t correlation, int64_t start_ns, int64_t end_ns) {
   changed_ = true;
   const auto [first, last] = by_call_.equal_range(correlation);
   for (auto it = first; it != last; ++it) {
@@ -38,23 +38,23 @@ void CudaEvents::called(uint64_t correlation, int64_t start_ns, int64_t end_ns) 
   }
   longest_call_ns_ = std::max(longest_call_ns_, end_ns - start_ns);
   if (first != last) return;
-  untold_[{start_ns, correlation}] = end_ns;
-  untold_starts_[correlation] = start_ns;
-  if (untold_.size() <= kMostUntold) return;
-  const auto oldest = untold_.begin();
+  unmatched_calls_[{start_ns, correlation}] = end_ns;
+  unmatched_starts_[correlation] = start_ns;
+  if (unmatched_calls_.size() <= kMostUnmatchedCalls) return;
+  const auto oldest = unmatched_calls_.begin();
   unknown_until_ns_ = std::max(unknown_until_ns_, oldest->second);
-  untold_starts_.erase(oldest->first.second);
-  untold_.erase(oldest);
+  unmatched_starts_.erase(oldest->first.second);
+  unmatched_calls_.erase(oldest);
 }
 
-void CudaEvents::recorded(const Use& use, StreamId stream) {
+void CudaEvents::addRecording(const Use& use, StreamId stream) {
   Recording made{use.correlation, use.event, use.event_sync, stream};
-  if (const auto call = untold_starts_.find(use.correlation); call != untold_starts_.end()) {
-    const auto times = untold_.find({call->second, use.correlation});
+  if (const auto call = unmatched_starts_.find(use.correlation); call != unmatched_starts_.end()) {
+    const auto times = unmatched_calls_.find({call->second, use.correlation});
     made.start_ns = call->second;
     made.end_ns = times->second;
-    untold_.erase(times);
-    untold_starts_.erase(call);
+    unmatched_calls_.erase(times);
+    unmatched_starts_.erase(call);
   }
   keep(made);
   while (recordings_.size() > kMostRecordings) forgetOldest();
@@ -112,7 +112,7 @@ void CudaEvents::erase(uint64_t number) {
   recordings_.erase(at);
 }
 
-void CudaEvents::waited(const Use& use, int64_t start_ns, int64_t end_ns) {
+void CudaEvents::addWait(const Use& use, int64_t start_ns, int64_t end_ns) {
   changed_ = true;
   waits_.push_back({use, start_ns, end_ns});
 }
@@ -128,7 +128,7 @@ bool CudaEvents::mayBeAnother(const Wait& wait, int64_t since_ns) const {
   if (unknown_until_ns_ > since_ns) return true;
   const int64_t reach =
       since_ns < INT64_MIN + longest_call_ns_ ? INT64_MIN : since_ns - longest_call_ns_;
-  for (auto it = untold_.lower_bound({reach, 0}); it != untold_.end(); ++it) {
+  for (auto it = unmatched_calls_.lower_bound({reach, 0}); it != unmatched_calls_.end(); ++it) {
     if (it->first.first >= wait.end_ns) return false;
     if (it->second > since_ns) return true;
   }
@@ -212,8 +212,8 @@ void CudaEvents::finish() {
 
 void CudaEvents::writeWaiting() {
   for (Wait& wait : waits_) {
-    if (wait.told) continue;
-    wait.told = true;
+    if (wait.is_written) continue;
+    wait.is_written = true;
     delta_.pending.push({.process_id = process_,
                          .correlation_id = wait.use.correlation,
                          .sub_kind = kPendingKind,

@@ -42,11 +42,11 @@ class CudaEvents {
   /// Whether a function of this name records events.
   static bool recordsEvent(std::string_view function);
   /// Adds a successful call of such a function.
-  void called(uint64_t correlation, int64_t start_ns, int64_t end_ns);
-  /// Adds CUPTI's record of it, before or after called().
-  void recorded(const Use& use, StreamId stream);
+  void addCall(uint64_t correlation, int64_t start_ns, int64_t end_ns);
+  /// Adds CUPTI's record of it, before or after addCall().
+  void addRecording(const Use& use, StreamId stream);
   /// Adds a wait of a stream or of the host.
-  void waited(const Use& use, int64_t start_ns, int64_t end_ns);
+  void addWait(const Use& use, int64_t start_ns, int64_t end_ns);
   /// Makes the edges of waits whose recording is known by now.
   void endPass();
   /// Gives up the remaining waits.
@@ -77,8 +77,8 @@ class CudaEvents {
     Use use;
     int64_t start_ns = 0;
     int64_t end_ns = 0;
-    bool told = false;   // written by writeWaiting()
-    uint32_t tries = 0;  // number of passes in which it was, or could have been, examined
+    bool is_written = false;  // written by writeWaiting()
+    uint32_t tries = 0;       // number of passes in which it was, or could have been, examined
   };
   enum class Answer { kEdge, kNothing, kLater };
 
@@ -108,9 +108,9 @@ class CudaEvents {
   std::map<Event, Recordings> events_;
   std::unordered_multimap<uint64_t, uint64_t> by_call_;  // correlation id: number
   // Calls that record and that CUPTI has not reported yet, by start and correlation id.
-  std::map<std::pair<int64_t, uint64_t>, int64_t> untold_;  // end
-  std::unordered_map<uint64_t, int64_t> untold_starts_;     // correlation id: start
-  int64_t longest_call_ns_ = 0;                             // of all calls that recorded
+  std::map<std::pair<int64_t, uint64_t>, int64_t> unmatched_calls_;  // end
+  std::unordered_map<uint64_t, int64_t> unmatched_starts_;           // correlation id: start
+  int64_t longest_call_ns_ = 0;                                      // of all calls that recorded
   int64_t unknown_until_ns_ = INT64_MIN;  // calls up to here may have been forgotten
   std::vector<Wait> waits_;
   bool changed_ = false;                         // since the last endPass()

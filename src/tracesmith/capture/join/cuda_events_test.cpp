@@ -30,11 +30,11 @@ class CudaEventsTest : public ::testing::Test {
   /// A call from `time` to `time` + 10, and CUPTI's record of it.
   void record(uint64_t correlation, int64_t time, uint32_t event, uint64_t sync = kNoSync,
               uint32_t stream = 1) {
-    events_.called(correlation, time, time + 10);
-    events_.recorded(use(correlation, event, sync), static_cast<StreamId>(stream));
+    events_.addCall(correlation, time, time + 10);
+    events_.addRecording(use(correlation, event, sync), static_cast<StreamId>(stream));
   }
   void wait(uint64_t correlation, int64_t time, uint32_t event, uint64_t sync = kNoSync) {
-    events_.waited(use(correlation, event, sync), time, time + 10);
+    events_.addWait(use(correlation, event, sync), time, time + 10);
   }
   std::vector<std::pair<uint64_t, uint64_t>> edges() {
     events_.endPass();
@@ -76,14 +76,14 @@ TEST_F(CudaEventsTest, ASyncIdNamesTheRecording) {
 TEST_F(CudaEventsTest, ASyncIdMayComeBeforeItsRecording) {
   wait(4, 400, 7, 31);
   EXPECT_THAT(edges(), IsEmpty());
-  events_.recorded(use(1, 7, 31), StreamId{4});
+  events_.addRecording(use(1, 7, 31), StreamId{4});
   EXPECT_THAT(edges(), IsEmpty());  // its call is unknown: it may be a graph's
-  events_.called(1, 100, 110);
+  events_.addCall(1, 100, 110);
   EXPECT_THAT(edges(), ElementsAre(Pair(1, 4)));
 }
 
 TEST_F(CudaEventsTest, WhatAGraphRecordedIsNoPlaceOnAStream) {
-  events_.recorded(use(1, 7, 31), StreamId{4});
+  events_.addRecording(use(1, 7, 31), StreamId{4});
   wait(2, 200, 7, 31);
   wait(3, 200, 7, 99);  // recorded before capture was enabled
   wait(4, 200, 8, 0);   // never recorded
@@ -107,21 +107,21 @@ TEST_F(CudaEventsTest, WithoutSyncIdsTheLastRecordingBeforeTheWaitIsMeant) {
 
 TEST_F(CudaEventsTest, AnEventIsOneOfItsContextAndLife) {
   record(1, 100, 7);
-  events_.waited(use(2, 7, kNoSync, 2), 200, 210);
-  events_.waited(use(cuda_file::kIdsOfLife + 2, 7), 200, 210);
+  events_.addWait(use(2, 7, kNoSync, 2), 200, 210);
+  events_.addWait(use(cuda_file::kIdsOfLife + 2, 7), 200, 210);
   EXPECT_THAT(edges(), IsEmpty());
 }
 
 TEST_F(CudaEventsTest, ARecordingThatIsNotToldYetIsAwaited) {
   record(1, 100, 7);
-  events_.called(2, 120, 130);
+  events_.addCall(2, 120, 130);
   wait(3, 140, 7);
   EXPECT_THAT(edges(), IsEmpty());  // it may be for the second recording
-  events_.recorded(use(2, 8), StreamId{1});
+  events_.addRecording(use(2, 8), StreamId{1});
   EXPECT_THAT(edges(), ElementsAre(Pair(1, 3)));
-  events_.called(4, 150, 160);
+  events_.addCall(4, 150, 160);
   wait(5, 170, 7);
-  events_.recorded(use(4, 7), StreamId{1});
+  events_.addRecording(use(4, 7), StreamId{1});
   EXPECT_THAT(edges(), ElementsAre(Pair(1, 3), Pair(4, 5)));
 }
 
@@ -132,7 +132,7 @@ TEST_F(CudaEventsTest, WithoutSyncIdsWhatHappensAtOnceHasNoEdge) {
   record(4, 300, 8);
   record(5, 305, 8);  // by another thread at the same time
   wait(6, 400, 8);
-  events_.called(7, 420, 430);  // without a CUPTI record, as when a stream is captured
+  events_.addCall(7, 420, 430);  // without a CUPTI record, as when a stream is captured
   wait(8, 440, 8);
   events_.finish();
   EXPECT_THAT(edges(), IsEmpty());
@@ -162,7 +162,7 @@ TEST_F(CudaEventsTest, AWaitWhoseRecordingComesLateFindsIt) {
 
 TEST_F(CudaEventsTest, AnotherCollectorGoesOn) {
   record(1, 100, 7);
-  events_.called(2, 120, 130);
+  events_.addCall(2, 120, 130);
   wait(3, 140, 7);
   events_.endPass();
   events_.writeWaiting();
@@ -173,10 +173,10 @@ TEST_F(CudaEventsTest, AnotherCollectorGoesOn) {
   Trace later;
   CudaEvents other(later, ProcessId{1});
   other.restoreRecorded(delta_.object.row(0));
-  other.called(1, 100, 110);
-  other.called(2, 120, 130);
+  other.addCall(1, 100, 110);
+  other.addCall(2, 120, 130);
   other.restoreWait(delta_.pending.row(0));
-  other.recorded(use(2, 7), StreamId{1});
+  other.addRecording(use(2, 7), StreamId{1});
   other.endPass();
   ASSERT_EQ(later.flow.size(), 1u);
   EXPECT_EQ(later.flow.from_correlation_id[0], 2u);

@@ -87,14 +87,14 @@ DeviceId SharedRows::device(const DeviceRow& row) {
 void RecordJoiner::join(ByteView record, uint32_t tid) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   ++shared_.events;
-  if (RecordedCuda::isOne(header.kind)) return damagedUnless(cuda_.join(record, thread(tid)));
+  if (RecordedCuda::isOne(header.kind)) return countDamagedUnless(cuda_.join(record, thread(tid)));
   switch (header.kind) {
     case RecordKind::kNvtx:
       return joinNvtx(record, tid);
     case RecordKind::kFunction:
       return joinFunction(record, tid);
     case RecordKind::kXRayProgram:
-      return damagedUnless(calls_.addProgram(record));
+      return countDamagedUnless(calls_.addProgram(record));
     case RecordKind::kUnseenLoader:
       return joinUnseenLoader(record);
     case RecordKind::kThread:
@@ -106,13 +106,13 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
     case RecordKind::kArgument:
       return joinArgument(record);
     case RecordKind::kPath:
-      return damagedUnless(stacks_.addPaths(record));
+      return countDamagedUnless(stacks_.addPaths(record));
     case RecordKind::kPythonCode:
-      return damagedUnless(stacks_.addPythonCode(record));
+      return countDamagedUnless(stacks_.addPythonCode(record));
     case RecordKind::kPythonInterpreter:
-      return damagedUnless(stacks_.addPythonInterpreter(record));
+      return countDamagedUnless(stacks_.addPythonInterpreter(record));
     case RecordKind::kModule:
-      return damagedUnless(stacks_.addModule(record));
+      return countDamagedUnless(stacks_.addModule(record));
     case RecordKind::kObject:
     case RecordKind::kDevice:
       return;  // define() has already handled it
@@ -123,7 +123,7 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
 
 void RecordJoiner::joinCall(ByteView record, uint32_t tid) {
   CallRecord call;
-  if (!takePart(record, call)) return damaged();
+  if (!takePart(record, call)) return countDamaged();
   switch (call.header.kind) {
     case RecordKind::kCall:
       return hostCall(call, tid);
@@ -138,32 +138,32 @@ void RecordJoiner::joinCall(ByteView record, uint32_t tid) {
     case RecordKind::kBuild:
       return joinBuild(call, record, tid);
     default:
-      return damaged();
+      return countDamaged();
   }
 }
 
 void RecordJoiner::joinNvtx(ByteView record, uint32_t tid) {
-  damagedUnless(nvtx_.join(record, thread(tid), [this](uint32_t named, std::string_view name) {
+  countDamagedUnless(nvtx_.join(record, thread(tid), [this](uint32_t named, std::string_view name) {
     nameThread(named, name);
   }));
 }
 
 void RecordJoiner::joinFunction(ByteView record, uint32_t tid) {
   arena::FunctionRecord r;
-  if (!takePart(record, r)) return damaged();
+  if (!takePart(record, r)) return countDamaged();
   calls_.add(r, hostNs(r.time), tid, thread(tid));
 }
 
 void RecordJoiner::joinUnseenLoader(ByteView record) {
   arena::UnseenLoaderRecord r;
-  if (!takePart(record, r) || r.header.aux > record.size()) return damaged();
+  if (!takePart(record, r) || r.header.aux > record.size()) return countDamaged();
   unseen_loaders_.emplace(std::string(reinterpret_cast<const char*>(record.data()), r.header.aux),
                           static_cast<arena::UnseenLoader>(r.header.flags));
 }
 
 void RecordJoiner::joinThread(ByteView record) {
   arena::ThreadRecord r;
-  if (!takePart(record, r)) return damaged();
+  if (!takePart(record, r)) return countDamaged();
   nvtx_.threadBegins(thread(r.header.aux, r.name));
 }
 
@@ -205,7 +205,7 @@ ContextId RecordJoiner::context(uint64_t handle, int64_t stamp) const {
 
 void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
   const ApiFunction* function = apiFunction(call.header.aux);
-  if (function == nullptr) return damaged();
+  if (function == nullptr) return countDamaged();
   ++shared_.host_calls;
   // The call that creates a queue ends after its object was described. It counts as a call on that
   // queue.
@@ -221,9 +221,10 @@ void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
                                 .call_path_id = stacks_.ofCall(call.stack)});
 }
 
-void RecordJoiner::waits(const CallRecord& call, ByteView handles, uint32_t count, bool as_flow) {
+void RecordJoiner::joinWaits(const CallRecord& call, ByteView handles, uint32_t count,
+                             bool as_flow) {
   std::vector<uint64_t> events;
-  if (!takeWords(handles, count, events)) return damaged();
+  if (!takeWords(handles, count, events)) return countDamaged();
   for (uint64_t event : events) {
     const uint64_t* from = command_events_.at(event, call.start);
     if (from == nullptr) {
@@ -239,15 +240,15 @@ void RecordJoiner::waits(const CallRecord& call, ByteView handles, uint32_t coun
 
 void RecordJoiner::joinKernel(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::KernelPart part;
-  if (!takePart(rest, part) || part.dimensions > 3) return damaged();
+  if (!takePart(rest, part) || part.dimensions > 3) return countDamaged();
   hostCall(call, tid);
   std::vector<uint64_t> global, local, offset;
   const size_t n = part.dimensions;
   if (!takeWords(rest, n, global) || !takeWords(rest, part.has_local ? n : 0, local) ||
       !takeWords(rest, part.has_offset ? n : 0, offset)) {
-    return damaged();
+    return countDamaged();
   }
-  waits(call, rest, part.wait_count, true);
+  joinWaits(call, rest, part.wait_count, true);
 
   LaunchShapeRow shape{.dimensions = static_cast<uint32_t>(n)};
   auto at = [](const std::vector<uint64_t>& v, size_t i, uint64_t otherwise) {
@@ -322,7 +323,7 @@ StringId RecordJoiner::describeArguments(uint64_t kernel, int64_t stamp) {
 
 void RecordJoiner::joinArgument(ByteView record) {
   arena::ArgumentRecord r;
-  if (!takePart(record, r)) return damaged();
+  if (!takePart(record, r)) return countDamaged();
   const uint32_t index = r.header.aux;
   if (index >= kMostArguments) return;
   std::vector<Argument>& list = arguments_[r.kernel];
@@ -332,9 +333,9 @@ void RecordJoiner::joinArgument(ByteView record) {
 
 void RecordJoiner::joinTransfer(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::TransferPart part;
-  if (!takePart(rest, part)) return damaged();
+  if (!takePart(rest, part)) return countDamaged();
   hostCall(call, tid);
-  waits(call, rest, part.wait_count, true);
+  joinWaits(call, rest, part.wait_count, true);
   PendingRow row{.process_id = process_,
                  .correlation_id = call.correlation,
                  .kind = part.is_fill ? CallKind::kFill : CallKind::kCopy,
@@ -353,10 +354,10 @@ void RecordJoiner::joinTransfer(const CallRecord& call, ByteView rest, uint32_t 
 
 void RecordJoiner::joinSync(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::SyncPart part;
-  if (!takePart(rest, part)) return damaged();
+  if (!takePart(rest, part)) return countDamaged();
   hostCall(call, tid);
   const bool device_side = (call.header.flags & arena::kFlagTracked) != 0;
-  waits(call, rest, part.wait_count, device_side);
+  joinWaits(call, rest, part.wait_count, device_side);
   const auto kind = static_cast<SyncKind>(part.sync_kind);
   if (device_side) {
     commandStarted({.process_id = process_,
@@ -383,7 +384,7 @@ void RecordJoiner::joinSync(const CallRecord& call, ByteView rest, uint32_t tid)
 
 void RecordJoiner::joinMemory(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::MemoryPart part;
-  if (!takePart(rest, part)) return damaged();
+  if (!takePart(rest, part)) return countDamaged();
   hostCall(call, tid);
   // A sub-buffer is a view of memory that is already counted.
   if ((call.header.flags & arena::kFlagNoEvent) || !shared_.keep_memory) return;
@@ -403,7 +404,7 @@ void RecordJoiner::joinMemory(const CallRecord& call, ByteView rest, uint32_t ti
 
 void RecordJoiner::joinFree(ByteView record, uint32_t tid) {
   arena::FreeRecord r;
-  if (!takePart(record, r)) return damaged();
+  if (!takePart(record, r)) return countDamaged();
   if (!shared_.keep_memory) return;
   const Object* memory = memory_.at(r.handle, r.time);
   shared_.delta.memory_event.push(
@@ -418,7 +419,7 @@ void RecordJoiner::joinFree(ByteView record, uint32_t tid) {
 
 void RecordJoiner::joinBuild(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::BuildPart part;
-  if (!takePart(rest, part) || rest.size() < part.options_bytes) return damaged();
+  if (!takePart(rest, part) || rest.size() < part.options_bytes) return countDamaged();
   hostCall(call, tid);
   shared_.delta.program_build.push(
       {.start_ns = hostNs(call.start),
@@ -450,7 +451,7 @@ void RecordJoiner::commandStarted(PendingRow row) {
 
 void RecordJoiner::joinComplete(ByteView record) {
   arena::CompleteRecord r;
-  if (!takePart(record, r)) return damaged();
+  if (!takePart(record, r)) return countDamaged();
   const Completion done{.status = static_cast<int32_t>(r.header.aux),
                         .has_times = (r.header.flags & arena::kFlagNoEvent) == 0,
                         .queued = r.queued,

@@ -136,7 +136,7 @@ class RecordJoiner {
     const bool nvtx = RecordedNvtx::defines(record);
     if (!(nvtx ? nvtx_.define(record, first_correlation)
                : cuda_.define(record, first_correlation))) {
-      damaged();
+      countDamaged();
     }
   }
   void noteCudaClock(CudaFile& file) { cuda_.noteClock(file); }
@@ -144,7 +144,7 @@ class RecordJoiner {
   void noteCudaFile(const CudaFile& file, bool dead) { cuda_.noteFile(file, dead); }
 
   ProcessId process() const { return process_; }
-  size_t underWay() const { return pending_.size(); }
+  size_t pendingCount() const { return pending_.size(); }
   uint64_t completionsWithoutCommand() const { return early_.size(); }
   uint64_t unknownWaits() const { return unknown_waits_; }
   uint64_t damagedRecords() const { return damaged_records_; }
@@ -199,7 +199,7 @@ class RecordJoiner {
   void joinArgument(ByteView record);
 
   void hostCall(const arena::CallRecord& call, uint32_t tid);
-  void waits(const arena::CallRecord& call, ByteView handles, uint32_t count, bool as_flow);
+  void joinWaits(const arena::CallRecord& call, ByteView handles, uint32_t count, bool as_flow);
   void commandStarted(PendingRow row);
   void complete(const PendingRow& row, const Completion& done);
   StringId describeArguments(uint64_t kernel, int64_t stamp);
@@ -215,8 +215,8 @@ class RecordJoiner {
     constexpr int64_t kFar = INT64_MAX / 4;
     return std::clamp(shared_.stamps.toNs(stamp_clock_, stamp), -kFar, kFar);
   }
-  void damaged() { ++damaged_records_; }
-  void damagedUnless(bool joined) { damaged_records_ += joined ? 0 : 1; }
+  void countDamaged() { ++damaged_records_; }
+  void countDamagedUnless(bool joined) { damaged_records_ += joined ? 0 : 1; }
 
   SharedRows& shared_;
   ProcessId process_;

@@ -44,7 +44,7 @@ TEST(RecordJoiner, BringsALaunchAndItsCompletionTogetherInWhateverOrderTheyAreRe
     EXPECT_EQ(row.duration_ns, 10);
     EXPECT_EQ(row.queued_before_ns, 15);
     EXPECT_EQ(j.rows().host_call.size(), 1u);
-    EXPECT_EQ(j.joiner.underWay(), 0u);
+    EXPECT_EQ(j.joiner.pendingCount(), 0u);
     EXPECT_EQ(j.joiner.completionsWithoutCommand(), 0u);
   }
 }
@@ -53,7 +53,7 @@ TEST(RecordJoiner, CountsHalvesThatStayAlone) {
   Joined j;
   j.take({test::kernelRecord(1), test::kernelRecord(2), test::completeRecord(2),
           test::completeRecord(9)});
-  EXPECT_EQ(j.joiner.underWay(), 1u);
+  EXPECT_EQ(j.joiner.pendingCount(), 1u);
   EXPECT_EQ(j.joiner.completionsWithoutCommand(), 1u);
   EXPECT_EQ(j.rows().kernel.size(), 1u);
 }
@@ -72,7 +72,7 @@ TEST(RecordJoiner, WhatWasUnderWayIsFinishedByTheNextCollector) {
   next.take({test::completeRecord(1)});
   ASSERT_EQ(next.rows().kernel.size(), 1u);
   EXPECT_EQ(next.rows().text(next.rows().kernel.row(0).name), "saxpy");
-  EXPECT_EQ(next.joiner.underWay(), 0u);
+  EXPECT_EQ(next.joiner.pendingCount(), 0u);
 }
 
 TEST(RecordJoiner, CountsRecordsThatAreTooShortForTheirKind) {

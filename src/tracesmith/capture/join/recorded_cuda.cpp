@@ -146,7 +146,7 @@ void RecordedCuda::giveClockSnapshots() {
 bool RecordedCuda::graphNode(ByteView record) {
   arena::CudaGraphNodeRecord r;
   if (!takePart(record, r)) return false;
-  const CallPathId path = stacks_.beyondVendor(stacks_.path(r.header.aux));
+  const CallPathId path = stacks_.withoutVendorFrames(stacks_.path(r.header.aux));
   life(r.correlation).defineGraphNode(r.node, r.original, path);
   if (path != CallPathId::kNone || r.original != 0) {
     shared_.delta.object.push({.process_id = process_,
@@ -184,7 +184,7 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   of.noteCall(call.correlation);
   const CudaLife::Function function = of.function(call.header.aux);
   const StringId kernel = of.kernelName(static_cast<uint32_t>(call.stream));
-  const CallPathId path = stacks_.beyondVendor(stacks_.ofCall(call.stack));
+  const CallPathId path = stacks_.withoutVendorFrames(stacks_.ofCall(call.stack));
   const bool captured = (call.header.flags & arena::kFlagCaptured) != 0;
   ++shared_.host_calls;
   const bool launches =
@@ -211,7 +211,7 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
                                 .call_path_id = path,
                                 .subject = captured ? kernel : StringId::kNone});
   if (function.records_event && call.result == 0 && !captured) {
-    events_.called(call.correlation, start_ns, host_ns_(call.end));
+    events_.addCall(call.correlation, start_ns, host_ns_(call.end));
   }
   if (captured) noteNothing(call.correlation);
 }
@@ -415,7 +415,7 @@ void RecordedCuda::restoreCall(const HostCallRow& row) {
                                 .awaited = awaited,
                                 .is_virtual_memory = VirtualMemory::isFunction(name)});
   if (CudaEvents::recordsEvent(name) && row.result == 0) {
-    events_.called(row.correlation_id, row.start_ns, row.start_ns + row.duration_ns);
+    events_.addCall(row.correlation_id, row.start_ns, row.start_ns + row.duration_ns);
   }
 }
 
@@ -464,8 +464,8 @@ void RecordedCuda::writeWaiting() {
       return true;
     });
     for (Work& work : works) {
-      if (work.told) continue;
-      work.told = true;
+      if (work.is_written) continue;
+      work.is_written = true;
       // CallKind::kOther distinguishes it from commands that wait for their completion.
       shared_.delta.pending.push({.process_id = process_, .correlation_id = correlation});
     }

@@ -122,7 +122,7 @@ class RecordedCuda {
     Bytes record;
     uint64_t correlation = 0;
     int64_t since_ns = 0;
-    bool told = false;  // written by writeWaiting()
+    bool is_written = false;  // written by writeWaiting()
   };
   using WorkKey = std::tuple<arena::RecordKind, uint64_t, int64_t>;  // correlation, start
   CudaLife& life(uint64_t correlation);

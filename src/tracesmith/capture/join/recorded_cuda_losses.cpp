@@ -9,13 +9,13 @@
 namespace tracesmith {
 namespace {
 
-struct Told {
+struct LossText {
   uint64_t CudaTotals::*count;
   std::string_view what;  // after the number
   bool is_work;           // it counts device work that is in no row
 };
 
-constexpr Told kTold[] = {
+constexpr LossText kLossTexts[] = {
     {&CudaTotals::dropped, "were dropped by CUPTI, which had no buffer for them", true},
     {&CudaTotals::untimed, "have no times: the device had no room for them", true},
     {&CudaTotals::other_clock, "have times of another clock than the one that CUPTI was given",
@@ -38,12 +38,12 @@ constexpr Told kTold[] = {
 constexpr std::string_view kBetween = "; ";
 
 /// Null: not one of these.
-const Told* readPart(std::string_view part, uint64_t& count) {
+const LossText* readPart(std::string_view part, uint64_t& count) {
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), count);
   const auto digits = static_cast<size_t>(end - part.data());
   if (error != std::errc() || digits == part.size() || part[digits] != ' ') return nullptr;
-  for (const Told& told : kTold) {
-    if (told.what == part.substr(digits + 1)) return &told;
+  for (const LossText& loss : kLossTexts) {
+    if (loss.what == part.substr(digits + 1)) return &loss;
   }
   return nullptr;
 }
@@ -54,16 +54,16 @@ RecordedCuda::Losses RecordedCuda::losses() const {
   Losses out;
   if (!any_) return out;
   out.reason = problem_;
-  for (const Told& told : kTold) {
-    const uint64_t count = totals_.*told.count;
+  for (const LossText& loss : kLossTexts) {
+    const uint64_t count = totals_.*loss.count;
     // The call may still come, until everything has been seen.
-    if (count == 0 || (told.count == &CudaTotals::without_call && !finished_)) continue;
+    if (count == 0 || (loss.count == &CudaTotals::without_call && !finished_)) continue;
     const bool may_be_both =
-        told.count == &CudaTotals::dropped || told.count == &CudaTotals::never_came;
-    if (told.is_work && !may_be_both) out.lost += count;
+        loss.count == &CudaTotals::dropped || loss.count == &CudaTotals::never_came;
+    if (loss.is_work && !may_be_both) out.lost += count;
     out.reason += (out.reason.empty() ? "" : kBetween);
     out.reason += std::to_string(count) + ' ';
-    out.reason += told.what;
+    out.reason += loss.what;
   }
   // A kernel whose record CUPTI dropped also counts as one that never came, so add only the larger.
   out.lost += std::max(totals_.dropped, totals_.never_came);
@@ -77,8 +77,8 @@ void RecordedCuda::restoreLosses(std::string_view reason) {
     const std::string_view part = reason.substr(0, reason.find(kBetween));
     reason.remove_prefix(std::min(reason.size(), part.size() + kBetween.size()));
     uint64_t count = 0;
-    if (const Told* const told = readPart(part, count)) {
-      totals_.*told->count = count;
+    if (const LossText* const loss = readPart(part, count)) {
+      totals_.*loss->count = count;
     } else {
       problem_ += (problem_.empty() ? "" : kBetween);
       problem_ += part;

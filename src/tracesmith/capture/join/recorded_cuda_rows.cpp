@@ -204,14 +204,14 @@ void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
                            .call_path_id = call.path});
   if (kind != SyncKind::kBarrier && kind != SyncKind::kEventWait) return;
   const auto life_number = static_cast<uint32_t>(s.correlation / cuda_file::kIdsOfLife);
-  events_.waited({s.correlation, {life_number, s.context, s.event}, s.event_sync}, start_ns,
-                 cuptiNs(s.end));
+  events_.addWait({s.correlation, {life_number, s.context, s.event}, s.event_sync}, start_ns,
+                  cuptiNs(s.end));
 }
 
 void RecordedCuda::event(const arena::CudaEventRecord& e) {
   const auto life_number = static_cast<uint32_t>(e.correlation / cuda_file::kIdsOfLife);
-  events_.recorded({e.correlation, {life_number, e.context, e.header.aux}, e.event_sync},
-                   life(e.correlation).stream(e.context, e.stream));
+  events_.addRecording({e.correlation, {life_number, e.context, e.header.aux}, e.event_sync},
+                       life(e.correlation).stream(e.context, e.stream));
 }
 
 void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
@@ -327,14 +327,15 @@ void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
   attributeOfRange("module", std::to_string(m.module));
   if (m.context != ~0u) attributeOfRange("context", std::to_string(m.context));
   attributeOfRange("bytes", std::to_string(m.bytes));
-  shared_.delta.range.push({.start_ns = host_ns_(m.time),
-                            .kind = RangeKind::kInstant,
-                            .name = strings.intern(unload ? "module unload" : "module load"),
-                            .category = strings.intern("CUDA modules"),
-                            .process_id = process_,
-                            .thread_id = thread,
-                            .correlation_id = in_call ? m.correlation : 0,
-                            .call_path_id = stacks_.beyondVendor(stacks_.path(m.header.aux))});
+  shared_.delta.range.push(
+      {.start_ns = host_ns_(m.time),
+       .kind = RangeKind::kInstant,
+       .name = strings.intern(unload ? "module unload" : "module load"),
+       .category = strings.intern("CUDA modules"),
+       .process_id = process_,
+       .thread_id = thread,
+       .correlation_id = in_call ? m.correlation : 0,
+       .call_path_id = stacks_.withoutVendorFrames(stacks_.path(m.header.aux))});
 }
 
 /// CUpti_ActivityOverheadKind: additional work of the driver, and CUPTI's own work.

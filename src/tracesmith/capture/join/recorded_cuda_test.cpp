@@ -376,15 +376,15 @@ TEST_F(RecordedCudaTest, LossesAreReadAgainAsTheyWereTold) {
   give(arena::CudaDroppedRecord{{RecordKind::kCudaDropped, 0, 2, 0}, 11});
   kernel(9, 100, 200);  // its call may still come
   cuda_.endPass();
-  const RecordedCuda::Losses told = cuda_.losses();
-  EXPECT_EQ(told.lost, 14u);
-  EXPECT_EQ(told.reason,
+  const RecordedCuda::Losses before = cuda_.losses();
+  EXPECT_EQ(before.lost, 14u);
+  EXPECT_EQ(before.reason,
             "CUPTI does not deliver copies (35, why; and how); 11 were dropped by CUPTI, which had "
             "no buffer for them; 3 have no times: the device had no room for them");
 
   RecordedCuda next(shared_, stacks_, ProcessId{1}, [](int64_t stamp) { return stamp; });
-  next.restoreLosses(told.reason);
-  EXPECT_EQ(next.losses().reason, told.reason);
+  next.restoreLosses(before.reason);
+  EXPECT_EQ(next.losses().reason, before.reason);
   EXPECT_EQ(next.losses().lost, 14u);
   next.finish();
   EXPECT_EQ(next.losses().lost, 14u);

@@ -20,16 +20,17 @@ constexpr int64_t kLongestWithoutDeviceNs = 10'000'000'000;
 
 void RecordedCuda::virtualMemory(const arena::CudaVirtualMemoryRecord& r, ThreadId thread) {
   if (!shared_.keep_memory) return;
-  const VirtualMemory::Operation op{.call = static_cast<VirtualMemoryCall>(r.header.flags),
-                                    .correlation = r.correlation,
-                                    .stamp = r.time,
-                                    .time_ns = host_ns_(r.time),
-                                    .handle = r.handle,
-                                    .address = r.address,
-                                    .bytes = r.bytes,
-                                    .device = r.device,
-                                    .thread = thread,
-                                    .path = stacks_.beyondVendor(stacks_.path(r.header.aux))};
+  const VirtualMemory::Operation op{
+      .call = static_cast<VirtualMemoryCall>(r.header.flags),
+      .correlation = r.correlation,
+      .stamp = r.time,
+      .time_ns = host_ns_(r.time),
+      .handle = r.handle,
+      .address = r.address,
+      .bytes = r.bytes,
+      .device = r.device,
+      .thread = thread,
+      .path = stacks_.withoutVendorFrames(stacks_.path(r.header.aux))};
   virtual_memory_.add(op);
   shared_.delta.pending.push({.process_id = process_,
                               .correlation_id = op.correlation,

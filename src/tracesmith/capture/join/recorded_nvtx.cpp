@@ -267,9 +267,9 @@ void RecordedNvtx::row(const Open& range, RangeKind kind, int64_t end_ns, Thread
 // --- Another collector's ------------------------------------------------------------------------
 
 void RecordedNvtx::writeOpen() {
-  const auto tell = [&](Open& range, uint64_t id) {
-    if (range.told) return;
-    range.told = true;
+  const auto write = [&](Open& range, uint64_t id) {
+    if (range.is_written) return;
+    range.is_written = true;
     const arena::NvtxAttributes& a = range.attributes;
     shared_.delta.pending.push({.process_id = process_,
                                 .correlation_id = id,
@@ -285,11 +285,11 @@ void RecordedNvtx::writeOpen() {
   };
   for (auto& [key, thread] : threads_) {
     // Outer ranges have been written before.
-    for (auto at = thread.ranges.rbegin(); at != thread.ranges.rend() && !at->told; ++at) {
-      tell(*at, 0);
+    for (auto at = thread.ranges.rbegin(); at != thread.ranges.rend() && !at->is_written; ++at) {
+      write(*at, 0);
     }
   }
-  for (auto& [id, range] : started_) tell(range, id.second);
+  for (auto& [id, range] : started_) write(range, id.second);
 }
 
 void RecordedNvtx::restoreOpen(const PendingRow& row) {
@@ -298,7 +298,7 @@ void RecordedNvtx::restoreOpen(const PendingRow& row) {
              .level = static_cast<uint32_t>(row.destination >> 32),
              .start_ns = row.host_start_ns,
              .thread = row.thread_id,
-             .told = true};
+             .is_written = true};
   range.attributes.payload = row.bytes;
   range.attributes.category = static_cast<uint32_t>(row.source >> 32);
   range.attributes.color = static_cast<uint32_t>(row.source);

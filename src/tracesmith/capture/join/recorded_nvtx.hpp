@@ -70,7 +70,7 @@ class RecordedNvtx {
     int64_t start_ns = 0;
     ThreadId thread{};
     arena::NvtxAttributes attributes{};
-    bool told = false;  // written by writeOpen()
+    bool is_written = false;  // written by writeOpen()
   };
   struct End {
     int64_t end_ns = 0;

@@ -58,7 +58,7 @@ CallPathId SharedStacks::path(CallPathId parent, FrameId frame, Trace& delta) {
   return it->second;
 }
 
-CallPathId SharedStacks::beyondVendor(CallPathId path) const {
+CallPathId SharedStacks::withoutVendorFrames(CallPathId path) const {
   for (CallPathId at = path; at != CallPathId::kNone && indexOf(at) < path_rows_.size();) {
     const auto [parent, frame] = path_rows_[indexOf(at)];
     if (frame == FrameId::kNone || indexOf(frame) >= vendors_.size()) break;

@@ -24,7 +24,7 @@ class SharedStacks {
   CallPathId path(CallPathId parent, FrameId frame, Trace& delta);
   /// The path up to the innermost frame outside the vendor's libraries; `path` itself when all
   /// frames are the vendor's.
-  CallPathId beyondVendor(CallPathId path) const;
+  CallPathId withoutVendorFrames(CallPathId path) const;
   /// Restores the rows that a trace already has.
   void restore(const Trace& file);
 
@@ -66,7 +66,9 @@ class RecordedStacks {
   /// The same for a host call, and counts it in totals().
   CallPathId ofCall(uint32_t number);
   /// `path` without the vendor's innermost frames.
-  CallPathId beyondVendor(CallPathId path) const { return shared_.beyondVendor(path); }
+  CallPathId withoutVendorFrames(CallPathId path) const {
+    return shared_.withoutVendorFrames(path);
+  }
 
   void restoreModule(const ModuleRow& row) { modules_[row.begin_address] = row; }
   void restorePath(const ObjectRow& row);

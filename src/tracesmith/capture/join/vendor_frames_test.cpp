@@ -32,17 +32,17 @@ TEST(VendorFrames, AStackEndsInTheInnermostFrameThatIsNotTheVendors) {
                                     {"/bin/app", "/lib/libtorch_cuda.so", "/cuda/libcudart.so.12",
                                      "/usr/lib/libcuda.so.550.54", "/cuda/libcupti.so.12"});
   const CallPathId plain = stackOf(stacks, trace, {"/bin/app", "libcudadebugger.so"});
-  EXPECT_EQ(moduleOf(trace, stacks.beyondVendor(launch)), "/lib/libtorch_cuda.so");
-  EXPECT_EQ(stacks.beyondVendor(plain), plain);
-  EXPECT_EQ(stacks.beyondVendor(CallPathId::kNone), CallPathId::kNone);
-  EXPECT_EQ(stacks.beyondVendor(CallPathId{77}), CallPathId{77});  // damaged
+  EXPECT_EQ(moduleOf(trace, stacks.withoutVendorFrames(launch)), "/lib/libtorch_cuda.so");
+  EXPECT_EQ(stacks.withoutVendorFrames(plain), plain);
+  EXPECT_EQ(stacks.withoutVendorFrames(CallPathId::kNone), CallPathId::kNone);
+  EXPECT_EQ(stacks.withoutVendorFrames(CallPathId{77}), CallPathId{77});  // damaged
 }
 
 TEST(VendorFrames, AStackOfNothingElseStays) {
   Trace trace;
   SharedStacks stacks;
   const CallPathId all = stackOf(stacks, trace, {"libcuda.so.1", "libcupti.so.13"});
-  EXPECT_EQ(stacks.beyondVendor(all), all);
+  EXPECT_EQ(stacks.withoutVendorFrames(all), all);
 }
 
 TEST(VendorFrames, AreKnownInAFileThatAnotherCollectorBegan) {
@@ -51,7 +51,7 @@ TEST(VendorFrames, AreKnownInAFileThatAnotherCollectorBegan) {
   const CallPathId launch = stackOf(first, trace, {"/bin/app", "libcuda.so.1"});
   SharedStacks second;
   second.restore(trace);
-  EXPECT_EQ(moduleOf(trace, second.beyondVendor(launch)), "/bin/app");
+  EXPECT_EQ(moduleOf(trace, second.withoutVendorFrames(launch)), "/bin/app");
 }
 
 }  // namespace

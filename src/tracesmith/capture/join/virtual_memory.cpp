@@ -14,7 +14,7 @@ using arena::VirtualMemoryCall;
 
 // A program usually maps memory soon after creating it. One commit may come in between, but hardly
 // two.
-constexpr uint32_t kCommitsUntilTold = 2;
+constexpr uint32_t kCommitsUntilWritten = 2;
 
 /// End of the range; clamped to the address space for a damaged record.
 uint64_t endOf(uint64_t address, uint64_t bytes) {
@@ -53,18 +53,18 @@ std::vector<VirtualMemory::Event> VirtualMemory::endPass() {
 std::vector<VirtualMemory::Event> VirtualMemory::finish() {
   horizon_ = INT64_MAX;
   std::vector<Event> events = endPass();
-  while (!untold_.empty())
-    tell(lifeOf(memories_.at(*untold_.begin()).created), *untold_.begin(), 0);
+  while (!without_row_.empty())
+    writeRow(lifeOf(memories_.at(*without_row_.begin()).created), *without_row_.begin(), 0);
   events.insert(events.end(), events_.begin(), events_.end());
   events_.clear();
   return events;
 }
 
 std::vector<VirtualMemory::Event> VirtualMemory::endCommit() {
-  for (auto it = untold_.begin(); it != untold_.end();) {
+  for (auto it = without_row_.begin(); it != without_row_.end();) {
     const uint64_t number = *it++;
     Memory& memory = memories_.at(number);
-    if (++memory.commits >= kCommitsUntilTold) tell(lifeOf(memory.created), number, 0);
+    if (++memory.commits >= kCommitsUntilWritten) writeRow(lifeOf(memory.created), number, 0);
   }
   return std::exchange(events_, {});
 }
@@ -110,8 +110,8 @@ void VirtualMemory::create(Life& life, const Operation& op, bool is_foreign) {
   memories_[number] = {.created = op, .is_foreign = is_foreign};
   reference(life, op, number);
   if (is_foreign) return;
-  if (untold_.empty()) life.freed.clear();
-  untold_.insert(number);
+  if (without_row_.empty()) life.freed.clear();
+  without_row_.insert(number);
 }
 
 /// Adds a reference to the memory, through the operation's handle.
@@ -162,7 +162,7 @@ void VirtualMemory::map(Life& life, const Operation& op) {
     dropMapping(life, other++, unknownCall(op));
   }
   life.mappings[op.address] = {op.bytes, number};
-  tell(life, number, op.address);
+  writeRow(life, number, op.address);
 }
 
 void VirtualMemory::unmap(Life& life, const Operation& op) {
@@ -198,9 +198,9 @@ void VirtualMemory::freeUnused(Life& life, uint64_t number, const Operation& by)
   Memory& memory = found->second;
   if (memory.references != 0 || memory.mappings != 0) return;
   if (!memory.is_foreign) {
-    tell(life, number, 0);
-    life.told.erase(memory.address);
-    if (!untold_.empty()) life.freed[memory.address] = by.stamp;
+    writeRow(life, number, 0);
+    life.addresses_in_rows.erase(memory.address);
+    if (!without_row_.empty()) life.freed[memory.address] = by.stamp;
     const auto restored = restored_releases_.find({by.correlation, memory.address});
     if (restored != restored_releases_.end()) {
       restored_releases_.erase(restored);
@@ -222,18 +222,19 @@ void VirtualMemory::freeUnused(Life& life, uint64_t number, const Operation& by)
 /// Whether no other allocation has had this address since then.
 bool VirtualMemory::isFree(const Life& life, uint64_t address, int64_t since) {
   const auto freed = life.freed.find(address);
-  return !life.told.contains(address) && (freed == life.freed.end() || freed->second <= since);
+  return !life.addresses_in_rows.contains(address) &&
+         (freed == life.freed.end() || freed->second <= since);
 }
 
 /// Makes the missing row of an allocation; `address` 0: it is not mapped.
-void VirtualMemory::tell(Life& life, uint64_t number, uint64_t address) {
-  if (untold_.erase(number) == 0) return;
+void VirtualMemory::writeRow(Life& life, uint64_t number, uint64_t address) {
+  if (without_row_.erase(number) == 0) return;
   Memory& memory = memories_.at(number);
   const Operation& made = memory.created;
   const auto restored = restored_allocations_.find(made.correlation);
   if (restored != restored_allocations_.end()) {
     memory.address = restored->second;
-    life.told.insert(memory.address);
+    life.addresses_in_rows.insert(memory.address);
     restored_allocations_.erase(restored);
     return;
   }
@@ -241,7 +242,7 @@ void VirtualMemory::tell(Life& life, uint64_t number, uint64_t address) {
     address = kHandleBit | (made.handle & (kHandleBit - 1));
   }
   while (!isFree(life, address, made.stamp)) ++address;
-  life.told.insert(address);
+  life.addresses_in_rows.insert(address);
   memory.address = address;
   events_.push_back({.kind = MemoryKind::kAlloc,
                      .time_ns = made.time_ns,

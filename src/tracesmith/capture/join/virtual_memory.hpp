@@ -109,7 +109,7 @@ class VirtualMemory {
   struct Life {
     std::unordered_map<uint64_t, Handle> handles;
     std::map<uint64_t, Mapping> mappings;  // by address
-    std::set<uint64_t> told;               // addresses in rows, while the memory lives
+    std::set<uint64_t> addresses_in_rows;  // addresses in rows, while the memory lives
     // When rows with these addresses were freed; kept while there is memory without a row. An
     // allocation that gets its row late must not use an address that another one still had when it
     // was created.
@@ -126,7 +126,7 @@ class VirtualMemory {
   uint64_t memoryOf(Life& life, const Operation& op);
   void dropMapping(Life& life, std::map<uint64_t, Mapping>::iterator at, const Operation& by);
   void freeUnused(Life& life, uint64_t number, const Operation& by);
-  void tell(Life& life, uint64_t number, uint64_t address);
+  void writeRow(Life& life, uint64_t number, uint64_t address);
   static bool isFree(const Life& life, uint64_t address, int64_t since);
   Life& lifeOf(const Operation& op);
 
@@ -135,7 +135,7 @@ class VirtualMemory {
   std::map<uint32_t, Life> lives_;
   std::map<uint64_t, Memory> memories_;  // by an internal number
   uint64_t last_number_ = 0;
-  std::set<uint64_t> untold_;  // numbers of memories without a row
+  std::set<uint64_t> without_row_;  // numbers of memories without a row
   std::vector<Event> events_;
   uint64_t unmatched_ = 0;
   std::unordered_map<uint64_t, uint64_t> restored_allocations_;     // correlation id: address

@@ -48,7 +48,7 @@ std::string otherTool(const char* variable) {
   return named;
 }
 
-bool wants(const ProfileOptions& options, PlatformType platform) {
+bool wantsAgent(const ProfileOptions& options, PlatformType platform) {
   return options.platform == PlatformType::Unknown || options.platform == platform;
 }
 
@@ -122,9 +122,9 @@ Environment settingsFor(const ProfileOptions& options, const SessionDir& dir) {
 
 Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
   Environment env = settingsFor(options, dir);
-  if (wants(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
+  if (wantsAgent(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
   if (options.stacks) TS_CHECK_OK(addUnloadNotice(env));
-  if (wants(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
+  if (wantsAgent(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
     TS_CHECK_OK(preload(env, tracer));

@@ -30,6 +30,6 @@ Status preload(Environment& env, const std::string& library);
 std::string otherTool(const char* variable);
 
 /// Whether the platform's agent must enter the program.
-bool wants(const ProfileOptions& options, PlatformType platform);
+bool wantsAgent(const ProfileOptions& options, PlatformType platform);
 
 }  // namespace tracesmith

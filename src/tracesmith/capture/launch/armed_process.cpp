@@ -27,8 +27,8 @@
 
 namespace tracesmith {
 
+using control::CaptureState;
 using control::Page;
-using control::Wish;
 
 namespace {
 
@@ -147,8 +147,8 @@ bool ArmedProcess::isAlive() const {
   return isProcess(pid_, start_ticks_) && fstat(fd_, &s) == 0 && s.st_nlink > 0;
 }
 
-void ArmedProcess::ask(Wish wish) {
-  page_->wish.store(wish);
+void ArmedProcess::ask(CaptureState wanted) {
+  page_->wanted.store(wanted);
   page_->request.fetch_add(1);
   syscall(SYS_futex, &page_->request, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -164,17 +164,17 @@ Status ArmedProcess::begin(const Settings& settings) {
   }
   text.copy(page_->settings, text.size());
   page_->settings_bytes.store(static_cast<uint32_t>(text.size()));
-  ask(Wish::kCapture);
+  ask(CaptureState::kCapture);
   return {};
 }
 
-void ArmedProcess::end() { ask(Wish::kIdle); }
+void ArmedProcess::end() { ask(CaptureState::kIdle); }
 bool ArmedProcess::hasAnswered() const { return page_->answer.load() == page_->request.load(); }
 int ArmedProcess::error() const { return page_->error.load(); }
 arena::ArmStep ArmedProcess::failedStep() const {
   return static_cast<arena::ArmStep>(page_->step.load());
 }
-bool ArmedProcess::isCaptured() const { return page_->state.load() == Wish::kCapture; }
+bool ArmedProcess::isCaptured() const { return page_->state.load() == CaptureState::kCapture; }
 
 std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
   std::vector<ArmedProcessInfo> out;
@@ -195,7 +195,7 @@ std::vector<ArmedProcessInfo> listArmed(const std::string& control_directory) {
                                 : stat.error().code == ErrorCode::kNotFound &&
                                       kill(static_cast<pid_t>(page->pid), 0) != 0 && errno == ESRCH;
       if (ours && !is_gone && hasMapped(page->pid, path)) {
-        out.push_back({path, page->pid, page->state.load() == Wish::kCapture});
+        out.push_back({path, page->pid, page->state.load() == CaptureState::kCapture});
       } else if (ours && is_gone) {
         unlinkat(dirfd(d), entry->d_name, 0);
       }

@@ -52,7 +52,7 @@ class ArmedProcess {
 
  private:
   ArmedProcess() = default;
-  void ask(control::Wish wish);
+  void ask(control::CaptureState wanted);
 
   std::string path_;
   int fd_ = -1;

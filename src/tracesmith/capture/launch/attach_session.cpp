@@ -367,7 +367,7 @@ Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
   Status status = session.start();
   if (status) status = session.watch(relay);
   if (!status) {  // do not leave the directory behind
-    hideAgain(dir);
+    unlinkUnfinishedTrace(dir);
     dir.remove();
     return tl::unexpected<Error>(std::move(status.error()));
   }

@@ -58,13 +58,13 @@ class TimeLimit {
 };
 
 /// Fails when the system would keep the agents out of the program.
-Status checkReach(const std::string& program) {
-  const ProgramReach reach = reachOf(program);
-  if (reach.reach != Reach::kPrivileged) return {};
+Status requireEligible(const std::string& program) {
+  const ProgramEligibility eligibility = checkEligibility(program);
+  if (eligibility.eligibility != Eligibility::kPrivileged) return {};
   return fail(ErrorCode::kUnsupported,
-              "nothing of it could be recorded: it is " + reach.why +
+              "nothing of it could be recorded: it is " + eligibility.why +
                   ", so the system lets no library of ours into it; record as that user",
-              reach.path);
+              eligibility.path);
 }
 
 /// Signal handling during a session.
@@ -220,7 +220,7 @@ void ProgramSession::addWarningsOfOptions() {
   for (const auto& [what, variable] :
        {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
     const std::string other = otherTool(variable);
-    if (!wants(options_, PlatformType::CUDA) || other.empty()) continue;
+    if (!wantsAgent(options_, PlatformType::CUDA) || other.empty()) continue;
     outcome_.warnings.push_back(
         fmt::format("{} not captured: {} names {} already", what, variable, other));
   }
@@ -234,14 +234,14 @@ void ProgramSession::addWarningsOfOptions() {
 
 Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
-  TS_CHECK_OK(checkReach(options.command[0]));
+  TS_CHECK_OK(requireEligible(options.command[0]));
   SessionSignals signals(options);
   TS_TRY(SessionDir dir, SessionDir::create(options.output));
   ProgramSession session(options, signals, dir);
   Status started = session.prepare();
   if (started) started = session.start();
   if (!started) {  // do not leave the directory behind
-    hideAgain(dir);
+    unlinkUnfinishedTrace(dir);
     dir.remove();
     return tl::unexpected<Error>(std::move(started.error()));
   }

@@ -74,16 +74,16 @@ bool isScript(const std::string& path) {
 
 }  // namespace
 
-ProgramReach reachOf(const std::string& command) {
-  ProgramReach r;
+ProgramEligibility checkEligibility(const std::string& command) {
+  ProgramEligibility r;
   r.path = fileOf(command);
   // a script runs with its interpreter's privileges
   if (r.path.empty() || isScript(r.path)) return r;
   r.why = rightsOf(r.path);
   if (!r.why.empty()) {
-    r.reach = Reach::kPrivileged;
+    r.eligibility = Eligibility::kPrivileged;
   } else if (isStatic(r.path)) {
-    r.reach = Reach::kStatic;
+    r.eligibility = Eligibility::kStatic;
   }
   return r;
 }

@@ -7,19 +7,19 @@
 
 namespace tracesmith {
 
-enum class Reach : uint8_t {
-  kOpen,       // it can, as far as the file shows
+enum class Eligibility : uint8_t {
+  kEligible,   // it can, as far as the file shows
   kStatic,     // no dynamic linker loads it; processes it starts may be open
   kPrivileged  // it gains privileges when run, so the system ignores our environment variables
 };
 
-struct ProgramReach {
-  Reach reach = Reach::kOpen;
+struct ProgramEligibility {
+  Eligibility eligibility = Eligibility::kEligible;
   std::string path;  // the file that would run; "" if none
   std::string why;   // for kPrivileged: "set-user-id to nobody", …
 };
 
 /// For the program that execvp(3) would run for `command`, by the calling user.
-ProgramReach reachOf(const std::string& command);
+ProgramEligibility checkEligibility(const std::string& command);
 
 }  // namespace tracesmith

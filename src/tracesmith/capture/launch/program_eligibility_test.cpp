@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-class ProgramReachTest : public ::testing::Test {
+class ProgramEligibilityTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string place = (fs::temp_directory_path() / "tracesmith-reach-XXXXXX").string();
@@ -33,34 +33,34 @@ class ProgramReachTest : public ::testing::Test {
   fs::path dir_;
 };
 
-TEST_F(ProgramReachTest, AnOrdinaryProgramIsOpenAndFoundAsExecFindsIt) {
-  const ProgramReach r = reachOf("sleep");
-  EXPECT_EQ(r.reach, Reach::kOpen);
+TEST_F(ProgramEligibilityTest, AnOrdinaryProgramIsOpenAndFoundAsExecFindsIt) {
+  const ProgramEligibility r = checkEligibility("sleep");
+  EXPECT_EQ(r.eligibility, Eligibility::kEligible);
   EXPECT_THAT(r.path, EndsWith("/sleep"));
-  EXPECT_EQ(reachOf(copyOf("/bin/sleep", 0755)).reach, Reach::kOpen);
-  EXPECT_EQ(reachOf("/no/such/program").path, "");
-  EXPECT_EQ(reachOf("no such program").path, "");
-  EXPECT_EQ(reachOf(dir_.string()).path, "");
-  EXPECT_EQ(reachOf(copyOf("/bin/sleep", 0644)).path, "");
+  EXPECT_EQ(checkEligibility(copyOf("/bin/sleep", 0755)).eligibility, Eligibility::kEligible);
+  EXPECT_EQ(checkEligibility("/no/such/program").path, "");
+  EXPECT_EQ(checkEligibility("no such program").path, "");
+  EXPECT_EQ(checkEligibility(dir_.string()).path, "");
+  EXPECT_EQ(checkEligibility(copyOf("/bin/sleep", 0644)).path, "");
 }
 
-TEST_F(ProgramReachTest, RightsThatTheCallerHasAreNoReason) {
-  EXPECT_EQ(reachOf(copyOf("/bin/sleep", 04755)).reach, Reach::kOpen);
-  EXPECT_EQ(reachOf(copyOf("/bin/sleep", 02755)).reach, Reach::kOpen);
+TEST_F(ProgramEligibilityTest, RightsThatTheCallerHasAreNoReason) {
+  EXPECT_EQ(checkEligibility(copyOf("/bin/sleep", 04755)).eligibility, Eligibility::kEligible);
+  EXPECT_EQ(checkEligibility(copyOf("/bin/sleep", 02755)).eligibility, Eligibility::kEligible);
 }
 
-TEST_F(ProgramReachTest, RightsThatTheCallerLacksAreNamed) {
+TEST_F(ProgramEligibilityTest, RightsThatTheCallerLacksAreNamed) {
   if (getuid() != 0) GTEST_SKIP() << "only root can give a file away";
   const std::string program = copyOf("/bin/sleep", 0755);
   ASSERT_EQ(chown(program.c_str(), 65534, 65534), 0);
-  EXPECT_EQ(reachOf(program).reach, Reach::kOpen);
+  EXPECT_EQ(checkEligibility(program).eligibility, Eligibility::kEligible);
   chmod(program.c_str(), 04755);
-  EXPECT_EQ(reachOf(program).reach, Reach::kPrivileged);
-  EXPECT_THAT(reachOf(program).why, HasSubstr("set-user-id to "));
+  EXPECT_EQ(checkEligibility(program).eligibility, Eligibility::kPrivileged);
+  EXPECT_THAT(checkEligibility(program).why, HasSubstr("set-user-id to "));
   chmod(program.c_str(), 02755);
-  EXPECT_THAT(reachOf(program).why, HasSubstr("set-group-id to "));
+  EXPECT_THAT(checkEligibility(program).why, HasSubstr("set-group-id to "));
   std::ofstream(program) << "#!/bin/sh\n";
-  EXPECT_EQ(reachOf(program).reach, Reach::kOpen);
+  EXPECT_EQ(checkEligibility(program).eligibility, Eligibility::kEligible);
 }
 
 }  // namespace

@@ -26,12 +26,12 @@
 namespace tracesmith {
 namespace {
 
-using Kind = Occupant::Kind;
+using Kind = ExistingFile::Kind;
 
-bool isNothing(const Occupant& o) { return o.kind == Kind::kNothing || o.kind == Kind::kEmpty; }
+bool isNothing(const ExistingFile& o) { return o.kind == Kind::kNothing || o.kind == Kind::kEmpty; }
 
 tl::unexpected<Error> notOurs(const SessionDir& dir, const std::string& path,
-                              const Occupant& found) {
+                              const ExistingFile& found) {
   const std::string id =
       dir.info().id.empty() ? "(from an older version, without an id)" : dir.info().id;
   return fail(
@@ -122,7 +122,7 @@ tl::unexpected<Error> traceIsGone(const SessionDir& dir, const std::string& path
 /// Takes over the trace of an older version, which wrote to the output itself.
 Status adoptOlderTrace(const SessionDir& dir) {
   const std::string& output = dir.info().output;
-  const Occupant at_output = lookAt(output);
+  const ExistingFile at_output = inspectFile(output);
   if (isNothing(at_output)) {
     if (hasCommittedRows(dir) || (dir.arenas().empty() && dir.channels().empty())) {
       return traceIsGone(dir, output);
@@ -138,7 +138,7 @@ Status adoptOlderTrace(const SessionDir& dir) {
 
 Status adoptOlderRecording(const SessionDir& dir) {
   const std::string path = recording::pathBeside(dir.info().output);
-  const Occupant found = lookAt(path);
+  const ExistingFile found = inspectFile(path);
   if (isNothing(found)) {
     if (hasReadChannels(dir)) return traceIsGone(dir, path);
     return {};
@@ -150,8 +150,8 @@ Status adoptOlderRecording(const SessionDir& dir) {
 
 /// Prevents that a finished trace of this session at the output is replaced by a partial one.
 Status checkNotFinished(const SessionDir& dir, const std::string& target) {
-  const Occupant own = lookAt(dir.tracePath());
-  const Occupant found = lookAt(target);
+  const ExistingFile own = inspectFile(dir.tracePath());
+  const ExistingFile found = inspectFile(target);
   if (isNothing(own) || sameFile(dir.tracePath(), target) || !isOfSession(dir, own, found) ||
       !isFinishedElsewhere(own, found)) {
     return {};
@@ -166,15 +166,15 @@ Status checkNotFinished(const SessionDir& dir, const std::string& target) {
 
 /// Fails when a file that is not of this session, and that it must not replace, exists at one of
 /// its outputs.
-Status checkPlaces(const SessionDir& dir) {
+Status checkOutputPaths(const SessionDir& dir) {
   const SessionInfo& info = dir.info();
   TS_TRY(const std::string target, checkedTarget(info.output));
   const auto check = [&](const std::string& path, const std::string& mine,
                          const std::string& replaced) -> Status {
-    const Occupant found = lookAt(path);
+    const ExistingFile found = inspectFile(path);
     const bool is_mine =
         found.kind == Kind::kTrace && ((!info.id.empty() && found.session_id == info.id) ||
-                                       found.identity == lookAt(mine).identity);
+                                       found.identity == inspectFile(mine).identity);
     const bool is_replaced = found.kind == Kind::kTrace && found.identity == replaced;
     if (isNothing(found) || is_mine || is_replaced) return {};
     return notOurs(dir, path, found);
@@ -182,7 +182,7 @@ Status checkPlaces(const SessionDir& dir) {
   TS_CHECK_OK(check(target, dir.tracePath(), info.replaces));
   TS_CHECK_OK(checkNotFinished(dir, target));
   const bool records =
-      !dir.channels().empty() || lookAt(dir.recordingPath()).kind != Kind::kNothing;
+      !dir.channels().empty() || inspectFile(dir.recordingPath()).kind != Kind::kNothing;
   if (!records) return {};
   const std::string beside = recording::pathBeside(info.output);
   TS_CHECK_OK(findOutputPlace(beside));
@@ -191,17 +191,17 @@ Status checkPlaces(const SessionDir& dir) {
 
 /// Checks that the trace in the session directory has the committed rows.
 Status checkTraceOf(const SessionDir& dir) {
-  const Occupant own = lookAt(dir.tracePath());
+  const ExistingFile own = inspectFile(dir.tracePath());
   if (own.kind == Kind::kOther) return notOurs(dir, dir.tracePath(), own);
   if (own.kind == Kind::kTrace && !own.session_id.empty() && own.session_id != dir.info().id) {
     return notOurs(dir, dir.tracePath(), own);
   }
-  const Occupant out = lookAt(dir.info().output);
+  const ExistingFile out = inspectFile(dir.info().output);
   if (isNothing(own) && out.kind == Kind::kTrace && out.session_id == dir.info().id) {
     return adopt(dir, dir.info().output, dir.tracePath());  // keeps the file at the output, too
   }
   if (isNothing(own) && hasCommittedRows(dir)) return traceIsGone(dir, dir.tracePath());
-  const bool no_recording = lookAt(dir.recordingPath()).kind == Kind::kNothing;
+  const bool no_recording = inspectFile(dir.recordingPath()).kind == Kind::kNothing;
   if (no_recording && hasReadChannels(dir)) return traceIsGone(dir, dir.recordingPath());
   return {};
 }
@@ -250,7 +250,7 @@ tl::unexpected<Error> stillRuns(const SessionDir& dir, const std::vector<uint32_
 }
 
 RecoverOutcome nothingIn(SessionDir& dir, RecoverOutcome outcome) {
-  hideAgain(dir);
+  unlinkUnfinishedTrace(dir);
   dir.remove();
   outcome.output.clear();
   outcome.warnings.push_back("the recording was killed before it began; there was nothing in " +
@@ -271,51 +271,51 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir, bool force
   outcome.channels = static_cast<uint32_t>(dir.channels().size());
   if (!dir.begun()) return nothingIn(dir, std::move(outcome));
 
-  const auto takePlaces = [&](const Published& published) {
+  const auto takePaths = [&](const Published& published) {
     outcome.output = published.trace;
     if (outcome.recording) outcome.recording->path = published.recording;
     if (!published.note.empty()) outcome.warnings.push_back(published.note);
     outcome.kernels = kernelsIn(published.trace);
   };
   if (const std::string before = findPublished(dir);
-      !before.empty() && lookAt(dir.tracePath()).kind == Kind::kNothing &&
-      lookAt(before).complete) {
+      !before.empty() && inspectFile(dir.tracePath()).kind == Kind::kNothing &&
+      inspectFile(before).complete) {
     // The collector died between its last steps.
     TS_CHECK_OK(checkFinished(before));
     TS_CHECK_OK(checkAllRead(dir, before));
-    TS_TRY(const Published published, publishRest(dir, before));
-    takePlaces(published);
+    TS_TRY(const Published published, publishLateRecording(dir, before));
+    takePaths(published);
     dir.remove();
     return outcome;
   }
-  if (dir.info().id.empty() && lookAt(dir.tracePath()).kind == Kind::kNothing) {
+  if (dir.info().id.empty() && inspectFile(dir.tracePath()).kind == Kind::kNothing) {
     TS_CHECK_OK(adoptOlderTrace(dir));
     TS_CHECK_OK(adoptOlderRecording(dir));
   }
-  TS_CHECK_OK(checkPlaces(dir));
+  TS_CHECK_OK(checkOutputPaths(dir));
   if (!dir.info().id.empty()) {
     TS_CHECK_OK(checkTraceOf(dir));
-    if (lookAt(dir.tracePath()).kind == Kind::kNothing && outcome.arenas == 0 &&
-        outcome.channels == 0 && lookAt(dir.recordingPath()).kind == Kind::kNothing) {
+    if (inspectFile(dir.tracePath()).kind == Kind::kNothing && outcome.arenas == 0 &&
+        outcome.channels == 0 && inspectFile(dir.recordingPath()).kind == Kind::kNothing) {
       return nothingIn(dir, std::move(outcome));
     }
   }
 
-  const Occupant recorded = lookAt(dir.recordingPath());
+  const ExistingFile recorded = inspectFile(dir.recordingPath());
   if (outcome.channels > 0 || (recorded.kind != Kind::kNothing && !recorded.complete)) {
     TS_TRY(const auto drain, RecordingDrain::resume(dir));
     TS_CHECK_OK(drain->finish());
     outcome.recording = drain->totals();
     noteUnchanneled(dir, *outcome.recording);
   }
-  if (lookAt(dir.recordingPath()).kind != Kind::kNothing) {
+  if (inspectFile(dir.recordingPath()).kind != Kind::kNothing) {
     TS_CHECK_OK(checkFinished(dir.recordingPath()));
   }
-  if (lookAt(dir.tracePath()).complete) {
+  if (inspectFile(dir.tracePath()).complete) {
     TS_CHECK_OK(checkFinished(dir.tracePath()));
     TS_CHECK_OK(checkAllRead(dir, dir.tracePath()));
     TS_TRY(const Published published, publish(dir, true));
-    takePlaces(published);
+    takePaths(published);
     dir.remove();
     return outcome;
   }
@@ -330,7 +330,7 @@ Result<RecoverOutcome> recoverSession(const std::string& session_dir, bool force
         fmt::format("process {} still runs; what it does from now on is not recorded", pid));
   }
   TS_CHECK_OK(collector->finish());
-  takePlaces(collector->published());
+  takePaths(collector->published());
   outcome.recovered_events = collector->rows().events;
   return outcome;
 }

@@ -253,7 +253,7 @@ void DescendantTable::apply(const LoggedProcess& logged) {
 
 // --- Other witnesses ------------------------------------------------------------------------
 
-void DescendantTable::describe(uint32_t pid, const Look& look, bool as_new_program,
+void DescendantTable::describe(uint32_t pid, const ProcFacts& look, bool as_new_program,
                                int64_t now_ns) {
   Entry* entry = liveEntry(pid);
   if (entry == nullptr) return;
@@ -378,11 +378,11 @@ ProcessRecord DescendantTable::record(const Entry& e, int64_t now_ns) const {
   if (e.end_ns == 0) r.flags |= process_flags::kStillRunning;
   if (e.end_ns != 0 && e.signalled) r.flags |= process_flags::kSignalled;
   if (unobserved(e, now_ns)) r.flags |= process_flags::kUnobserved;
-  constexpr std::pair<Witness, const char*> kWitnesses[] = {{kAgent, "agent"},
-                                                            {kConnector, "connector"},
-                                                            {kPreload, "preload"},
-                                                            {kLauncher, "launcher"},
-                                                            {kProc, "/proc"}};
+  constexpr std::pair<Observer, const char*> kWitnesses[] = {{kAgent, "agent"},
+                                                             {kConnector, "connector"},
+                                                             {kPreload, "preload"},
+                                                             {kLauncher, "launcher"},
+                                                             {kProc, "/proc"}};
   for (const auto& witness : kWitnesses) {
     if ((e.witnesses & witness.first) == 0) continue;
     if (!r.seen_by.empty()) r.seen_by += ", ";

@@ -35,7 +35,7 @@ struct ProcessRecord {
 // (The trace's own table of processes is ProcessTable of model/tables.hpp.)
 class DescendantTable {
  public:
-  enum Witness : uint32_t { kAgent = 1, kConnector = 2, kPreload = 4, kLauncher = 8, kProc = 16 };
+  enum Observer : uint32_t { kAgent = 1, kConnector = 2, kPreload = 4, kLauncher = 8, kProc = 16 };
 
   // --- The root ---
   /// Follows the children of `parent` until setRoot() names the wanted one.
@@ -51,12 +51,13 @@ class DescendantTable {
   void apply(const LoggedProcess& logged);
   /// Adds what /proc says about the program that `pid` runs now. With `as_new_program`, a change of
   /// program since the last call counts as an exec at `now_ns`.
-  struct Look {
+  struct ProcFacts {
     ProcessFacts facts;
     std::optional<bool> is_static, has_environment;
     std::vector<uint32_t> threads;  ///< empty: not read
   };
-  void describe(uint32_t pid, const Look& look, bool as_new_program = false, int64_t now_ns = 0);
+  void describe(uint32_t pid, const ProcFacts& look, bool as_new_program = false,
+                int64_t now_ns = 0);
   /// Adds a process found in /proc whose parent is known. False when it is known already, or no
   /// descendant.
   bool adopt(uint32_t pid, uint32_t parent_pid, uint64_t start_ticks, int64_t now_ns);

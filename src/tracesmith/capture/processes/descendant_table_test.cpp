@@ -205,7 +205,7 @@ TEST_F(DescendantTableTest, ARecordFromAContainerDoesNotTouchOurProcessOfThatNum
   EXPECT_EQ(records()[2].facts.pid_namespace, 12345u);
 
   // Once /proc has shown its pid inside the namespace, its records match it.
-  DescendantTable::Look look;
+  DescendantTable::ProcFacts look;
   look.facts.start_ticks = ticks();
   look.facts.pid_namespace = 777;
   look.facts.namespace_pid = 2;
@@ -221,7 +221,7 @@ TEST_F(DescendantTableTest, ARecordFromAContainerDoesNotTouchOurProcessOfThatNum
 TEST_F(DescendantTableTest, StaticOrScrubbedProgramsAreUnobservedUnlessAnAgentReports) {
   fork(200, kRoot, 10);
   exec(200, 20);
-  DescendantTable::Look look;
+  DescendantTable::ProcFacts look;
   look.facts.start_ticks = ticks();
   look.facts.executable = "/bin/busybox";
   look.is_static = true;
@@ -246,7 +246,7 @@ TEST_F(DescendantTableTest, StaticOrScrubbedProgramsAreUnobservedUnlessAnAgentRe
 TEST_F(DescendantTableTest, WhatALookFoundOfAnotherProcessIsNotTaken) {
   fork(200, kRoot, 10);
   exec(200, 20);
-  DescendantTable::Look look;
+  DescendantTable::ProcFacts look;
   look.facts.start_ticks = ticks() + 100;
   look.facts.command_line = "stranger";
   table_.describe(200, look);

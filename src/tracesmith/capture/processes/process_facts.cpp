@@ -22,7 +22,7 @@ constexpr size_t kMaxEnvironmentBytes = 8u << 20;
 // A program that rewrites its title leaves NULs in the rest of its arguments. Nobody passes this
 // many empty arguments at the end on purpose.
 constexpr size_t kTitlePadding = 8;
-constexpr int kExecLooks = 10;
+constexpr int kExecTries = 10;
 
 std::string procPath(uint32_t pid, const char* name) {
   return fmt::format("/proc/{}/{}", pid, name);
@@ -163,7 +163,7 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid) {
   facts.executable = readLink(liveProcPath(pid, "exe"));
   auto arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
   // During an exec there is a new program without arguments yet.
-  for (int i = 0; i < kExecLooks && !facts.executable.empty() && arguments && arguments->empty();
+  for (int i = 0; i < kExecTries && !facts.executable.empty() && arguments && arguments->empty();
        ++i) {
     ::usleep(100);
     arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
@@ -315,7 +315,7 @@ std::optional<std::string> readEnvironment(uint32_t pid) {
   // The environment of a zombie reads as empty, and so does that of a process during an exec.
   for (int i = 0; text && text->empty(); ++i) {
     const auto stat = readProcessStat(pid);
-    if (!stat || !stat->runs() || i == kExecLooks) return std::nullopt;
+    if (!stat || !stat->runs() || i == kExecTries) return std::nullopt;
     const bool settled = stat->environment_end != 0;
     if (!settled) ::usleep(100);
     text = readSome(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);

@@ -114,7 +114,7 @@ void ProcessTracker::Impl::look(uint32_t pid, bool as_new_program, int64_t now_n
   // Between fork and exec the child is still a copy of this program and tells nothing about the
   // command.
   if (as_new_program && facts->executable == own_executable && pid != own_pid) return;
-  DescendantTable::Look look;
+  DescendantTable::ProcFacts look;
   look.facts = std::move(*facts);
   if (!look.facts.executable.empty()) {
     look.is_static = isStatic(liveProcPath(pid, "exe"));

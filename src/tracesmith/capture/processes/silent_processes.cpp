@@ -69,10 +69,11 @@ std::string whySilent(const LoadedDriver& driver, const std::string& session_dir
 }
 
 void SilentProcesses::look(const std::vector<Key>& running, int64_t now_ns) {
-  std::map<Key, Due> due;
+  std::map<Key, NextInspection> due;
   for (const Key& key : running) {
     const auto known = due_.find(key);
-    Due next = known != due_.end() ? known->second : Due{now_ns + kFirstPauseNs, kFirstPauseNs};
+    NextInspection next =
+        known != due_.end() ? known->second : NextInspection{now_ns + kFirstPauseNs, kFirstPauseNs};
     if (now_ns >= next.at_ns && found_.count(key) == 0) {
       next.pause_ns = std::min(next.pause_ns * 2, kLongestPauseNs);
       next.at_ns = now_ns + next.pause_ns;

@@ -39,12 +39,12 @@ class SilentProcesses {
   const std::map<Key, LoadedDriver>& found() const { return found_; }
 
  private:
-  struct Due {
+  struct NextInspection {
     int64_t at_ns = 0;
     int64_t pause_ns = 0;
   };
   std::string session_dir_;
-  std::map<Key, Due> due_;
+  std::map<Key, NextInspection> due_;
   std::map<Key, LoadedDriver> found_;
 };
 

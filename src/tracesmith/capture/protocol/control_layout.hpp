@@ -23,7 +23,7 @@ constexpr const char* kUnarmedSuffix = ".unarmed";
 /// well, the program waits for a capture request.
 constexpr const char* kEnvDirectory = "TRACESMITH_CONTROL";
 
-enum class Wish : uint32_t { kIdle = 0, kCapture = 1 };
+enum class CaptureState : uint32_t { kIdle = 0, kCapture = 1 };
 
 struct Page {
   uint64_t magic;
@@ -37,7 +37,7 @@ struct Page {
   // Written by the requester.
   alignas(64) std::atomic<uint32_t> request;  // number of the newest request; the process waits for
                                               // it to change
-  std::atomic<Wish> wish;
+  std::atomic<CaptureState> wanted;
   std::atomic<uint32_t> settings_bytes;
   // The environment that the launcher would have set: NAME=VALUE, each NUL-terminated. It has room
   // for a path of any legal length (PATH_MAX) and the other settings.
@@ -45,7 +45,7 @@ struct Page {
 
   // Written by the process.
   alignas(64) std::atomic<uint32_t> answer;  // number of the last request that was carried out
-  std::atomic<Wish> state;
+  std::atomic<CaptureState> state;
   std::atomic<int32_t> error;  // errno of the failure; 0: none
   std::atomic<uint32_t> step;  // arena::ArmStep: the step that failed
 };

@@ -94,7 +94,7 @@ enum BufferState : uint32_t {
 struct Buffer {
   std::atomic<uint32_t> state;
   uint32_t reserved;
-  std::atomic<uint64_t> told;  // bytes whose records were copied to a ring
+  std::atomic<uint64_t> copied_bytes;  // bytes whose records were copied to a ring
 };
 
 /// Extends CUPTI's 32-bit id to the 64-bit number nearest to `near`: ids given at about the same

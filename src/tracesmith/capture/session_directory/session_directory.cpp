@@ -81,13 +81,13 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   if (!made) {
     TS_CHECK_OK(dir.checkLeftover());
     TS_CHECK_OK(dir.files_.closeToOthers());
-    hideAgain(dir);
+    unlinkUnfinishedTrace(dir);
     dir.removeFiles();
   }
-  const Occupant old = lookAt(target);
-  dir.info_.replaces = old.kind == Occupant::Kind::kOther ? kNoTrace : old.identity;
-  dir.info_.replaces_recording = lookAt(recording::pathBeside(dir.info_.output)).identity;
-  if (old.kind == Occupant::Kind::kTrace) {
+  const ExistingFile old = inspectFile(target);
+  dir.info_.replaces = old.kind == ExistingFile::Kind::kOther ? kNoTrace : old.identity;
+  dir.info_.replaces_recording = inspectFile(recording::pathBeside(dir.info_.output)).identity;
+  if (old.kind == ExistingFile::Kind::kTrace) {
     if (auto free = sbt::openForWriting(target, false); !free) {
       if (made) dir.remove();
       return tl::unexpected<Error>(free.error());
@@ -114,16 +114,16 @@ Status SessionDir::checkLeftover() const {
                 path_);
   }
   for (const std::string& path : {tracePath(), recordingPath()}) {
-    const Occupant found = lookAt(path);
-    if (found.kind != Occupant::Kind::kOther) continue;
+    const ExistingFile found = inspectFile(path);
+    if (found.kind != ExistingFile::Kind::kOther) continue;
     return fail(ErrorCode::kInvalidArgument,
                 "is " + found.text +
                     ", so its session is left alone; rename or remove the directory, or choose "
                     "another output",
                 path);
   }
-  if (!arenas().empty() || !channels().empty() || lookAt(tracePath()).has_events ||
-      lookAt(recordingPath()).has_events) {
+  if (!arenas().empty() || !channels().empty() || inspectFile(tracePath()).has_events ||
+      inspectFile(recordingPath()).has_events) {
     return fail(ErrorCode::kInvalidArgument,
                 "holds an unfinished recording; finish it with `tracesmith recover " + path_ +
                     "`, or remove it",
@@ -166,11 +166,11 @@ Result<SessionDir> SessionDir::open(const std::string& path) {
                   "is not a session directory of tracesmith (it has no readable session.txt)",
                   path);
     }
-    const Occupant trace = lookAt(dir.tracePath());
+    const ExistingFile trace = inspectFile(dir.tracePath());
     dir.info_.id = trace.session_id;
     dir.begun_ = !dir.arenas().empty() || !dir.channels().empty() ||
-                 trace.kind > Occupant::Kind::kEmpty ||
-                 lookAt(dir.recordingPath()).kind > Occupant::Kind::kEmpty;
+                 trace.kind > ExistingFile::Kind::kEmpty ||
+                 inspectFile(dir.recordingPath()).kind > ExistingFile::Kind::kEmpty;
   }
   dir.info_.output = dir.path_.substr(0, dir.path_.size() - kSessionSuffix.size());
   TS_CHECK_OK(dir.files_.closeToOthers());

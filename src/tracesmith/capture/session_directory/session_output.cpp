@@ -83,11 +83,11 @@ Status keepOldRecording(const std::string& path, Published& published) {
 Status publishRecording(const SessionDir& dir, Published& published) {
   const std::string from = dir.recordingPath();
   const std::string to = recording::pathBeside(published.trace);
-  const Occupant made = lookAt(from);
-  const Occupant old = lookAt(to);
-  const bool has_new = made.kind != Occupant::Kind::kNothing;
+  const ExistingFile made = inspectFile(from);
+  const ExistingFile old = inspectFile(to);
+  const bool has_new = made.kind != ExistingFile::Kind::kNothing;
   const bool stays = has_new && made.identity == old.identity && !old.identity.empty();
-  if (old.kind == Occupant::Kind::kNothing || stays) {
+  if (old.kind == ExistingFile::Kind::kNothing || stays) {
     if (has_new) TS_CHECK_OK(moveOver(from, to));
   } else {
     const SessionInfo& info = dir.info();
@@ -122,36 +122,38 @@ std::string sessionIdOf(TraceReader& reader) {
   return {};
 }
 
-std::string whyBeside(const Occupant& made, const Occupant& old, bool known, bool complete) {
+std::string whyBeside(const ExistingFile& made, const ExistingFile& old, bool known,
+                      bool complete) {
   if (!known) return "holds " + old.text + ", which was put there during the recording";
   const std::string what =
-      old.kind == Occupant::Kind::kOther ? "is " + old.text : std::string("holds events");
+      old.kind == ExistingFile::Kind::kOther ? "is " + old.text : std::string("holds events");
   if (!complete) return what + ", and the new trace is not complete";
   return made.has_events ? "cannot be replaced" : what + ", and the new trace holds no events";
 }
 
 /// publish() without the handling of failures.
-Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
+Result<Published> moveToOutputs(const SessionDir& dir, bool complete) {
   const SessionInfo& info = dir.info();
   Published published;
   TS_TRY(const std::string target, checkedTarget(info.output));
-  const Occupant made = lookAt(dir.tracePath());
-  const Occupant recorded = lookAt(dir.recordingPath());
-  const Occupant old = lookAt(target);
+  const ExistingFile made = inspectFile(dir.tracePath());
+  const ExistingFile recorded = inspectFile(dir.recordingPath());
+  const ExistingFile old = inspectFile(target);
   const bool ours = sameFile(dir.tracePath(), target) ||
                     (isOfSession(dir, made, old) && !isFinishedElsewhere(made, old));
-  const bool nothing = old.kind == Occupant::Kind::kNothing || old.kind == Occupant::Kind::kEmpty;
-  const bool other = old.kind == Occupant::Kind::kOther;
+  const bool nothing =
+      old.kind == ExistingFile::Kind::kNothing || old.kind == ExistingFile::Kind::kEmpty;
+  const bool other = old.kind == ExistingFile::Kind::kOther;
   const bool known =
       other ? info.replaces == kNoTrace : !info.replaces.empty() && old.identity == info.replaces;
   const bool better = complete && (made.has_events || recorded.has_events);
   const bool may_replace = known && (info.force || better || (!old.has_events && !other));
-  const auto beside = recorded.kind == Occupant::Kind::kNothing
+  const auto beside = recorded.kind == ExistingFile::Kind::kNothing
                           ? Result<OutputPlace>()
                           : findOutputPlace(recording::pathBeside(info.output));
   std::string why = whyBeside(made, old, known, complete);
   if (beside && (ours || nothing || may_replace)) {
-    const Status moved = old.kind == Occupant::Kind::kNothing
+    const Status moved = old.kind == ExistingFile::Kind::kNothing
                              ? moveToNothing(dir.tracePath(), target)
                              : moveOver(dir.tracePath(), target);
     if (moved) {
@@ -162,9 +164,9 @@ Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
     if (moved.error().code != ErrorCode::kInvalidArgument) {
       return tl::unexpected<Error>(moved.error());
     }
-    why = whyBeside(made, lookAt(target), false, complete);
+    why = whyBeside(made, inspectFile(target), false, complete);
   }
-  hideAgain(dir);  // the trace gets another name than its output
+  unlinkUnfinishedTrace(dir);  // the trace gets another name than its output
   for (int i = 2; i < kMostNumberedNames; ++i) {
     const std::string to = numberedName(info.output, i);
     if (isThere(recording::pathBeside(to))) continue;
@@ -185,15 +187,15 @@ Result<Published> putToPlaces(const SessionDir& dir, bool complete) {
 
 }  // namespace
 
-Occupant lookAt(const std::string& path) {
-  Occupant found;
+ExistingFile inspectFile(const std::string& path) {
+  ExistingFile found;
   struct stat s {};
   if (stat(path.c_str(), &s) != 0) return found;
-  found.kind = Occupant::Kind::kOther;
+  found.kind = ExistingFile::Kind::kOther;
   found.text = "a file that is not a trace";
   if (!S_ISREG(s.st_mode)) return found;
   if (s.st_size == 0) {
-    found.kind = Occupant::Kind::kEmpty;
+    found.kind = ExistingFile::Kind::kEmpty;
     found.text = "an empty file";
     return found;
   }
@@ -205,7 +207,7 @@ Occupant lookAt(const std::string& path) {
   }
   found.identity = hexadecimal(reader->uuid());
   found.complete = reader->complete();
-  found.kind = Occupant::Kind::kTrace;
+  found.kind = ExistingFile::Kind::kTrace;
   bool any = false;
   for (const BlockInfo& block : reader->blocks()) {
     any = any || block.rows > 0;
@@ -214,12 +216,12 @@ Occupant lookAt(const std::string& path) {
   // An unreadable block may have had events.
   found.has_events = found.has_events || !reader->losses().empty();
   if (!any && !found.complete && reader->losses().empty() && reader->cutBytes() == 0) {
-    found.kind = Occupant::Kind::kEmpty;
+    found.kind = ExistingFile::Kind::kEmpty;
   }
   found.session_id = sessionIdOf(*reader);
   found.text = found.session_id.empty() ? "a trace without a session id"
                                         : "a trace of session " + found.session_id;
-  if (found.kind == Occupant::Kind::kEmpty) found.text = "a trace without rows";
+  if (found.kind == ExistingFile::Kind::kEmpty) found.text = "a trace without rows";
   return found;
 }
 
@@ -255,28 +257,28 @@ Result<std::string> checkedTarget(const std::string& output) {
   return place.path;
 }
 
-bool isOfSession(const SessionDir& dir, const Occupant& made, const Occupant& found) {
-  if (found.kind != Occupant::Kind::kTrace) return false;
+bool isOfSession(const SessionDir& dir, const ExistingFile& made, const ExistingFile& found) {
+  if (found.kind != ExistingFile::Kind::kTrace) return false;
   const bool same_id = !dir.info().id.empty() && found.session_id == dir.info().id;
   return same_id || found.identity == made.identity;
 }
 
-bool isFinishedElsewhere(const Occupant& made, const Occupant& found) {
+bool isFinishedElsewhere(const ExistingFile& made, const ExistingFile& found) {
   return found.complete && !(made.complete && made.identity == found.identity);
 }
 
-void showWhileItGrows(const SessionDir& dir) {
+void linkUnfinishedTrace(const SessionDir& dir) {
   if (!isThere(dir.info().output)) {
     (void)link(dir.tracePath().c_str(), dir.info().output.c_str());
   }
 }
 
-void hideAgain(const SessionDir& dir) {
+void unlinkUnfinishedTrace(const SessionDir& dir) {
   if (sameFile(dir.tracePath(), dir.info().output)) (void)unlink(dir.info().output.c_str());
 }
 
 Result<Published> publish(const SessionDir& dir, bool complete) {
-  auto published = putToPlaces(dir, complete);
+  auto published = moveToOutputs(dir, complete);
   if (published) return published;
   // If the trace is gone from the session directory, the recording could not be moved.
   const bool has_trace = isThere(dir.tracePath());
@@ -290,10 +292,11 @@ Result<Published> publish(const SessionDir& dir, bool complete) {
 
 Result<Published> publishFile(TargetFile& made, const std::string& output, bool force) {
   Published published;
-  const bool replaces = force || !lookAt(output).has_events || lookAt(made.place()).has_events;
+  const bool replaces =
+      force || !inspectFile(output).has_events || inspectFile(made.place()).has_events;
   if (replaces) {
     const std::string recording = recording::pathBeside(output);
-    if (lookAt(recording).kind == Occupant::Kind::kTrace) {
+    if (inspectFile(recording).kind == ExistingFile::Kind::kTrace) {
       TS_CHECK_OK(keepOldRecording(recording, published));
     }
     TS_CHECK_OK(made.finish());
@@ -316,10 +319,10 @@ Result<Published> publishFile(TargetFile& made, const std::string& output, bool 
   return fail(ErrorCode::kIo, "no name is free for the new trace", output);
 }
 
-Result<Beside> startBeside(const std::string& output) {
+Result<SideOutput> openSideOutput(const std::string& output) {
   TS_TRY([[maybe_unused]] const OutputPlace place, findOutputPlace(output));
-  const Occupant old = lookAt(output);
-  if (!old.has_events) return Beside{};
+  const ExistingFile old = inspectFile(output);
+  if (!old.has_events) return SideOutput{};
   TS_TRY(const sbt::FileHandle free, sbt::openForWriting(output, false));
   for (int i = 2; i < kMostNumberedNames; ++i) {
     std::string path = numberedName(output, i);
@@ -328,18 +331,18 @@ Result<Beside> startBeside(const std::string& output) {
     if (fd < 0 && errno == EEXIST) continue;
     if (fd < 0) return failErrno(errno, "cannot create the trace", path);
     close(fd);
-    return Beside{std::move(path), old.identity};
+    return SideOutput{std::move(path), old.identity};
   }
   return fail(ErrorCode::kIo, "no name is free for the new trace", output);
 }
 
-Result<std::string> finishBeside(const Beside& made, const std::string& output) {
-  const Occupant old = lookAt(output);
-  const bool as_it_was = old.identity == made.replaces || old.kind == Occupant::Kind::kNothing;
-  if (!as_it_was || !lookAt(made.path).has_events) return made.path;
+Result<std::string> publishSideOutput(const SideOutput& made, const std::string& output) {
+  const ExistingFile old = inspectFile(output);
+  const bool as_it_was = old.identity == made.replaces || old.kind == ExistingFile::Kind::kNothing;
+  if (!as_it_was || !inspectFile(made.path).has_events) return made.path;
   Published published;
   const std::string recording = recording::pathBeside(output);
-  if (lookAt(recording).kind == Occupant::Kind::kTrace) {
+  if (inspectFile(recording).kind == ExistingFile::Kind::kTrace) {
     TS_CHECK_OK(keepOldRecording(recording, published));
   }
   TS_TRY(const std::string target, checkedTarget(output));
@@ -347,7 +350,7 @@ Result<std::string> finishBeside(const Beside& made, const std::string& output) 
   return output;
 }
 
-Result<Published> publishRest(const SessionDir& dir, const std::string& trace) {
+Result<Published> publishLateRecording(const SessionDir& dir, const std::string& trace) {
   Published published;
   published.trace = trace;
   TS_CHECK_OK(publishRecording(dir, published));
@@ -357,8 +360,9 @@ Result<Published> publishRest(const SessionDir& dir, const std::string& trace) {
 std::string findPublished(const SessionDir& dir) {
   const SessionInfo& info = dir.info();
   const auto is = [&](const std::string& path) {
-    const Occupant found = lookAt(path);
-    return found.kind == Occupant::Kind::kTrace && !info.id.empty() && found.session_id == info.id;
+    const ExistingFile found = inspectFile(path);
+    return found.kind == ExistingFile::Kind::kTrace && !info.id.empty() &&
+           found.session_id == info.id;
   };
   if (is(info.output)) return info.output;
   for (int i = 2; i < kMostNumberedNames; ++i) {

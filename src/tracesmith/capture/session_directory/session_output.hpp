@@ -17,7 +17,7 @@
 namespace tracesmith {
 
 /// The file at a path.
-struct Occupant {
+struct ExistingFile {
   enum class Kind : uint8_t { kNothing, kEmpty, kTrace, kOther };
   Kind kind = Kind::kNothing;
   bool complete = false;  ///< it has an end marker
@@ -31,7 +31,7 @@ struct Occupant {
 
 /// Reads the file's metadata and blocks, but not their rows. A file of 0 bytes, or with a header
 /// only, is kEmpty.
-Occupant lookAt(const std::string& path);
+ExistingFile inspectFile(const std::string& path);
 
 /// The path to write for `output`: `output` itself, or the target of its link. Fails when that is
 /// not a regular file, lies in /proc, /sys or /dev, or is not writable. Also fails when another
@@ -39,10 +39,10 @@ Occupant lookAt(const std::string& path);
 Result<std::string> checkedTarget(const std::string& output);
 
 /// Whether `found` is a trace of this session. `made` is the trace in the session directory.
-bool isOfSession(const SessionDir& dir, const Occupant& made, const Occupant& found);
+bool isOfSession(const SessionDir& dir, const ExistingFile& made, const ExistingFile& found);
 /// Whether `found` is a finished trace of the session and `made` is not a copy of it. It may have
 /// more rows than `made`, so it is never replaced.
-bool isFinishedElsewhere(const Occupant& made, const Occupant& found);
+bool isFinishedElsewhere(const ExistingFile& made, const ExistingFile& found);
 
 /// Final paths of a session's files.
 struct Published {
@@ -53,9 +53,9 @@ struct Published {
 
 /// Links the growing trace to the output, if nothing exists there. Never fails: without the link
 /// the trace appears when it is finished.
-void showWhileItGrows(const SessionDir& dir);
+void linkUnfinishedTrace(const SessionDir& dir);
 /// Removes that link, for a program that was not started.
-void hideAgain(const SessionDir& dir);
+void unlinkUnfinishedTrace(const SessionDir& dir);
 
 /// Moves the trace and the recording of `dir` to their final paths:
 /// - Nothing, an empty file, or the file that the session found at the output at its start is
@@ -71,19 +71,19 @@ Result<Published> publish(const SessionDir& dir, bool complete);
 Result<Published> publishFile(TargetFile& made, const std::string& output, bool force);
 
 /// Where a program that records itself writes while a trace with events exists at `output`.
-struct Beside {
+struct SideOutput {
   std::string path;      ///< OUTPUT-2.sbt, or the next free number: a new empty file
   std::string replaces;  ///< Occupant::identity of the file at the output
 };
 /// Empty paths: write to the output itself. Fails when another process is writing there.
-Result<Beside> startBeside(const std::string& output);
+Result<SideOutput> openSideOutput(const std::string& output);
 /// Moves the finished trace over the output if it has events and the output is unchanged. Returns
 /// the trace's path.
-Result<std::string> finishBeside(const Beside& made, const std::string& output);
+Result<std::string> publishSideOutput(const SideOutput& made, const std::string& output);
 
 /// Publishes the recording of a trace that publish() had already moved to `trace` before it was
 /// killed.
-Result<Published> publishRest(const SessionDir& dir, const std::string& trace);
+Result<Published> publishLateRecording(const SessionDir& dir, const std::string& trace);
 
 /// Where publish() has already put this session's trace; empty: nowhere.
 std::string findPublished(const SessionDir& dir);

@@ -41,12 +41,12 @@ class ArmCommand : public Command {
       return kExitNotStarted;
     }
     const std::string& program = session.program[0];
-    const ProgramReach reach = reachOf(program);
-    if (reach.reach == Reach::kPrivileged) {
+    const ProgramEligibility eligibility = checkEligibility(program);
+    if (eligibility.eligibility == Eligibility::kPrivileged) {
       sayError({ErrorCode::kUnsupported,
-                "cannot be recorded: it is " + reach.why +
+                "cannot be recorded: it is " + eligibility.why +
                     ", so the system does not load TraceSmith's library into it",
-                reach.path});
+                eligibility.path});
       return kExitNotStarted;
     }
     warnOfStaticProgram(program);

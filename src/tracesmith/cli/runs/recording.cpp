@@ -93,7 +93,7 @@ void takeTraceName(const std::string& trace, RecordingOutputs& outputs) {
 }
 
 bool writeExports(const RecordingOutputs& outputs, bool force, bool quiet) {
-  const bool may_replace = force || lookAt(outputs.trace).has_events;
+  const bool may_replace = force || inspectFile(outputs.trace).has_events;
   bool all = true;
   for (const std::string& wanted : outputs.exports) {
     std::error_code ec;
@@ -186,8 +186,9 @@ int endBySignal(int signal) {
 }
 
 void warnOfStaticProgram(const std::string& program) {
-  if (const ProgramReach reach = reachOf(program); reach.reach == Reach::kStatic) {
-    sayWarning(reach.path +
+  if (const ProgramEligibility eligibility = checkEligibility(program);
+      eligibility.eligibility == Eligibility::kStatic) {
+    sayWarning(eligibility.path +
                " is linked statically: it cannot be recorded, only the programs that it "
                "starts");
   }

@@ -45,7 +45,7 @@ bool putRecord(uint64_t bytes, Fill&& fill) {
   return p != nullptr;
 }
 
-bool tellPath(void*, uint32_t first, uint32_t parent, const uint64_t* frames, uint32_t count) {
+bool writePath(void*, uint32_t first, uint32_t parent, const uint64_t* frames, uint32_t count) {
   const uint64_t bytes = sizeof(arena::PathRecord) + uint64_t{8} * count;
   static_assert(sizeof(arena::PathRecord) + 8 * (CallPathCache::kMostFrames + 1) <=
                 arena::kMaxRecordBytes);
@@ -56,7 +56,7 @@ bool tellPath(void*, uint32_t first, uint32_t parent, const uint64_t* frames, ui
   });
 }
 
-bool tellModule(void*, const stacks::LoadedObject& object) {
+bool writeModule(void*, const stacks::LoadedObject& object) {
   const char* const path = *object.path == 0 ? g_executable : object.path;
   size_t path_bytes = strlen(path);
   constexpr size_t kMostPath = 4096;
@@ -75,7 +75,7 @@ bool tellModule(void*, const stacks::LoadedObject& object) {
   });
 }
 
-bool tellCode(void*, const stacks::PythonCode& code) {
+bool writePythonCode(void*, const stacks::PythonCode& code) {
   arena::PythonCodeRecord r{{arena::RecordKind::kPythonCode, 0, 0, code.number},
                             code.first_line,
                             static_cast<uint32_t>(code.qualified_name.size()),
@@ -99,7 +99,7 @@ bool tellCode(void*, const stacks::PythonCode& code) {
   });
 }
 
-bool tellInterpreter(void*, const stacks::PythonInterpreter& python) {
+bool writePythonInterpreter(void*, const stacks::PythonInterpreter& python) {
   return putRecord(sizeof(arena::PythonInterpreterRecord), [&](uint8_t* p, uint16_t words) {
     const arena::PythonInterpreterRecord r{
         {arena::RecordKind::kPythonInterpreter, 0, words, python.version},
@@ -112,10 +112,10 @@ bool tellInterpreter(void*, const stacks::PythonInterpreter& python) {
 void makeStacks(ThreadState& t) {
   const NoCancel whole;
   const int before = errno;
-  t.stacks = CallPathCache::make(g_options, {tellPath, tellModule, nullptr});
+  t.stacks = CallPathCache::make(g_options, {writePath, writeModule, nullptr});
   if (t.stacks != nullptr && g_python) {
     t.python = PythonFrames::make(t.stacks, {g_options.max_depth, g_options.lock},
-                                  {tellCode, tellInterpreter, nullptr});
+                                  {writePythonCode, writePythonInterpreter, nullptr});
   }
   errno = before;
 }

@@ -30,8 +30,8 @@
 namespace tracesmith::agent {
 namespace {
 
+using control::CaptureState;
 using control::Page;
-using control::Wish;
 
 Controlled g_controlled;
 Page* g_page = nullptr;
@@ -145,25 +145,25 @@ void waitForRequest(uint32_t seen, int64_t most_ns) {
 void endCapture() {
   g_controlled.end();
   g_captured.store(false);
-  g_page->state.store(Wish::kIdle);
+  g_page->state.store(CaptureState::kIdle);
 }
 
-void doRequest(Wish wish) {
+void doRequest(CaptureState wanted) {
   int error = 0;
   arena::ArmStep step{};
-  if (wish == Wish::kCapture) {
+  if (wanted == CaptureState::kCapture) {
     // The previous requester is gone, or has given up.
     if (g_captured.load()) endCapture();
     const uint32_t bytes = g_page->settings_bytes.load();
     replaceSettings(g_page->settings, bytes);
     if (g_controlled.begin()) {
       g_captured.store(true);
-      g_page->state.store(Wish::kCapture);
+      g_page->state.store(CaptureState::kCapture);
     } else {
       error = errno != 0 ? errno : EINVAL;
       step = failedStep();
     }
-  } else if (wish == Wish::kIdle && g_captured.load()) {
+  } else if (wanted == CaptureState::kIdle && g_captured.load()) {
     endCapture();
   }
   g_page->step.store(static_cast<uint32_t>(step));
@@ -213,7 +213,7 @@ void* controlAlways(void*) {
     const uint32_t now = g_page->request.load();
     if (now != seen) {
       seen = now;
-      doRequest(g_page->wish.load());
+      doRequest(g_page->wanted.load());
       g_page->answer.store(now);
       syscall(SYS_futex, &g_page->answer, FUTEX_WAKE, 1, nullptr, nullptr, 0);
     }

@@ -63,19 +63,19 @@ void bufferDone(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
       },
       [](const cupti::Activity& record, size_t bytes) {
         noteRecordBytes(record.kind, bytes);
-        tellActivity(record, bytes);
+        writeActivity(record, bytes);
         freeOwned(record, bytes);
       });
 }
 
 }  // namespace
 
-void tellKindProblem(const char* name, int code) {
+void reportKindProblem(const char* name, int code) {
   char why[320];
   describeCode(code, why, sizeof why);
   char text[400];
   snprintf(text, sizeof text, "CUPTI does not deliver %s %s", name, why);
-  tellProblem(false, text);
+  reportProblem(false, text);
 }
 
 void describeCode(int code, char* out, size_t bytes) {
@@ -108,11 +108,11 @@ void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records) {
   *size = *buffer == nullptr ? 0 : cuda_file::kBufferBytes;
 }
 
-void tellActivity(const cupti::Activity& a, size_t bytes) {
+void writeActivity(const cupti::Activity& a, size_t bytes) {
   const bool kernel = a.kind == cupti::kConcurrentKernel;
   if (a.kind == cupti::kDevice) {
     const auto& device = cupti::as<cupti::Device>(a);
-    if (device.name != nullptr) tellText(arena::CudaText::kDevice, device.id, device.name);
+    if (device.name != nullptr) writeText(arena::CudaText::kDevice, device.id, device.name);
   }
   cupti::transcribe(
       a, bytes, kernel ? nameNumber(cupti::as<cupti::Kernel>(a).name) : 0,
@@ -123,7 +123,7 @@ void tellActivity(const cupti::Activity& a, size_t bytes) {
         }
         putRecord(&record, sizeof record, counts);
       },
-      [](const auto& record) { tellDefinition(&record, sizeof record); });
+      [](const auto& record) { writeDefinition(&record, sizeof record); });
 }
 
 void countDropped() {
@@ -145,7 +145,7 @@ CaptureOptions wantedOptions(bool is_late) {
   options.latency = setting(arena::kEnvCudaLatency) != nullptr;
   if (options.latency && is_late) {
     options.latency = false;
-    tellProblem(
+    reportProblem(
         false,
         "queueing times are not recorded: CUPTI only takes them if they are requested before CUDA "
         "is initialised");
@@ -165,19 +165,19 @@ void enableActivities(const CaptureOptions& options) {
     const int code = g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr
                          ? g_cupti.cuptiActivityEnableLatencyTimestamps(1)
                          : cupti::kNotSupported;
-    if (code != cupti::kSuccess) tellKindProblem("queueing times", code);
+    if (code != cupti::kSuccess) reportKindProblem("queueing times", code);
     g_has_latency = code == cupti::kSuccess;
   }
   learnRecordBytes();
   int code = g_cupti.cuptiActivityRegisterCallbacks(requestBuffer, bufferDone);
   for (const CapturedKind& k : kCapturedKinds) {
     if (code == cupti::kSuccess) code = g_cupti.cuptiActivityEnable(k.kind);
-    if (code != cupti::kSuccess) tellKindProblem(k.name, code);
+    if (code != cupti::kSuccess) reportKindProblem(k.name, code);
     code = cupti::kSuccess;
   }
   if (!options.whole_graphs) return;
   code = g_cupti.cuptiActivityEnable(cupti::kGraphTrace);
-  if (code != cupti::kSuccess) tellKindProblem("graphs as wholes", code);
+  if (code != cupti::kSuccess) reportKindProblem("graphs as wholes", code);
   g_has_whole_graphs = code == cupti::kSuccess;
 }
 
@@ -221,7 +221,7 @@ void enableUnifiedMemory() {
     code = isSharing() ? enableSharing(cupti::kUnifiedMemory)
                        : g_cupti.cuptiActivityEnable(cupti::kUnifiedMemory);
   }
-  if (code != cupti::kSuccess) tellKindProblem("unified memory", code);
+  if (code != cupti::kSuccess) reportKindProblem("unified memory", code);
 }
 
 void flushActivities(bool everything) {

@@ -36,7 +36,7 @@ void restoreDefaults();
 /// is initialised.
 void enableUnifiedMemory();
 bool wantsUnifiedMemory();
-void tellKindProblem(const char* name, int code);
+void reportKindProblem(const char* name, int code);
 /// CUPTI's name for a code and advice for it, as text that follows the description of a problem.
 void describeCode(int code, char* out, size_t bytes);
 /// Delivers complete records, and with `everything` also incomplete ones.
@@ -47,7 +47,7 @@ void countDropped();
 /// CUPTI's callback that requests a buffer.
 void requestBuffer(uint8_t** buffer, size_t* size, size_t* most_records);
 /// Writes a record, laid out as in cupti.hpp, into this thread's ring.
-void tellActivity(const cupti::Activity& record, size_t bytes);
+void writeActivity(const cupti::Activity& record, size_t bytes);
 
 /// The record length of a kind in this CUPTI version. It is the place where CUPTI finds the second
 /// record in memory in which every word looks like the start of such a record. 0: unknown. Not
@@ -65,11 +65,11 @@ size_t recordBytes(int32_t kind, Next&& next) {
   return at % 8 == 0 ? at : 0;
 }
 
-/// Called when CUPTI is done with a buffer. Passes each record to `tell(record, bytes)`;
+/// Called when CUPTI is done with a buffer. Passes each record to `consume(record, bytes)`;
 /// `next(&record)` finds records as cuptiActivityGetNextRecord does. Then takes the buffer back.
 /// Records that CUPTI does not find, because it has been shut down, stay there for the collector.
-template <class Next, class Tell>
-void readBuffer(uint8_t* buffer, size_t valid, Next&& next, Tell&& tell) {
+template <class Next, class Consume>
+void readBuffer(uint8_t* buffer, size_t valid, Next&& next, Consume&& consume) {
   cupti::Activity* record = nullptr;
   const auto is_end = [](int code) {
     return code == cupti::kNoMoreRecords || code == cupti::kInvalidKind;
@@ -83,8 +83,8 @@ void readBuffer(uint8_t* buffer, size_t valid, Next&& next, Tell&& tell) {
     const size_t end = code == cupti::kSuccess
                            ? static_cast<size_t>(reinterpret_cast<uint8_t*>(record) - buffer)
                            : valid;
-    tell(*current, end - at);
-    noteTold(buffer, end);
+    consume(*current, end - at);
+    noteCopied(buffer, end);
   }
   countDropped();
   if (is_end(code)) giveBackBuffer(buffer, valid);

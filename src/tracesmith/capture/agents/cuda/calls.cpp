@@ -19,7 +19,7 @@
 namespace tracesmith::agent {
 namespace {
 
-bool g_told[2][cupti::kMostFunctions];  // functions whose names are in the shared file
+bool g_named_functions[2][cupti::kMostFunctions];  // functions whose names are in the shared file
 /// Virtual memory operations by the driver's function number. Filled in before the callbacks are
 /// enabled; another capture stores the same values again.
 std::atomic<arena::VirtualMemoryCall> g_virtual_memory[cupti::kMostFunctions];
@@ -150,7 +150,7 @@ void onModule(bool unload, const cupti::ResourceData& resource) {
 
 void onResource(uint32_t number, const cupti::ResourceData& resource) {
   const int before = errno;
-  if (number == cupti::kModuleUnloadStarting) forgetNamePlaces();
+  if (number == cupti::kModuleUnloadStarting) clearNameSlots();
   if (number == cupti::kInitFinished) enableUnifiedMemory();
   if ((number == cupti::kModuleLoaded || number == cupti::kModuleUnloadStarting) &&
       resource.descriptor != nullptr) {
@@ -190,17 +190,18 @@ void enableCallbacks(void* subscriber) {
           g_virtual_memory[number].store(cupti::virtualMemoryOperation(name),
                                          std::memory_order_relaxed);
         }
-        bool& told = g_told[domain == cupti::kRuntimeApi][number];
-        if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) != cupti::kSuccess || told) {
+        bool& named = g_named_functions[domain == cupti::kRuntimeApi][number];
+        if (g_cupti.cuptiEnableCallback(1, subscriber, domain, number) != cupti::kSuccess ||
+            named) {
           return;
         }
-        told = tellText(arena::CudaText::kFunction,
-                        arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
-                        static_cast<uint32_t>(kind));
+        named = writeText(arena::CudaText::kFunction,
+                          arena::cudaFunction(static_cast<uint32_t>(domain), number), name,
+                          static_cast<uint32_t>(kind));
       });
   for (const uint32_t number : {cupti::kModuleLoaded, cupti::kModuleUnloadStarting}) {
     const int code = g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, number);
-    if (code != cupti::kSuccess) tellKindProblem("loading and unloading of modules", code);
+    if (code != cupti::kSuccess) reportKindProblem("loading and unloading of modules", code);
   }
   if (wantsUnifiedMemory()) {
     (void)g_cupti.cuptiEnableCallback(1, subscriber, cupti::kResource, cupti::kInitFinished);

@@ -52,7 +52,7 @@ constinit pid_t g_pid = 0;  // process that entered
 /// CUPTI reports the record layouts with the first buffer. Flush often until then, so that they are
 /// known before there is work to lose.
 int64_t flushPause(int64_t since_start) {
-  const bool waits = isSharing() && since_start < kFirstFlushesNs && !layoutsAreTold();
+  const bool waits = isSharing() && since_start < kFirstFlushesNs && !areLayoutsReported();
   return waits ? kFlushIntervalNs / 10 : kFlushIntervalNs;
 }
 
@@ -71,8 +71,8 @@ void* flushAlways(void*) {
 
 void startFlushThread() {
   if (startOwnThread(flushAlways) == 0) return;
-  tellProblem(false,
-              "cannot start the flush thread: device work arrives only when the program ends");
+  reportProblem(false,
+                "cannot start the flush thread: device work arrives only when the program ends");
 }
 
 void atExit() {
@@ -98,7 +98,7 @@ bool enter() {
     char text[160];
     snprintf(text, sizeof text, "no room beside the trace for CUPTI's buffers (%s)",
              strerror(errno));
-    tellProblem(true, text);
+    reportProblem(true, text);
     return false;
   }
   g_capturing = beginCupti(false);
@@ -130,7 +130,7 @@ bool setActive(bool active) {
 
 /// The driver may have been in use for a long time.
 void beginCuptiLate() {
-  tellDevices();  // before calls are recorded: these calls are the agent's
+  defineDevices();  // before calls are recorded: these calls are the agent's
   g_capturing = beginCupti(true);
 }
 

@@ -31,12 +31,12 @@ constexpr uint64_t kOtherClock = 1'000'000;
 /// our clock from the start does not indicate another tool; it is not read again.
 enum class Readings { kNone, kOurs, kNotOurs };
 constinit Readings g_readings = Readings::kNone;
-constinit bool g_told = false;
+constinit bool g_other_clock_reported = false;
 
 /// Reports that another tool has replaced our clock: CUPTI has one clock per process.
-void tellOtherClock() {
-  if (g_told) return;
-  g_told = true;
+void reportOtherClock() {
+  if (g_other_clock_reported) return;
+  g_other_clock_reported = true;
   char names[256];
   describeOtherTools(names, sizeof names);
   char text[500];
@@ -45,7 +45,7 @@ void tellOtherClock() {
            "time%s%s%s: device work from then on is missing in this trace. Record without that "
            "tool, or use that tool alone",
            names[0] != 0 ? " (loaded: " : "", names, names[0] != 0 ? ")" : "");
-  tellProblem(false, text);
+  reportProblem(false, text);
 }
 
 /// 0: this CUPTI does not report its time.
@@ -72,7 +72,7 @@ void chooseCuptiClock() {
                                                : arena::StampClockKind::kMonotonicNs;
   sharedHeader().clock.store(static_cast<uint32_t>(kind), std::memory_order_relaxed);
   g_readings = Readings::kNone;
-  g_told = false;
+  g_other_clock_reported = false;
 }
 
 uint64_t cuptiDefaultClock() {
@@ -95,7 +95,7 @@ void sampleCuptiClock(bool now) {
     if (time + kOtherClock >= least && time <= most + kOtherClock) {
       g_readings = Readings::kOurs;
     } else if (g_readings == Readings::kOurs) {
-      tellOtherClock();
+      reportOtherClock();
     } else {
       g_readings = Readings::kNotOurs;
       return;

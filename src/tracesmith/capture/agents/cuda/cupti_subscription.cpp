@@ -48,7 +48,7 @@ bool isMismatch(int code) {
          code == cupti::kNotSupported || code == cupti::kUnknownError || code == kTooOld;
 }
 
-void tellNotSubscribed(int code, const char* other, const char* tried) {
+void reportNotSubscribed(int code, const char* other, const char* tried) {
   char text[700];
   if (code == cupti::kMultipleSubscribers) {
     char names[256];
@@ -68,7 +68,7 @@ void tellNotSubscribed(int code, const char* other, const char* tried) {
     snprintf(text, sizeof text, "CUPTI cannot be used %s%s%s%s", why,
              tried[0] != 0 ? " (tried: " : "", tried, tried[0] != 0 ? ")" : "");
   }
-  tellProblem(true, text);
+  reportProblem(true, text);
 }
 
 /// Success, or the reason not to use the library: it does not fit the driver and refuses even to
@@ -93,7 +93,7 @@ bool isNear(uint64_t time, clockid_t clock) {
 /// CUPTI does not reject us if another tool uses it without subscribing, and our callbacks replace
 /// that tool's. Detects such a tool, present or past, by CUPTI's clock: its default is
 /// CLOCK_REALTIME (on WSL CLOCK_MONOTONIC_RAW).
-void tellOfEarlierTool() {
+void reportEarlierTool() {
   if (!waitsForControl() || g_cupti.cuptiGetTimestamp == nullptr || g_library_was_used) return;
   g_library_was_used = true;
   uint64_t time = 0;
@@ -106,12 +106,12 @@ void tellOfEarlierTool() {
            "another tool of this process has used CUPTI before%s%s%s: if it is still recording, it "
            "misses device work from now on, until it is restarted",
            names[0] != 0 ? " (loaded: " : "", names, names[0] != 0 ? ")" : "");
-  tellProblem(false, text);
+  reportProblem(false, text);
 }
 
 /// Called after it has subscribed.
 bool enterAlone(const CaptureOptions& options) {
-  tellOfEarlierTool();
+  reportEarlierTool();
   // Must succeed once, before anything is enabled.
   static bool has_clock = false;
   // Each time, because another tool may have set its own meanwhile.
@@ -119,7 +119,7 @@ bool enterAlone(const CaptureOptions& options) {
       g_cupti.cuptiActivityRegisterTimestampCallback(cuptiClock) == cupti::kSuccess || has_clock;
   if (!has_clock) {
     if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(g_subscriber);
-    tellProblem(true, "this CUPTI does not accept TraceSmith's clock");
+    reportProblem(true, "this CUPTI does not accept TraceSmith's clock");
     return false;
   }
   size_t before = 0;  // drops while there was no capture are not a loss
@@ -130,39 +130,39 @@ bool enterAlone(const CaptureOptions& options) {
   return true;
 }
 
-enum class Begun { kYes, kNo, kOtherLibrary };
+enum class StartResult { kYes, kNo, kOtherLibrary };
 
 /// Starts with the loaded library and reports failures, except a library that does not fit the
 /// driver: then `code` is its code.
-Begun beginWithLibrary(bool is_late, int* code, char* other, size_t other_bytes) {
+StartResult beginWithLibrary(bool is_late, int* code, char* other, size_t other_bytes) {
   uint32_t version = 0;
   *code = findVersion(&version);
-  if (*code != cupti::kSuccess) return Begun::kOtherLibrary;
+  if (*code != cupti::kSuccess) return StartResult::kOtherLibrary;
   sharedHeader().cupti_version = version;
   chooseCuptiClock();
   const CaptureOptions options = wantedOptions(is_late);
   if (enterSharing(g_library, version, onCall, cuptiClock, options, &g_subscriber)) {
-    return Begun::kYes;
+    return StartResult::kYes;
   }
   *code = subscribeAlone(other, other_bytes);
-  if (isMismatch(*code)) return Begun::kOtherLibrary;
+  if (isMismatch(*code)) return StartResult::kOtherLibrary;
   if (*code != cupti::kSuccess) {
-    tellNotSubscribed(*code, other, "");
-    return Begun::kNo;
+    reportNotSubscribed(*code, other, "");
+    return StartResult::kNo;
   }
-  return enterAlone(options) ? Begun::kYes : Begun::kNo;
+  return enterAlone(options) ? StartResult::kYes : StartResult::kNo;
 }
 
 /// The first library that fits the driver is used from then on, for the life of the process.
-Begun findLibrary(bool is_late) {
+StartResult findLibrary(bool is_late) {
   CuptiSearch search;
   char other[cupti::kOtherNameBytes] = {};
   char tried[400] = {};
   int first_code = cupti::kSuccess;
   while ((g_library = search.next()) != nullptr) {
     int code = cupti::kSuccess;
-    const Begun begun = beginWithLibrary(is_late, &code, other, sizeof other);
-    if (begun != Begun::kOtherLibrary) return begun;
+    const StartResult started = beginWithLibrary(is_late, &code, other, sizeof other);
+    if (started != StartResult::kOtherLibrary) return started;
     if (first_code == cupti::kSuccess) first_code = code;
     const size_t length = strlen(tried);
     snprintf(tried + length, sizeof tried - length, "%s%.80s", length > 0 ? ", " : "",
@@ -171,13 +171,13 @@ Begun findLibrary(bool is_late) {
   }
   g_library = nullptr;
   if (first_code != cupti::kSuccess) {
-    tellNotSubscribed(first_code, other, tried);
+    reportNotSubscribed(first_code, other, tried);
   } else {
     char text[400];
     search.describeFailure(text, sizeof text);
-    tellProblem(true, text);
+    reportProblem(true, text);
   }
-  return Begun::kNo;
+  return StartResult::kNo;
 }
 
 }  // namespace
@@ -186,16 +186,17 @@ bool beginCupti(bool is_late) {
   g_cupti_epoch.store(g_epoch->load(), std::memory_order_relaxed);
   beginCorrelations();
   if (waitsForControl()) beginWithNextCall();
-  Begun begun = Begun::kNo;
+  StartResult started = StartResult::kNo;
   if (g_library == nullptr) {
-    begun = findLibrary(is_late);
+    started = findLibrary(is_late);
   } else {
     char other[cupti::kOtherNameBytes] = {};
     int code = cupti::kSuccess;
-    begun = beginWithLibrary(is_late, &code, other, sizeof other);
-    if (begun == Begun::kOtherLibrary) tellNotSubscribed(code, other, "the library used before");
+    started = beginWithLibrary(is_late, &code, other, sizeof other);
+    if (started == StartResult::kOtherLibrary)
+      reportNotSubscribed(code, other, "the library used before");
   }
-  if (begun != Begun::kYes) return false;
+  if (started != StartResult::kYes) return false;
   enableCallbacks(g_subscriber);
   sampleCuptiClock(true);
   return true;
@@ -229,7 +230,7 @@ void flushForAWhile(int64_t grace_ns) {
 void flushAll() {
   sampleCuptiClock(true);
   flushActivities(true);
-  tellOtherTools();
+  reportOtherTools();
   countDropped();
 }
 

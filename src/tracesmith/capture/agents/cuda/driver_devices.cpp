@@ -67,20 +67,20 @@ void tell(const Driver& driver, int ordinal) {
   (void)driver.uuid(r.uuid, device);
   char name[256] = {};
   if (driver.name(name, sizeof name - 1, device) == 0) {
-    tellText(arena::CudaText::kDevice, static_cast<uint32_t>(ordinal), name);
+    writeText(arena::CudaText::kDevice, static_cast<uint32_t>(ordinal), name);
   }
-  tellDefinition(&r, sizeof r);
+  writeDefinition(&r, sizeof r);
 }
 
 }  // namespace
 
-void tellDevices() {
-  static bool told = false;
+void defineDevices() {
+  static bool defined = false;
   Driver driver;
   int count = 0;
-  if (told || !findDriver(driver) || driver.count(&count) != 0) return;
+  if (defined || !findDriver(driver) || driver.count(&count) != 0) return;
   for (int ordinal = 0; ordinal < count; ++ordinal) tell(driver, ordinal);
-  told = count > 0;  // definitions are kept for later captures
+  defined = count > 0;  // definitions are kept for later captures
 }
 
 }  // namespace tracesmith::agent

@@ -6,6 +6,6 @@
 namespace tracesmith::agent {
 
 /// Records all devices. Needs an initialised driver and the shared file.
-void tellDevices();
+void defineDevices();
 
 }  // namespace tracesmith::agent

@@ -71,12 +71,12 @@ uint64_t newId() {
 }
 
 /// The file of this process exists; in a forked child the first caller creates it.
-inline bool canTell() {
+inline bool canWriteDefinitions() {
   if (sharedFileIsOpen()) return true;
   const int before = errno;
   const NoCancel whole;
   const bool open =
-      armed() && g_epoch->load() != 0 && !Telling::isInterrupted() && openSharedFile();
+      armed() && g_epoch->load() != 0 && !DefinitionLock::isInterrupted() && openSharedFile();
   errno = before;
   return open;
 }
@@ -151,9 +151,9 @@ class Parts {
       length = strnlen(message.text, kMostInline);
       memcpy(text, message.text, length);
     }
-    const auto told = static_cast<uint32_t>(length);
-    memcpy(bytes_ + used_, &told, sizeof told);
-    used_ += sizeof told + length;
+    const auto stored_length = static_cast<uint32_t>(length);
+    memcpy(bytes_ + used_, &stored_length, sizeof stored_length);
+    used_ += sizeof stored_length + length;
     for (; used_ % 8 != 0; ++used_) bytes_[used_] = 0;
   }
   uint8_t* bytes() { return bytes_; }
@@ -205,7 +205,7 @@ inline void put(const Event& e, const Message& message = {},
 
 inline bool wanted() {
   if (!ready() || !capturing()) return false;
-  if (canTell()) return true;
+  if (canWriteDefinitions()) return true;
   bump(t_state.ring->emitted);
   bump(t_state.ring->dropped);
   return false;
@@ -297,8 +297,8 @@ bool canDefine() {
   ready();  // even without a ring for this thread, the file exists
   const uint64_t epoch = g_epoch->load();
   // Without a capture, definitions are kept for a later one.
-  if (epoch == kIdleEpoch) return !Telling::isInterrupted();
-  return epoch != 0 && t_state.epoch == epoch && canTell();
+  if (epoch == kIdleEpoch) return !DefinitionLock::isInterrupted();
+  return epoch != 0 && t_state.epoch == epoch && canWriteDefinitions();
 }
 
 /// Calls `take` with a text of either kind, converted to UTF-8.
@@ -344,7 +344,7 @@ void domainDestroy(const Domain*) {}
 
 template <class Text>
 void nameOsThread(uint32_t tid, Text text) {
-  if (!ready() || !canTell()) return;
+  if (!ready() || !canWriteDefinitions()) return;
   withText(text, [&](const char* name) {
     put({NvtxEvent::kThreadName, 0, arena::kNvtxNoLevel, 0, 0, tid}, {0, name, nullptr});
   });
@@ -356,16 +356,16 @@ void nameOsThread(uint32_t tid, Text text) {
 class Table {
  public:
   Table(const Callbacks& callbacks, int32_t module) {
-    if (callbacks.get_module_functions(module, &places_, &entries_) != 1) entries_ = 0;
+    if (callbacks.get_module_functions(module, &table_, &entries_) != 1) entries_ = 0;
   }
   template <class F>
   void set(unsigned number, F* function) {
-    if (places_ == nullptr || number >= entries_ || places_[number] == nullptr) return;
-    *places_[number] = reinterpret_cast<Function>(function);
+    if (table_ == nullptr || number >= entries_ || table_[number] == nullptr) return;
+    *table_[number] = reinterpret_cast<Function>(function);
   }
 
  private:
-  Function** places_ = nullptr;
+  Function** table_ = nullptr;
   unsigned entries_ = 0;
 };
 
@@ -403,7 +403,7 @@ void takeCore2(Table table) {
 }
 
 void makePageKey() {
-  const Telling alone;
+  const DefinitionLock alone;
   if (g_has_page_key) return;
   g_has_page_key = pthread_key_create(&g_page_key, [](void* page) {
                      t_thread.more = nullptr;
@@ -420,7 +420,7 @@ void enter(GetExportTable get_export_table) {
   } else if (!ready()) {
     return;
   } else if (!openSharedFile()) {
-    tellProblem(false, "no room beside the trace for the names of NVTX's ranges");
+    reportProblem(false, "no room beside the trace for the names of NVTX's ranges");
     return;
   }
   makePageKey();

@@ -26,8 +26,8 @@ struct Name {
   std::atomic<uint32_t> number;
 };
 constinit Name g_names[kNames];
-uint32_t g_name_count = 0;   // numbers assigned
-uint32_t g_place_count = 0;  // a wide text has its own place
+uint32_t g_name_count = 0;  // numbers assigned
+uint32_t g_slot_count = 0;  // a wide text has its own place
 Domain g_domains[kMostDomains];
 uint32_t g_domain_count = 1;
 
@@ -46,33 +46,33 @@ uint32_t find(uint64_t hash) {
 }
 
 bool keep(uint64_t hash, uint32_t number) {
-  if (g_place_count >= kNames / 4 * 3) return false;
-  ++g_place_count;
+  if (g_slot_count >= kNames / 4 * 3) return false;
+  ++g_slot_count;
   Name& place = placeOf(hash);
   place.number.store(number, std::memory_order_relaxed);
   place.hash.store(hash, std::memory_order_release);
   return true;
 }
 
-/// The caller holds Telling.
-uint32_t tellName(uint64_t hash, const char* text) {
+/// The caller holds DefinitionLock.
+uint32_t defineName(uint64_t hash, const char* text) {
   if (const uint32_t known = find(hash); known != 0) return known;
   static TextRecord record;
-  if (g_place_count >= kNames / 4 * 3) return 0;
+  if (g_slot_count >= kNames / 4 * 3) return 0;
   const size_t bytes = fillText(record, arena::CudaText::kNvtxName, g_name_count + 1, text, 0);
   if (!appendDefinition(&record, bytes, false)) return 0;
   keep(hash, ++g_name_count);
   return g_name_count;
 }
 
-template <class Tell>
-uint32_t tellOrNot(Tell&& tell) {
+template <class Define>
+uint32_t tryDefine(Define&& define) {
   const int before = errno;
   const NoHandlers uninterrupted;
   const NoCancel whole;
-  if (!Telling::tryBegin()) return 0;
-  const uint32_t number = tell();
-  Telling::end();
+  if (!DefinitionLock::tryBegin()) return 0;
+  const uint32_t number = define();
+  DefinitionLock::end();
   errno = before;
   return number;
 }
@@ -89,16 +89,16 @@ uint32_t nameNumber(const char* text) {
   const uint64_t hash = hashOf(text, strlen(text));
   const uint32_t known = find(hash);
   if (__builtin_expect(known != 0, 1)) return known;
-  return tellOrNot([&] { return tellName(hash, text); });
+  return tryDefine([&] { return defineName(hash, text); });
 }
 
 uint32_t nameNumber(const wchar_t* text) {
   const uint64_t hash = hashOfWide(text);
   const uint32_t known = find(hash);
   if (__builtin_expect(known != 0, 1)) return known;
-  return tellOrNot([&] {
+  return tryDefine([&] {
     static char utf8[kMostText];
-    const uint32_t number = tellName(hashOf(utf8, toUtf8(text, utf8, sizeof utf8)), utf8);
+    const uint32_t number = defineName(hashOf(utf8, toUtf8(text, utf8, sizeof utf8)), utf8);
     if (number != 0 && find(hash) == 0) keep(hash, number);
     return number;
   });
@@ -109,8 +109,8 @@ const Domain* defaultDomain() { return g_domains; }
 const Domain* makeDomain(const char* name) {
   const NoHandlers uninterrupted;
   const NoCancel whole;
-  if (Telling::isInterrupted()) return g_domains;
-  const Telling alone;
+  if (DefinitionLock::isInterrupted()) return g_domains;
+  const DefinitionLock alone;
   const uint64_t hash = hashOf(name, strlen(name));
   for (uint32_t i = 1; i < g_domain_count; ++i) {
     if (g_domains[i].hash == hash) return &g_domains[i];
@@ -129,22 +129,22 @@ const Domain* makeDomain(const char* name) {
 // The handle is the number plus 1, because it must not be null.
 const String* registerString(const char* text) {
   uint32_t number = 0;
-  if (!Telling::isInterrupted()) {
+  if (!DefinitionLock::isInterrupted()) {
     const NoHandlers uninterrupted;
     const NoCancel whole;
-    const Telling alone;
-    number = tellName(hashOf(text, strlen(text)), text);
+    const DefinitionLock alone;
+    number = defineName(hashOf(text, strlen(text)), text);
     if (number == 0) sharedHeader().log_lost.fetch_add(1, std::memory_order_relaxed);
   }
   return reinterpret_cast<const String*>(uintptr_t{number} + 1);
 }
 
 void nameCategory(const Domain* domain, uint32_t category, const char* name) {
-  if (Telling::isInterrupted()) return;
+  if (DefinitionLock::isInterrupted()) return;
   static TextRecord record;
   const NoHandlers uninterrupted;
   const NoCancel whole;
-  const Telling alone;
+  const DefinitionLock alone;
   // A program may repeat the same name.
   const uint64_t which[] = {hashOf(name, strlen(name)), numberOf(domain), category};
   const uint64_t hash = hashOf(reinterpret_cast<const char*>(which), sizeof which);

@@ -54,7 +54,7 @@ void describeOtherTools(char* out, size_t bytes) {
   }
 }
 
-void tellOtherTools() {
+void reportOtherTools() {
   char names[256];
   describeOtherTools(names, sizeof names);
   if (names[0] == 0) return;

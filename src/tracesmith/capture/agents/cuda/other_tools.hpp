@@ -12,6 +12,6 @@ namespace tracesmith::agent {
 void describeOtherTools(char* out, size_t bytes);
 
 /// Records the names for the collector, once per life. Needs ready().
-void tellOtherTools();
+void reportOtherTools();
 
 }  // namespace tracesmith::agent

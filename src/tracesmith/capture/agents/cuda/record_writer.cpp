@@ -23,17 +23,17 @@ Name g_names[kNames];
 uint32_t g_name_count = 0;
 
 /// The address where a name was last seen.
-struct NamePlace {
+struct NameSlot {
   std::atomic<const char*> text;
   std::atomic<uint64_t> known;  // epoch << 32 | number
 };
-constexpr uint32_t kNamePlaces = 1u << 12;
-constinit NamePlace g_places[kNamePlaces];
+constexpr uint32_t kNameSlots = 1u << 12;
+constinit NameSlot g_name_slots[kNameSlots];
 constinit std::atomic<uint32_t> g_place_epoch{1};
 
-NamePlace& placeOf(const char* text) {
+NameSlot& placeOf(const char* text) {
   const auto address = reinterpret_cast<uintptr_t>(text);
-  return g_places[(address ^ address >> 12) % kNamePlaces];
+  return g_name_slots[(address ^ address >> 12) % kNameSlots];
 }
 
 uint32_t numberOf(const char* name) {
@@ -70,13 +70,13 @@ size_t fillText(TextRecord& r, arena::CudaText kind, uint32_t number, const char
 
 uint32_t nameNumber(const char* name) {
   if (name == nullptr) return 0;
-  const Telling alone;
+  const DefinitionLock alone;
   return numberOf(name);
 }
 
 uint32_t nameNumberOfCall(const char* name) {
   if (name == nullptr) return 0;
-  NamePlace& place = placeOf(name);
+  NameSlot& place = placeOf(name);
   const uint32_t epoch = g_place_epoch.load(std::memory_order_relaxed);
   if (place.text.load(std::memory_order_acquire) == name) {
     const uint64_t known = place.known.load(std::memory_order_acquire);
@@ -89,28 +89,28 @@ uint32_t nameNumberOfCall(const char* name) {
   const NoHandlers uninterrupted;
   const NoCancel whole;
   // A signal handler may have interrupted the thread that holds the lock.
-  if (!Telling::tryBegin()) return 0;
+  if (!DefinitionLock::tryBegin()) return 0;
   const uint32_t number = numberOf(name);
   place.known.store(0, std::memory_order_release);
   place.text.store(name, std::memory_order_release);
   if (number != 0) place.known.store(uint64_t{epoch} << 32 | number, std::memory_order_release);
-  Telling::end();
+  DefinitionLock::end();
   return number;
 }
 
-void forgetNamePlaces() { g_place_epoch.fetch_add(1, std::memory_order_relaxed); }
+void clearNameSlots() { g_place_epoch.fetch_add(1, std::memory_order_relaxed); }
 
-bool tellDefinition(const void* record, size_t bytes) {
-  const Telling alone;
+bool writeDefinition(const void* record, size_t bytes) {
+  const DefinitionLock alone;
   return appendDefinition(record, bytes);
 }
 
-bool tellText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind) {
+bool writeText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind) {
   TextRecord record;
-  return tellDefinition(&record, fillText(record, kind, number, text, call_kind));
+  return writeDefinition(&record, fillText(record, kind, number, text, call_kind));
 }
 
-void tellProblem(bool nothing, const char* text) {
+void reportProblem(bool nothing, const char* text) {
   TextRecord record;
   const size_t bytes = fillText(record, arena::CudaText::kProblem, nothing ? 0 : 1, text, 0);
   putRecord(&record, bytes, false);

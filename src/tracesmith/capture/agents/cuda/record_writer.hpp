@@ -41,7 +41,7 @@ inline void noteRecordedCall(uint64_t correlation) {
 bool putRecord(const void* record, size_t bytes, bool counts);
 
 /// Reports why less, or nothing, is captured. Goes into the ring, since it may be the only record.
-void tellProblem(bool nothing, const char* text);
+void reportProblem(bool nothing, const char* text);
 
 /// A text as a record, at any address. fillText() returns its size in bytes, a multiple of whole
 /// words; it cuts texts longer than kMostText.
@@ -71,8 +71,8 @@ inline uint64_t hashOf(const char* text, size_t length) {
 }
 
 /// Write definitions; need sharedHeader(). A text is cut at 4000 bytes.
-bool tellText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind = 0);
-bool tellDefinition(const void* record, size_t bytes);
+bool writeText(arena::CudaText kind, uint32_t number, const char* text, uint32_t call_kind = 0);
+bool writeDefinition(const void* record, size_t bytes);
 
 /// The number of a kernel's name; a new name is recorded first. 0: it could not be recorded. CUPTI
 /// owns the text, and may later have another text at the same address.
@@ -80,6 +80,6 @@ uint32_t nameNumber(const char* name);
 /// The same within a call of the program: takes no lock if the address is known. [hot]
 uint32_t nameNumberOfCall(const char* name);
 /// Code was unloaded: another text may now be at a known address.
-void forgetNamePlaces();
+void clearNameSlots();
 
 }  // namespace tracesmith::agent

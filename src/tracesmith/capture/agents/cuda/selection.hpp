@@ -11,16 +11,16 @@
 namespace tracesmith::agent::cupti {
 
 /// A record of any kind, with zeros in fields that were not selected.
-struct Whole {
+struct AnyRecord {
   alignas(8) uint8_t bytes[256];
   const Activity& activity() const { return *reinterpret_cast<const Activity*>(bytes); }
 };
-static_assert(sizeof(Whole) >= sizeof(Kernel) && sizeof(Whole) >= sizeof(Device));
+static_assert(sizeof(AnyRecord) >= sizeof(Kernel) && sizeof(AnyRecord) >= sizeof(Device));
 
 /// Leaves out fields that are outside the record, and truncates longer fields: the low part of
 /// CUPTI's 64-bit correlation id is the id that its callbacks report.
 inline void gather(int32_t kind, const uint8_t* record, size_t bytes,
-                   const cuda_file::Field* fields, size_t count, Whole& whole) {
+                   const cuda_file::Field* fields, size_t count, AnyRecord& whole) {
   memset(whole.bytes, 0, sizeof whole.bytes);
   memcpy(whole.bytes, &kind, sizeof kind);
   for (size_t i = 0; i < count; ++i) {

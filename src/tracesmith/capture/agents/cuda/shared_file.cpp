@@ -32,8 +32,8 @@ int g_fd = -1;
 dev_t g_device = 0;
 ino_t g_inode = 0;
 uint64_t g_log_reserved = 0;
-std::atomic<pid_t> g_telling{0};  // the process whose thread holds Telling
-constinit thread_local bool t_telling __attribute__((tls_model("initial-exec"))) = false;
+std::atomic<pid_t> g_definition_lock{0};  // the process whose thread holds DefinitionLock
+constinit thread_local bool t_defining __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local bool t_forking __attribute__((tls_model("initial-exec"))) = false;
 /// By buffer: its blocks are reserved, or private memory of the process replaces it.
 enum Backing : uint8_t { kNothing, kBlocks, kMemory };
@@ -86,26 +86,27 @@ bool back(uint32_t i) {
 /// A child of the bare system call, in which no fork handler runs, may inherit the lock from a
 /// thread that it does not have. It then takes the lock over. A definition that was being written
 /// is in no table, or in all of them.
-bool takeTelling() {
+bool takeDefinitionLock() {
   const pid_t mine = getpid();
   pid_t holder = 0;
-  if (g_telling.compare_exchange_strong(holder, mine, std::memory_order_acquire)) return true;
+  if (g_definition_lock.compare_exchange_strong(holder, mine, std::memory_order_acquire))
+    return true;
   return holder != 0 && holder != mine &&
-         g_telling.compare_exchange_strong(holder, mine, std::memory_order_acquire);
+         g_definition_lock.compare_exchange_strong(holder, mine, std::memory_order_acquire);
 }
 
-/// Makes sure that a forked child sees complete definitions: no other thread holds Telling at the
-/// fork. If a signal handler forks after interrupting the owner on this thread, the child finishes
-/// the definition.
+/// Makes sure that a forked child sees complete definitions: no other thread holds DefinitionLock
+/// at the fork. If a signal handler forks after interrupting the owner on this thread, the child
+/// finishes the definition.
 void beforeFork() {
-  if (t_telling) return;
-  while (!takeTelling()) sched_yield();
+  if (t_defining) return;
+  while (!takeDefinitionLock()) sched_yield();
   t_forking = true;
 }
 void afterFork() {
   if (!t_forking) return;
   t_forking = false;
-  g_telling.store(0, std::memory_order_release);
+  g_definition_lock.store(0, std::memory_order_release);
 }
 
 bool makeSharedFile() {
@@ -173,30 +174,30 @@ bool copyLog(const uint8_t* from) {
 
 std::atomic<uint64_t> g_shared_epoch{0};
 
-Telling::Telling() {
+DefinitionLock::DefinitionLock() {
   for (int i = 0; !tryBegin(); ++i) {
     const timespec pause{0, 20'000};
     if (i > 1000) clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
   }
 }
-Telling::~Telling() { end(); }
+DefinitionLock::~DefinitionLock() { end(); }
 
-bool Telling::tryBegin() {
-  if (t_telling) return false;  // in a signal handler
-  t_telling = true;
+bool DefinitionLock::tryBegin() {
+  if (t_defining) return false;  // in a signal handler
+  t_defining = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (takeTelling()) return true;
-  t_telling = false;
+  if (takeDefinitionLock()) return true;
+  t_defining = false;
   return false;
 }
 
-void Telling::end() {
-  g_telling.store(0, std::memory_order_release);
+void DefinitionLock::end() {
+  g_definition_lock.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  t_telling = false;
+  t_defining = false;
 }
 
-bool Telling::isInterrupted() { return t_telling; }
+bool DefinitionLock::isInterrupted() { return t_defining; }
 
 bool armOnce() {
   static std::atomic_flag arming = ATOMIC_FLAG_INIT;
@@ -211,7 +212,7 @@ bool armOnce() {
 bool openSharedFile() {
   static uint64_t failed_epoch = 0;
   static int failed_error = 0;
-  const Telling alone;
+  const DefinitionLock alone;
   const uint64_t epoch = g_epoch->load();
   errno = 0;
   if (epoch == kIdleEpoch) return false;
@@ -268,7 +269,7 @@ void leaveToCupti(uint8_t* file) {
 }  // namespace
 
 bool openSharedMemory() {
-  const Telling alone;
+  const DefinitionLock alone;
   if (file() != nullptr) return true;
   void* const base = mmap(nullptr, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -282,7 +283,7 @@ bool openSharedMemory() {
 }
 
 void closeSharedFile() {
-  const Telling alone;
+  const DefinitionLock alone;
   uint8_t* const from = file();
   if (from == g_memory) return;
   // Copies definitions that were added since the file was created; it started with those in memory.
@@ -339,7 +340,7 @@ uint8_t* takeBuffer() {
       b.state.store(cuda_file::kFree, std::memory_order_release);
       break;
     }
-    b.told.store(0, std::memory_order_relaxed);
+    b.copied_bytes.store(0, std::memory_order_relaxed);
     if (g_backing[i].load(std::memory_order_relaxed) == kBlocks) {
       b.state.store(cuda_file::kTaken, std::memory_order_release);
     }
@@ -351,10 +352,10 @@ uint8_t* takeBuffer() {
   return nullptr;
 }
 
-void noteTold(const uint8_t* buffer, size_t end) {
+void noteCopied(const uint8_t* buffer, size_t end) {
   if (!isOfThisFile(buffer)) return;
   const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
-  buffers()[i].told.store(end, std::memory_order_release);
+  buffers()[i].copied_bytes.store(end, std::memory_order_release);
 }
 
 void giveBackBuffer(uint8_t* buffer, size_t used) {

@@ -11,12 +11,12 @@
 namespace tracesmith::agent {
 
 /// Lock for definitions. Held briefly, never while waiting for space in a ring.
-class Telling {
+class DefinitionLock {
  public:
-  Telling();
-  ~Telling();
-  Telling(const Telling&) = delete;
-  Telling& operator=(const Telling&) = delete;
+  DefinitionLock();
+  ~DefinitionLock();
+  DefinitionLock(const DefinitionLock&) = delete;
+  DefinitionLock& operator=(const DefinitionLock&) = delete;
 
   /// Does not wait: another thread, or the code that a signal handler interrupted, may hold the
   /// lock.
@@ -44,7 +44,7 @@ void closeSharedFile();
 cuda_file::Header& sharedHeader();
 
 /// Appends a definition (a record of cuda_records.hpp, whole words). False: there was no space,
-/// which is counted if the definition is `needed`. The caller holds Telling.
+/// which is counted if the definition is `needed`. The caller holds DefinitionLock.
 bool appendDefinition(const void* record, size_t bytes, bool needed = true);
 
 /// The epoch (see writer.hpp) of the open file.
@@ -57,7 +57,7 @@ inline bool sharedFileIsOpen() {
 /// A zeroed buffer for CUPTI; null, and counted, if there is none. Any thread, takes no lock.
 uint8_t* takeBuffer();
 /// The records of a buffer before `end` are in a ring.
-void noteTold(const uint8_t* buffer, size_t end);
+void noteCopied(const uint8_t* buffer, size_t end);
 /// Frees a buffer and zeroes the used part.
 void giveBackBuffer(uint8_t* buffer, size_t used);
 /// Marks the buffers that CUPTI has now, so that nobody reads them.

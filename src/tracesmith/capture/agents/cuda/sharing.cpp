@@ -44,8 +44,8 @@ const cupti::RecordLayout* layoutOf(const cupti::BufferDoneInfo* info, int kind)
 
 const cupti::FieldLayout* findField(const cupti::RecordLayout& layout, int number) {
   // Later versions may append to the description of a field.
-  const size_t told = layout.count > 0 ? layout.fields->size : 0;
-  const size_t step = told > sizeof *layout.fields ? told : sizeof *layout.fields;
+  const size_t reported = layout.count > 0 ? layout.fields->size : 0;
+  const size_t step = reported > sizeof *layout.fields ? reported : sizeof *layout.fields;
   const auto* at = reinterpret_cast<const uint8_t*>(layout.fields);
   for (size_t i = 0; i < layout.count; ++i, at += step) {
     const auto* field = reinterpret_cast<const cupti::FieldLayout*>(at);
@@ -81,15 +81,15 @@ void write(size_t index, const Plan& plan) {
 }
 
 std::atomic_flag g_publishing = ATOMIC_FLAG_INIT;
-std::atomic<bool> g_told[kSelectedKinds];  // reported by CUPTI
+std::atomic<bool> g_layout_reported[kSelectedKinds];  // reported by CUPTI
 
 /// Publishes a layout for the collector. A reported layout is final: a selection does not change.
-void publish(size_t index, const Plan& plan, bool told) {
+void publish(size_t index, const Plan& plan, bool reported) {
   while (g_publishing.test_and_set(std::memory_order_acquire)) {
   }
-  const bool is_new = !g_told[index].load(std::memory_order_relaxed);
+  const bool is_new = !g_layout_reported[index].load(std::memory_order_relaxed);
   if (is_new) write(index, plan);
-  if (told) g_told[index].store(true, std::memory_order_relaxed);
+  if (reported) g_layout_reported[index].store(true, std::memory_order_relaxed);
   g_publishing.clear(std::memory_order_release);
 }
 
@@ -123,16 +123,16 @@ bool makePlans(const cupti::BufferDoneInfo* info, Plan* plans) {
     const cupti::RecordLayout* const layout = layoutOf(info, kSelected[i].kind);
     makePlan(kSelected[i], layout, plans[i]);
     any = any || plans[i].count != 0;
-    if (plans[i].count == 0 || g_told[i].load(std::memory_order_relaxed)) continue;
+    if (plans[i].count == 0 || g_layout_reported[i].load(std::memory_order_relaxed)) continue;
     publish(i, plans[i], true);
   }
   return any;
 }
 
-void tellNoLayout() {
-  static std::atomic_flag told = ATOMIC_FLAG_INIT;
-  if (told.test_and_set(std::memory_order_relaxed)) return;
-  tellProblem(false, "CUPTI does not report the layout of all of its records: some are not read");
+void reportMissingLayout() {
+  static std::atomic_flag reported = ATOMIC_FLAG_INIT;
+  if (reported.test_and_set(std::memory_order_relaxed)) return;
+  reportProblem(false, "CUPTI does not report the layout of all of its records: some are not read");
 }
 
 // --- Buffers ------------------------------------------------------------------------------------
@@ -169,11 +169,11 @@ class Records {
 
   void tell(const cupti::Activity& record, size_t bytes) const {
     const size_t index = indexOf(record.kind);
-    if (index == kSelectedKinds || plans_[index].count == 0) return tellNoLayout();
-    cupti::Whole whole;
+    if (index == kSelectedKinds || plans_[index].count == 0) return reportMissingLayout();
+    cupti::AnyRecord whole;
     cupti::gather(record.kind, reinterpret_cast<const uint8_t*>(&record), bytes,
                   plans_[index].fields, plans_[index].count, whole);
-    tellActivity(whole.activity(), sizeof whole);
+    writeActivity(whole.activity(), sizeof whole);
   }
 
  private:
@@ -254,7 +254,7 @@ bool enableKinds(void* subscriber, bool is_alone) {
     const int code = enableKind(subscriber, captured.kind);
     if (code == kSuccess) continue;
     if (is_alone && code != cupti::kInsufficientPrivileges) return false;
-    tellKindProblem(captured.name, code);
+    reportKindProblem(captured.name, code);
   }
   return true;
 }
@@ -271,7 +271,8 @@ bool traceWholeGraphs(void* subscriber) {
                   whole == 1))) {
     return true;
   }
-  tellProblem(false, "graphs are traced by their nodes: another tool of this process requires it");
+  reportProblem(false,
+                "graphs are traced by their nodes: another tool of this process requires it");
   return false;
 }
 
@@ -289,7 +290,7 @@ bool enter(void* subscriber, uint64_t (*clock)(), bool is_alone, const CaptureOp
     return false;
   }
   const int code = whole ? enableKind(subscriber, cupti::kGraphTrace) : kSuccess;
-  if (code != kSuccess) tellKindProblem("graphs as wholes", code);
+  if (code != kSuccess) reportKindProblem("graphs as wholes", code);
   return true;
 }
 
@@ -311,7 +312,7 @@ void leave(void* subscriber) {
 }
 
 /// Reports if another tool has chosen it earlier, for all subscribers.
-void tellOfWholeGraphs(void* subscriber) {
+void reportWholeGraphs(void* subscriber) {
   uint8_t whole = 0;
   size_t bytes = sizeof whole;
   if (g_functions.cuptiActivityGetAttribute_v2 == nullptr ||
@@ -320,7 +321,7 @@ void tellOfWholeGraphs(void* subscriber) {
       whole != 1) {
     return;
   }
-  tellProblem(false, "another tool has CUPTI report graphs as wholes: their kernels are missing");
+  reportProblem(false, "another tool has CUPTI report graphs as wholes: their kernels are missing");
 }
 
 }  // namespace
@@ -328,7 +329,7 @@ void tellOfWholeGraphs(void* subscriber) {
 bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uint64_t (*clock)(),
                   const CaptureOptions& options, void** subscriber) {
   if (version < cupti::kFirstWithLayouts || !findFunctions(library)) return false;
-  for (auto& told : g_told) told.store(false, std::memory_order_relaxed);
+  for (auto& reported : g_layout_reported) reported.store(false, std::memory_order_relaxed);
   char other[cupti::kOtherNameBytes] = {};
   cupti::SubscriberParams params{sizeof params, "TraceSmith", other, sizeof other, 1, {}};
   void* mine = nullptr;
@@ -339,7 +340,7 @@ bool enterSharing(void* library, uint32_t version, cupti::Callback callback, uin
     leave(mine);
     return false;
   }
-  if (other[0] != 0 && !options.whole_graphs) tellOfWholeGraphs(mine);
+  if (other[0] != 0 && !options.whole_graphs) reportWholeGraphs(mine);
   *subscriber = mine;
   return true;
 }
@@ -361,7 +362,7 @@ bool timestampOfSharing(uint64_t* time) {
 
 bool isSharing() { return g_sharing.load(std::memory_order_relaxed) != nullptr; }
 
-bool layoutsAreTold() { return g_told[0].load(std::memory_order_relaxed); }
+bool areLayoutsReported() { return g_layout_reported[0].load(std::memory_order_relaxed); }
 
 size_t droppedOfSharing() {
   size_t dropped = 0;

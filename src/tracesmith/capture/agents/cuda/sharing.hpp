@@ -24,7 +24,7 @@ void leaveSharing();
 /// Enables one more kind; returns CUPTI's code.
 int enableSharing(cupti::Kind kind);
 /// CUPTI has reported the layouts of its records.
-bool layoutsAreTold();
+bool areLayoutsReported();
 /// Records dropped for this subscriber since the last call.
 size_t droppedOfSharing();
 

@@ -68,7 +68,7 @@ const cl_icd_dispatch* addTracedLoader(const LoadedModule& loader, const cl_icd_
     if (number != kNoLoader) kWrapAll[number]();
   }
   if (number == kNoLoader) {
-    tellUnseen(loader, arena::UnseenLoader::kTooMany);
+    reportUnseenLoader(loader, arena::UnseenLoader::kTooMany);
     return nullptr;
   }
   return &g_shown[number];

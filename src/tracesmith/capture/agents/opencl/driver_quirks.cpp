@@ -12,7 +12,7 @@ constinit std::atomic<bool> g_may_miss_callbacks{false};
 
 }  // namespace
 
-bool givesTimesUnasked(cl_device_id device) {
+bool profilesEveryQueue(cl_device_id device) {
   cl_platform_id platform = nullptr;
   char name[16] = {};
   const bool oclgrind = next().clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform,

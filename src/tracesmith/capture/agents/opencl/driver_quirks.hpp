@@ -8,7 +8,7 @@ namespace tracesmith::agent {
 
 /// Oclgrind reports times on every queue, even if profiling was not requested. If the agent enabled
 /// profiling there, it would have to hide times that the program sees without the agent.
-bool givesTimesUnasked(cl_device_id device);
+bool profilesEveryQueue(cl_device_id device);
 
 /// Oclgrind never calls back for an event that is already complete when the callback is set. True
 /// once a queue of such a driver exists.

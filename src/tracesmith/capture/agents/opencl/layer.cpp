@@ -31,7 +31,7 @@ void keepLoaded(const LoadedModule& loader) {
   (void)dlopen(loader.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-__attribute__((destructor)) void leaveLayer() { tellLoadersWithoutLayers(); }
+__attribute__((destructor)) void leaveLayer() { reportLoadersWithoutLayers(); }
 
 }  // namespace
 

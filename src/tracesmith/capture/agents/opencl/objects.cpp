@@ -43,7 +43,7 @@ cl_command_queue createQueue(OpenClApi api, cl_context context, cl_device_id dev
   HostCall call(api, nullptr);
   cl_int error = CL_SUCCESS;
   const bool on_device = (asked_for & CL_QUEUE_ON_DEVICE) != 0;
-  const bool unasked = device != nullptr && givesTimesUnasked(device);
+  const bool unasked = device != nullptr && profilesEveryQueue(device);
   const bool add = (asked_for & CL_QUEUE_PROFILING_ENABLE) == 0 && !on_device && !unasked;
   cl_command_queue queue = nullptr;
   bool ours = false;
@@ -151,7 +151,7 @@ cl_context CL_API_CALL TS_WRAP(clCreateContext)(
     const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
   restoreLayerVariable();
-  tellLoadersWithoutLayers();
+  reportLoadersWithoutLayers();
   return create(
       OpenClApi::clCreateContext, error,
       [&](cl_int* e) {
@@ -167,7 +167,7 @@ cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
     const cl_context_properties* properties, cl_device_type type,
     void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user, cl_int* error) {
   restoreLayerVariable();
-  tellLoadersWithoutLayers();
+  reportLoadersWithoutLayers();
   return create(
       OpenClApi::clCreateContextFromType, error,
       [&](cl_int* e) { return next().clCreateContextFromType(properties, type, notify, user, e); },

@@ -207,7 +207,7 @@ OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own
       number < kMostLibraries ? &g_libraries[number] : passThrough(module, own);
   pthread_mutex_unlock(&g_adding);
   if (number < kMostLibraries) return added;
-  tellUnseen(module, arena::UnseenLoader::kTooMany);
+  reportUnseenLoader(module, arena::UnseenLoader::kTooMany);
   return added;
 }
 

@@ -359,7 +359,7 @@ __attribute__((constructor)) void enterByPreload() {
   // A driver in front makes no calls to this library; other modules there may pass calls on to it.
   LoadedModule in_front;
   if (findOpenClInFront(in_front) && isOpenClDriver(in_front) && enter()) {
-    tellUnseen(in_front, tracesmith::arena::UnseenLoader::kInFront);
+    reportUnseenLoader(in_front, tracesmith::arena::UnseenLoader::kInFront);
   }
   if (!isLayerToo() && nextInGlobalScope(kEveryLibraryHas) != nullptr) enter();
   (void)dlerror();  // the program starts without an error
@@ -368,7 +368,7 @@ __attribute__((constructor)) void enterByPreload() {
 __attribute__((destructor)) void leaveByPreload() {
   LoadedModule in_front;
   if (!findOpenClInFront(in_front) || findRange(in_front.begin) != nullptr) return;
-  tellUnseen(in_front, tracesmith::arena::UnseenLoader::kInFront);
+  reportUnseenLoader(in_front, tracesmith::arena::UnseenLoader::kInFront);
 }
 
 }  // namespace

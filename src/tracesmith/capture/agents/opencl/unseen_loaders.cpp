@@ -15,7 +15,7 @@ class ModuleSet {
  public:
   /// False: it was already in the set.
   bool add(const LoadedModule& module) {
-    for (std::atomic<uintptr_t>& place : places_) {
+    for (std::atomic<uintptr_t>& place : slots_) {
       uintptr_t seen = place.load(std::memory_order_acquire);
       if (seen == 0 && place.compare_exchange_strong(seen, module.begin)) return true;
       if (seen == module.begin) return false;
@@ -23,20 +23,20 @@ class ModuleSet {
     return true;
   }
   bool has(const LoadedModule& module) const {
-    for (const std::atomic<uintptr_t>& place : places_) {
+    for (const std::atomic<uintptr_t>& place : slots_) {
       if (place.load(std::memory_order_acquire) == module.begin) return true;
     }
     return false;
   }
 
  private:
-  std::atomic<uintptr_t> places_[32]{};
+  std::atomic<uintptr_t> slots_[32]{};
 };
 constinit ModuleSet g_with_layer;
-constinit ModuleSet g_told;
+constinit ModuleSet g_reported_modules;
 
 bool isOurs(const LoadedModule& module) {
-  return module.holds(reinterpret_cast<uintptr_t>(&g_told));
+  return module.holds(reinterpret_cast<uintptr_t>(&g_reported_modules));
 }
 
 /// A loader that supports layers contains the name of the variable.
@@ -62,8 +62,8 @@ bool definesOpenCl(const LoadedModule& module) {
 void noteLayerOf(const LoadedModule& loader) { g_with_layer.add(loader); }
 bool isLayerOf(const LoadedModule& loader) { return g_with_layer.has(loader); }
 
-void tellUnseen(const LoadedModule& module, arena::UnseenLoader why) {
-  if (!armed() || !canRecord() || !g_told.add(module)) return;
+void reportUnseenLoader(const LoadedModule& module, arena::UnseenLoader why) {
+  if (!armed() || !canRecord() || !g_reported_modules.add(module)) return;
   constexpr size_t kMostPath = 1024;
   struct {
     arena::UnseenLoaderRecord record;
@@ -88,7 +88,7 @@ void tellUnseen(const LoadedModule& module, arena::UnseenLoader why) {
   t.busy = 0;
 }
 
-void tellLoadersWithoutLayers() {
+void reportLoadersWithoutLayers() {
   if (g_calls_by_name || !armed()) return;
   LoadedModule unseen[8];
   uint32_t count = 0;
@@ -99,12 +99,13 @@ void tellLoadersWithoutLayers() {
     // before them.
     const bool called = first || !isOpenClDriver(module);
     first = false;
-    if (called && !isLayerOf(module) && !g_told.has(module) && !knowsLayers(module)) {
+    if (called && !isLayerOf(module) && !g_reported_modules.has(module) && !knowsLayers(module)) {
       unseen[count++] = module;
     }
     return count == sizeof unseen / sizeof unseen[0];
   });
-  for (uint32_t i = 0; i < count; ++i) tellUnseen(unseen[i], arena::UnseenLoader::kWithoutLayers);
+  for (uint32_t i = 0; i < count; ++i)
+    reportUnseenLoader(unseen[i], arena::UnseenLoader::kWithoutLayers);
 }
 
 bool findOpenClInFront(LoadedModule& out) {

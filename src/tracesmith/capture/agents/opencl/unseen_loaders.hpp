@@ -20,11 +20,11 @@ bool isLayerOf(const LoadedModule& loader);
 
 /// Records, once per module, that its calls are not recorded. Does nothing while the agent is not
 /// armed.
-void tellUnseen(const LoadedModule& module, arena::UnseenLoader why);
+void reportUnseenLoader(const LoadedModule& module, arena::UnseenLoader why);
 
 /// In a layer: reports each present loader that has not asked for a layer. Does nothing after
 /// noteCallsByName(), by which a preloaded agent says that it sees the calls through such loaders.
-void tellLoadersWithoutLayers();
+void reportLoadersWithoutLayers();
 void noteCallsByName();
 /// In a preloaded agent: finds the module that the program's calls reach before the agent. False:
 /// there is none.

@@ -231,13 +231,13 @@ bool endStaleCall(ThreadState& t, uintptr_t frame) {
   if (no_order) {
     g_order.unlock(t.tid);
     t.ordered = 0;
-    if (t.beginning) leaveBeginning();
+    if (t.beginning) leaveRangeStart();
   }
   return true;
 }
 
 /// The discarded call's command is not in the stream, or has no end there.
-void tellOfGoneCall() {
+void recordAbandonedCall() {
   constexpr char kCall[] = "a call that a signal handler left by siglongjmp()";
   recording::Unsupported gone;
   gone.function = {kCall, sizeof kCall - 1};
@@ -314,7 +314,7 @@ bool activeAt(uintptr_t frame) {
     t.tid = static_cast<uint32_t>(syscall(SYS_gettid));
     mappings::renewHandler();
   }
-  if (gone) tellOfGoneCall();
+  if (gone) recordAbandonedCall();
   return true;
 }
 

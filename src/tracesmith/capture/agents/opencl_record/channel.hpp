@@ -65,7 +65,7 @@ bool activeAt(uintptr_t frame);
 }
 
 /// Ends the start of a range by this thread (range.cpp), so that other threads may start one.
-void leaveBeginning();
+void leaveRangeStart();
 
 /// False once the recording of this process has ended; the recorder then ignores all calls.
 bool recording();

@@ -82,7 +82,7 @@ void Content::begin(uint64_t bytes) {
 }
 
 void Content::append(const uint8_t* at, uint64_t bytes, Keep keep) {
-  takeStretch(at, bytes, keep, nullptr);
+  takeContiguous(at, bytes, keep, nullptr);
 }
 
 void Content::take(const Place& place, Keep keep, const Content* hashed) {
@@ -91,7 +91,7 @@ void Content::take(const Place& place, Keep keep, const Content* hashed) {
   begin(bytes_);
   if (capacity_ < recording::chunkCount(bytes_)) return;
   if (place.contiguous()) {
-    takeStretch(place.at, bytes_, keep, hashed);
+    takeContiguous(place.at, bytes_, keep, hashed);
     return;
   }
   // Gather the rows, one chunk at a time.
@@ -104,7 +104,7 @@ void Content::take(const Place& place, Keep keep, const Content* hashed) {
   for (uint64_t slice = 0; slice < place.slices; ++slice) {
     for (uint64_t row = 0; row < place.rows; ++row) {
       const uint8_t* from = place.at + slice * place.slice_pitch + row * place.row_pitch;
-      if (!mayGoOn()) {
+      if (!isMemorySafe()) {
         free(packed);
         return;
       }
@@ -124,14 +124,14 @@ void Content::take(const Place& place, Keep keep, const Content* hashed) {
   free(packed);
 }
 
-bool Content::mayGoOn() {
+bool Content::isMemorySafe() {
   // Once the recording has ended the program does not wait any more: it may be freeing this memory.
   if (recording()) return true;
   unknown(bytes_);
   return false;
 }
 
-void Content::takeStretch(const uint8_t* at, uint64_t bytes, Keep keep, const Content* hashed) {
+void Content::takeContiguous(const uint8_t* at, uint64_t bytes, Keep keep, const Content* hashed) {
   ContentHash hashes[kHashBatchBytes / kChunkBytes];
   for (uint64_t done = 0; done < bytes; done += kHashBatchBytes) {
     const uint64_t batch = bytes - done < kHashBatchBytes ? bytes - done : kHashBatchBytes;
@@ -144,7 +144,7 @@ void Content::takeStretch(const uint8_t* at, uint64_t bytes, Keep keep, const Co
       hashChunks(at + done, batch, hashes);
     }
     for (uint64_t i = 0; i < chunks && count_ < capacity_; ++i) {
-      if (!mayGoOn()) return;
+      if (!isMemorySafe()) return;
       const uint64_t begin = i * kChunkBytes;
       takeChunk(at + done + begin, batch - begin < kChunkBytes ? batch - begin : kChunkBytes, keep,
                 known[i]);

@@ -56,8 +56,8 @@ class Content {
 
  private:
   bool makeRoom(uint64_t count);
-  bool mayGoOn();
-  void takeStretch(const uint8_t* at, uint64_t bytes, Keep keep, const Content* hashed);
+  bool isMemorySafe();
+  void takeContiguous(const uint8_t* at, uint64_t bytes, Keep keep, const Content* hashed);
   void takeChunk(const uint8_t* at, uint64_t bytes, Keep keep, recording::ContentHash hash);
 
   static constexpr uint64_t kInline = 16;

@@ -52,7 +52,7 @@ bool makesSomething(const char* name) {
   return startsWithAny(name, kThatMake, sizeof kThatMake / sizeof kThatMake[0]);
 }
 
-void tellOfCall(const char* name, Word first, Word result, int64_t start_ns) {
+void recordUnsupportedCall(const char* name, Word first, Word result, int64_t start_ns) {
   const bool failed = doesWork(name) ? static_cast<cl_int>(result) != CL_SUCCESS : result == 0;
   if (failed) return;  // it has changed nothing
   bool is_queue = false;
@@ -73,7 +73,7 @@ Word called(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word
   const Function function = extension.function.load(std::memory_order_acquire);
   const int64_t start_ns = nowNs();
   const Word result = function(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
-  if (active() && inRangeNow()) tellOfCall(extension.name, a, result, start_ns);
+  if (active() && inRangeNow()) recordUnsupportedCall(extension.name, a, result, start_ns);
   return result;
 }
 

@@ -41,7 +41,7 @@ void recordHostChanges() {
     StateLock lock;
     if (g_objects.svm.size() == 0) return;
   }
-  const Looking looking;
+  const SharedAccess access;
   List<Shared> shared;
   {
     StateLock lock;
@@ -103,7 +103,7 @@ void SharedUse::await(cl_command_queue queue, cl_event event) {
     use.queue = handleOf(queue);
     use.place = stretch(objectOf<void*>(used.pointer), used.bytes);
     use.allocation = used.allocation;
-    if (event == nullptr || !awaitRead(use)) endUse(used.pointer, used.allocation);
+    if (event == nullptr || !awaitRead(use)) endSharedUse(used.pointer, used.allocation);
   }
   used_.clear();
 }
@@ -113,8 +113,8 @@ SharedUse::~SharedUse() {
   used_.free();
 }
 
-void endUse(Handle pointer, uint64_t allocation) {
-  const Looking looking;
+void endSharedUse(Handle pointer, uint64_t allocation) {
+  const SharedAccess access;
   uint64_t bytes = 0;
   const auto alive = [&]() -> SvmState* {
     SvmState* s = g_objects.svm.find(pointer);

@@ -104,7 +104,7 @@ class Includes {
       addDefined();
     }
     if (by_macro_ && !macro_names_file_) incomplete_ = true;
-    if (incomplete_) tellOfMissing();
+    if (incomplete_) recordMissingIncludes();
   }
 
  private:
@@ -246,7 +246,7 @@ class Includes {
   }
 
   /// Records that the program may not compile at replay.
-  void tellOfMissing() {
+  void recordMissingIncludes() {
     constexpr char kWhat[] = "clBuildProgram() whose included files are not all recorded";
     rec::Unsupported c;
     c.function = {kWhat, sizeof kWhat - 1};

@@ -54,7 +54,7 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
     const Place place = pointer != nullptr ? placeOf(pointer) : Place{};
     Content content;
     if (wanted && pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
-    doneBlocking(sequence, call, event, content, false, pointer);
+    recordBlockingEnd(sequence, call, event, content, false, pointer);
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, content.summary());
     settle(e == CL_SUCCESS ? waited : Sync{});
   } else {
@@ -102,9 +102,9 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapBuffer)(cl_command_queue queue, cl_mem mem
     return next().clEnqueueMapBuffer(queue, memory, blocking, flags, offset, bytes, n, waits, slot,
                                      e);
   };
-  if (!active()) return passOn([&] { return invoke(event, error); });
+  if (!active()) return callAndSettle([&] { return invoke(event, error); });
   return map(
-      queue, memory, blocking, flags, stretchBox(offset, bytes), {n, waits}, event, error,
+      queue, memory, blocking, flags, linearBox(offset, bytes), {n, waits}, event, error,
       [&](void* pointer) { return stretch(pointer, bytes); }, invoke);
 }
 
@@ -117,7 +117,7 @@ void* CL_API_CALL TS_WRAP(clEnqueueMapImage)(cl_command_queue queue, cl_mem imag
     return next().clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, n,
                                     waits, slot, e);
   };
-  if (!active()) return passOn([&] { return invoke(event, error); });
+  if (!active()) return callAndSettle([&] { return invoke(event, error); });
   return map(
       queue, image, blocking, flags, boxOf(true, origin, region, 0, 0), {n, waits}, event, error,
       [&](void* pointer) {
@@ -137,7 +137,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueUnmapMemObject)(cl_command_queue queue, cl_m
     settle();  // another thread may be hashing it
     return invoke();
   }
-  aboutToUnmap(pointer);  // the content shown must be known before it can change
+  prepareUnmap(pointer);  // the content shown must be known before it can change
   Order order;
   const RangeCall wanted;
   rec::Unmap c;

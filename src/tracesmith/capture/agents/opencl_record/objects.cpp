@@ -28,7 +28,7 @@ void read(cl_device_id device, cl_device_info what, DeviceText& into) {
 
 }  // namespace
 
-void tellDevice(cl_device_id device) {
+void recordDevice(cl_device_id device) {
   {
     StateLock lock;
     if (device == nullptr || g_objects.devices.find(handleOf(device)) != nullptr) return;
@@ -78,7 +78,7 @@ void contextMade(const Call& call, cl_context context, const cl_device_id* given
     count = given_count;
   }
   // After a call that failed, the handles may be invalid.
-  for (cl_uint i = 0; context != nullptr && i < count; ++i) tellDevice(devices[i]);
+  for (cl_uint i = 0; context != nullptr && i < count; ++i) recordDevice(devices[i]);
   rec::CreateContext c;
   c.context = handleOf(context);
   c.devices = handlesOf(devices, count);
@@ -98,7 +98,7 @@ void queueMade(const Call& call, cl_command_queue queue, cl_context context, cl_
   c.device = handleOf(device);
   c.properties = properties;
   c.others = others;
-  if (queue != nullptr) tellDevice(device);
+  if (queue != nullptr) recordDevice(device);
   StateLock lock;
   putLocked(c, call.info());
   if (queue == nullptr) return;

@@ -57,7 +57,7 @@ void programMade(const Call& call, cl_program program, cl_context context, Progr
 
 void kernelMade(const Call& call, cl_kernel kernel, cl_program program, const char* name,
                 uint16_t flags = 0) {
-  const bool wanted = kernel != nullptr && name != nullptr && kernelIsWanted(name);
+  const bool wanted = kernel != nullptr && name != nullptr && isKernelSelected(name);
   rec::CreateKernel c;
   c.kernel = handleOf(kernel);
   c.program = handleOf(program);

@@ -190,7 +190,7 @@ bool beginRange() {
     }
     begun = begun || g_range.inside.load(std::memory_order_relaxed);
   }
-  leaveBeginning();
+  leaveRangeStart();
   return begun;
 }
 
@@ -215,7 +215,7 @@ void waitForBeginning() {
 
 }  // namespace
 
-void leaveBeginning() {
+void leaveRangeStart() {
   g_step.store(BeginStep::kNone);
   t_state.in_callback = t_state.was_in_callback;
   t_state.beginning = false;
@@ -248,7 +248,7 @@ bool readRange() {
   return true;
 }
 
-bool kernelIsWanted(const char* name) {
+bool isKernelSelected(const char* name) {
   return g_range.has_pattern && regexec(&g_range.pattern, name, 0, nullptr, 0) == 0;
 }
 

@@ -37,9 +37,9 @@ constinit Table<PendingRead> g_pending;     // by number
 constinit List<QueueReads> g_queues;        // queues are never removed
 constinit Table<uint32_t> g_queue_indices;  // index in g_queues plus one
 constinit Table<HeldEvent> g_held;
-constinit IntervalTree<> g_fills;  // host memory that may still be written
-constinit IntervalTree<> g_looks;  // host memory that will be hashed, except maps
-constinit IntervalTree<> g_maps;   // the same for maps
+constinit IntervalTree<> g_fills;   // host memory that may still be written
+constinit IntervalTree<> g_hashed;  // host memory that will be hashed, except maps
+constinit IntervalTree<> g_maps;    // the same for maps
 constinit uint64_t g_settlings = 0;
 constinit std::atomic<uint64_t> g_arrived{0};  // numbers assigned
 constinit std::atomic<uint32_t> g_count{0};    // size of g_pending
@@ -72,7 +72,7 @@ cl_int statusOf(cl_event event) {
 
 /// Handles a read that is complete, or has failed. It is not in any list any more.
 void conclude(const PendingRead& read, cl_int status) {
-  if (read.what == Awaited::kUse) return endUse(handleOf(read.place.at), read.allocation);
+  if (read.what == Awaited::kUse) return endSharedUse(handleOf(read.place.at), read.allocation);
   Call call;
   Content content;
   const Keep keep = read.what == Awaited::kMap      ? Keep::kHashes
@@ -109,33 +109,33 @@ uint64_t endOf(const Place& place) { return handleOf(place.at) + place.extent();
 bool isFill(const PendingRead& read) {
   return (read.what == Awaited::kRead || read.what == Awaited::kUse) && read.place.extent() != 0;
 }
-bool isLookedAt(const PendingRead& read) {
+bool willBeHashed(const PendingRead& read) {
   return read.what != Awaited::kUse && !read.lost && read.place.extent() != 0;
 }
-IntervalTree<>& looksOf(const PendingRead& read) {
-  return read.what == Awaited::kMap ? g_maps : g_looks;
+IntervalTree<>& hashedOf(const PendingRead& read) {
+  return read.what == Awaited::kMap ? g_maps : g_hashed;
 }
 
 bool addIntervals(const PendingRead& read, uint64_t number) {
   const uint64_t begin = beginOf(read.place);
   const uint64_t end = endOf(read.place);
   if (isFill(read) && !g_fills.add(begin, end, number)) return false;
-  if (!isLookedAt(read) || looksOf(read).add(begin, end, number)) return true;
+  if (!willBeHashed(read) || hashedOf(read).add(begin, end, number)) return true;
   if (isFill(read)) g_fills.remove(begin, number);
   return false;
 }
 
 void removeIntervals(const PendingRead& read, uint64_t number) {
   if (isFill(read)) g_fills.remove(beginOf(read.place), number);
-  if (isLookedAt(read)) looksOf(read).remove(beginOf(read.place), number);
+  if (willBeHashed(read)) hashedOf(read).remove(beginOf(read.place), number);
 }
 
 /// Marks reads in this range as lost: they will not be hashed.
-void loseAt(IntervalTree<>& looks, uint64_t begin, uint64_t end) {
-  for (uint64_t number = 0; (number = looks.find(begin, end)) != 0;) {
+void loseAt(IntervalTree<>& intervals, uint64_t begin, uint64_t end) {
+  for (uint64_t number = 0; (number = intervals.find(begin, end)) != 0;) {
     PendingRead* read = g_pending.find(number);
     if (read == nullptr) return;
-    looks.remove(beginOf(read->place), number);
+    intervals.remove(beginOf(read->place), number);
     read->lost = true;
   }
 }
@@ -342,7 +342,7 @@ void settle(const Sync& sync) {
   settleLocked(sync);
 }
 
-bool yetToBeFilled(const Place& place) {
+bool mayBeFilled(const Place& place) {
   if (nothingPending() || place.extent() == 0) return false;
   const auto isFilled = [&] {
     StateLock lock;
@@ -353,23 +353,23 @@ bool yetToBeFilled(const Place& place) {
   return isFilled();
 }
 
-void aboutToOverwrite(const Place& place) {
+void prepareOverwrite(const Place& place) {
   if (nothingPending() || place.at == nullptr || place.extent() == 0) return;
   const uint64_t begin = beginOf(place);
   const uint64_t end = endOf(place);
   {
     StateLock lock;
-    if (g_looks.find(begin, end) == 0 && g_maps.find(begin, end) == 0) return;
+    if (g_hashed.find(begin, end) == 0 && g_maps.find(begin, end) == 0) return;
   }
   // Under the settle lock, none of them is being hashed.
   SettleLock settling;
   settleLocked({});
   StateLock lock;
-  loseAt(g_looks, begin, end);
+  loseAt(g_hashed, begin, end);
   loseAt(g_maps, begin, end);
 }
 
-void aboutToUnmap(const void* pointer) {
+void prepareUnmap(const void* pointer) {
   if (nothingPending()) return;
   SettleLock settling;
   settleLocked({});

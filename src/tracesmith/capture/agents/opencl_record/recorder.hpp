@@ -142,11 +142,11 @@ struct State {
   Table<uint32_t> known;   // by complete event: the thread that was last told of the completion
   List<MapState> maps;
   uint64_t unset_user_events = 0;
-  uint64_t allocations = 0;  // number of shared allocations so far
-  uint32_t looking = 0;      // number of Looking objects
+  uint64_t allocations = 0;      // number of shared allocations so far
+  uint32_t shared_accesses = 0;  // number of SharedAccess objects
   /// A memory object was created over shared memory. Readable without the lock.
   std::atomic<bool> any_over_shared{false};
-  List<FreedShared> freed;  // while `looking` was not 0
+  List<FreedShared> freed;  // while `shared_accesses` was not 0
 };
 extern constinit State g_objects;
 
@@ -185,7 +185,7 @@ inline void done(uint64_t of, const Call& call, const recording::Payload& conten
 }
 
 /// Records a device when it is first seen.
-void tellDevice(cl_device_id device);
+void recordDevice(cl_device_id device);
 /// Adds an object of which only references are counted. State lock.
 void noteObject(Table<uint32_t>& table, Handle handle);
 /// Records the files included by the source of a program that is about to be built (includes.cpp).
@@ -225,7 +225,7 @@ void noteSync();
 /// True if everything is recorded, or inside a range. False between ranges, where events of
 /// commands that are not recorded come and go. Does not start or end a range.
 bool inRangeNow();
-bool kernelIsWanted(const char* name);
+bool isKernelSelected(const char* name);
 bool readRange();
 
 // --- reads (reads.cpp) ------------------------------------------------------------------------
@@ -250,12 +250,12 @@ struct PendingRead {
 /// False: the command cannot be followed.
 bool awaitRead(const PendingRead& read);
 /// Call before another read gets the host memory: hashes its content, or marks it lost.
-void aboutToOverwrite(const Place& place);
+void prepareOverwrite(const Place& place);
 /// True if a running command may still fill this host memory: another command's input from there is
 /// only known when the first is complete.
-bool yetToBeFilled(const Place& place);
+bool mayBeFilled(const Place& place);
 /// Call before an unmap: hashes the mapped content, or marks it lost.
-void aboutToUnmap(const void* pointer);
+void prepareUnmap(const void* pointer);
 
 /// The commands that a synchronization proves complete.
 struct Sync {
@@ -276,7 +276,7 @@ void settle(const Sync& sync = {});
 /// Makes a call that may wait, on a thread that does not record (any more). Settles afterwards,
 /// since another thread may still be working on earlier reads.
 template <class Invoke>
-auto passOn(Invoke&& invoke) {
+auto callAndSettle(Invoke&& invoke) {
   const auto result = invoke();
   settle();
   return result;
@@ -288,17 +288,17 @@ uint32_t heldReferences(cl_event event);
 // --- access to the program's objects (shared_access.cpp) ----------------------------------------
 
 /// Keeps shared memory in the tables alive during its lifetime. Shared memory has no reference
-/// count, so memory that the program frees meanwhile is freed at the end of the last Looking.
-class Looking {
+/// count, so memory that the program frees meanwhile is freed at the end of the last SharedAccess.
+class SharedAccess {
  public:
-  Looking();
-  ~Looking();
-  Looking(const Looking&) = delete;
-  Looking& operator=(const Looking&) = delete;
+  SharedAccess();
+  ~SharedAccess();
+  SharedAccess(const SharedAccess&) = delete;
+  SharedAccess& operator=(const SharedAccess&) = delete;
 };
-/// True: a Looking exists, and frees the memory for the caller. State lock.
-bool freedLater(cl_context context, void* p);
-bool somebodyLooks();
+/// True: a SharedAccess exists, and frees the memory for the caller. State lock.
+bool deferFree(cl_context context, void* p);
+bool isSharedBeingRead();
 
 /// Retain objects that are used after the state lock is released, because other threads may release
 /// them. While that lock is held, an object in the tables is alive.
@@ -359,11 +359,11 @@ class SharedUse {
   List<Used> used_;
 };
 /// A command that could write this memory has completed.
-void endUse(Handle pointer, uint64_t allocation);
+void endSharedUse(Handle pointer, uint64_t allocation);
 
 // --- places and boxes (transfers.cpp) ---------------------------------------------------------
 
-recording::Box stretchBox(uint64_t offset, uint64_t bytes);
+recording::Box linearBox(uint64_t offset, uint64_t bytes);
 recording::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64_t row_pitch,
                      uint64_t slice_pitch);
 /// An empty place if the image is unknown.
@@ -371,10 +371,11 @@ Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t ro
                  size_t slice_pitch);
 /// True if there is no known reason to refuse a command of this queue with these waits. `context`:
 /// that of the command's objects.
-bool seemsGood(cl_command_queue queue, cl_context context, cl_uint count, const cl_event* waits);
+bool isProbablyValid(cl_command_queue queue, cl_context context, cl_uint count,
+                     const cl_event* waits);
 /// Records the end of a command that waited, with the event and the pointer that the program got.
-void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
-                  const Content& content, bool kept, const void* pointer);
+void recordBlockingEnd(uint64_t sequence, const Call& call, const cl_event* event,
+                       const Content& content, bool kept, const void* pointer);
 
 // --- queue commands ---------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ void CL_CALLBACK freeForUs(cl_command_queue /*queue*/, cl_uint count, void* poin
     bool later = false;
     if (tablesUsable()) {
       StateLock lock;
-      later = freedLater(context, pointers[i]);
+      later = deferFree(context, pointers[i]);
     }
     if (!later) next().clSVMFree(context, pointers[i]);
   }
@@ -76,8 +76,8 @@ cl_int copyAndWait(SharedCopy& copy, Call& call, Order& order, cl_event* event, 
   const bool success = call.info().result == CL_SUCCESS;
   if (copy.to_host && success) shown.take(copy.there, keepOutputs());
   if (copy.later && success) shown.take(copy.here, Keep::kBytes);
-  doneBlocking(sequence, call, event, shown, copy.later || (copy.to_host && options().keep_outputs),
-               nullptr);
+  recordBlockingEnd(sequence, call, event, shown,
+                    copy.later || (copy.to_host && options().keep_outputs), nullptr);
   settle(success ? waited : Sync{});
   return call.info().result;
 }
@@ -145,11 +145,11 @@ void CL_API_CALL TS_WRAP(clSVMFree)(cl_context context, void* p) {
     StateLock lock;
     putLocked(c, call.info());
     forget(c.pointers);
-    if (freedLater(context, p)) return;
+    if (deferFree(context, p)) return;
   } else if (tablesUsable()) {
     StateLock lock;
     forget({&pointer, 1});
-    if (freedLater(context, p)) return;
+    if (deferFree(context, p)) return;
   }
   next().clSVMFree(context, p);
 }
@@ -179,7 +179,7 @@ TS_WRAP(clEnqueueSVMFree)(cl_command_queue queue, cl_uint count, void* pointers[
       if (const SvmState* s = g_objects.svm.find(p)) forgotten.add({p, *s});
     }
     forget(c.pointers);
-    looked_at = somebodyLooks();
+    looked_at = isSharedBeingRead();
   }
   if (looked_at && function == nullptr) {
     user = contextOf(queue);
@@ -210,7 +210,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   auto invoke = [&](cl_event* slot) {
     return next().clEnqueueSVMMemcpy(queue, blocking, destination, source, bytes, n, waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
+  if (!active()) return callAndSettle([&] { return invoke(event); });
   Order order;
   const RangeCall wanted;
   if (!wanted) {
@@ -224,13 +224,13 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMemcpy)(cl_command_queue queue, cl_bool b
   SharedUse use;
   if (!copy.to_host) use.add(handleOf(destination));
   copy.there = stretch(destination, copy.to_host ? bytes : 0);
-  if (copy.to_host) aboutToOverwrite(copy.there);
+  if (copy.to_host) prepareOverwrite(copy.there);
   copy.command.waits = handlesOf(waits, n);
   Call call;
   copy.here = stretch(source, bytes);
-  copy.later = copy.from_host && !copy.to_host && yetToBeFilled(copy.here);
+  copy.later = copy.from_host && !copy.to_host && mayBeFilled(copy.here);
   if (blocking && copy.from_host && !copy.later) {
-    copy.later = !seemsGood(queue, contextOfQueue(queue), n, waits) || source == nullptr ||
+    copy.later = !isProbablyValid(queue, contextOfQueue(queue), n, waits) || source == nullptr ||
                  destination == nullptr;
   }
   if (copy.later) copy.content.unknown(bytes);
@@ -268,7 +268,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
   auto invoke = [&](cl_event* slot) {
     return next().clEnqueueSVMMap(queue, blocking, flags, p, bytes, n, waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
+  if (!active()) return callAndSettle([&] { return invoke(event); });
   Order order;
   const bool wanted = inRange();
   rec::SvmMap c;
@@ -293,7 +293,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     const bool success = call.info().result == CL_SUCCESS;
     if (wanted && success && shows) content.take(map.place, Keep::kHashes);
     map.shown = content.summary();
-    doneBlocking(sequence, call, event, content, false, p);
+    recordBlockingEnd(sequence, call, event, content, false, p);
     if (success) {
       StateLock lock;
       g_objects.maps.add(map);
@@ -325,7 +325,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
     settle();
     return invoke();
   }
-  aboutToUnmap(p);
+  prepareUnmap(p);
   Order order;
   const RangeCall wanted;
   MapState map;

@@ -6,16 +6,16 @@
 
 namespace tracesmith::record {
 
-Looking::Looking() {
+SharedAccess::SharedAccess() {
   StateLock lock;
-  ++g_objects.looking;
+  ++g_objects.shared_accesses;
 }
 
-Looking::~Looking() {
+SharedAccess::~SharedAccess() {
   List<FreedShared> freed;
   {
     StateLock lock;
-    if (--g_objects.looking != 0) return;
+    if (--g_objects.shared_accesses != 0) return;
     freed = g_objects.freed;
     g_objects.freed = {};
   }
@@ -26,10 +26,10 @@ Looking::~Looking() {
   freed.free();
 }
 
-bool somebodyLooks() { return g_objects.looking != 0; }
+bool isSharedBeingRead() { return g_objects.shared_accesses != 0; }
 
-bool freedLater(cl_context context, void* p) {
-  if (!somebodyLooks() || p == nullptr || !retainLocked(context)) return false;
+bool deferFree(cl_context context, void* p) {
+  if (!isSharedBeingRead() || p == nullptr || !retainLocked(context)) return false;
   if (g_objects.freed.add({context, p})) return true;
   next().clReleaseContext(context);
   return false;

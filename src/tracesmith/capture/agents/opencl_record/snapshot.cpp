@@ -65,8 +65,8 @@ void release(List<Object>& objects) {
 }
 
 /// Reads a range of a buffer, even of one that the host is not allowed to read.
-bool readStretch(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
-                 uint8_t* into) {
+bool readContiguous(cl_command_queue queue, const Object& o, uint64_t offset, uint64_t bytes,
+                    uint8_t* into) {
   const auto memory = objectOf<cl_mem>(o.handle);
   if (next().clEnqueueReadBuffer(queue, memory, CL_TRUE, offset, bytes, into, 0, nullptr,
                                  nullptr) == CL_SUCCESS) {
@@ -116,7 +116,7 @@ void snapshot(cl_command_queue queue, const Object& o, Keep keep, uint64_t after
   }
   for (uint64_t at = 0; read && !o.state.is_image && at < o.state.bytes; at += kPieceBytes) {
     const uint64_t n = o.state.bytes - at < kPieceBytes ? o.state.bytes - at : kPieceBytes;
-    read = readStretch(queue, o, at, n, scratch.get());
+    read = readContiguous(queue, o, at, n, scratch.get());
     if (read) content.append(scratch.get(), n, keep);
   }
   if (!read) content.unknown(o.state.bytes);
@@ -220,7 +220,7 @@ bool finishQueues() {
 }
 
 void snapshotAll() {
-  const Looking looking;
+  const SharedAccess access;
   List<Object> objects;
   List<Shared> shared;
   List<uint64_t> contexts;
@@ -257,7 +257,7 @@ void snapshotAll() {
 }
 
 void snapshotArguments(cl_kernel kernel, cl_command_queue queue, uint64_t after) {
-  const Looking looking;
+  const SharedAccess access;
   List<Object> objects;
   List<Shared> shared;
   {

@@ -10,19 +10,19 @@ namespace {
 
 /// State lock. False: the thread knows already that the event is complete.
 bool isNews(Handle event) {
-  uint32_t* teller = g_objects.known.find(event);
-  if (teller != nullptr && *teller == t_state.tid) return false;
-  if (teller == nullptr) teller = g_objects.known.insert(event);
-  if (teller != nullptr) *teller = t_state.tid;
+  uint32_t* informed = g_objects.known.find(event);
+  if (informed != nullptr && *informed == t_state.tid) return false;
+  if (informed == nullptr) informed = g_objects.known.insert(event);
+  if (informed != nullptr) *informed = t_state.tid;
   return true;
 }
 
-enum class Teller : uint8_t { kAnswer, kCallback };
+enum class CompletionSource : uint8_t { kQuery, kCallback };
 
 /// Records that the calling thread was told that the event is complete: its later calls come after
 /// the event as if it had waited. This makes no driver call, so it only needs to be in order within
 /// the thread.
-void wasTold(cl_event event, Teller teller) {
+void recordCompletion(cl_event event, CompletionSource source) {
   if (!inRangeNow()) return;
   const Handle handle = handleOf(event);
   rec::WaitForEvents c;
@@ -32,7 +32,7 @@ void wasTold(cl_event event, Teller teller) {
   StateLock lock;
   // A callback is called once, and the program may have released the event long before. Its handle
   // may then be another event's, about which nothing must be noted.
-  if (teller == Teller::kCallback || isNews(handle)) putLocked(c, {now, now, 0, 0});
+  if (source == CompletionSource::kCallback || isNews(handle)) putLocked(c, {now, now, 0, 0});
 }
 
 /// A callback of the program, which tells it the same as a query.
@@ -46,7 +46,7 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
   const Callback kept = *callback;
   free(callback);
   if (status <= CL_COMPLETE) settle();
-  if (status == CL_COMPLETE && active()) wasTold(event, Teller::kCallback);
+  if (status == CL_COMPLETE && active()) recordCompletion(event, CompletionSource::kCallback);
   const bool nested = t_state.in_callback;
   t_state.in_callback = true;
   kept.function(event, status, kept.user);
@@ -58,7 +58,7 @@ void CL_CALLBACK onEvent(cl_event event, cl_int status, void* packed) {
 extern "C" {
 
 cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
-  if (!active()) return passOn([&] { return next().clFinish(queue); });
+  if (!active()) return callAndSettle([&] { return next().clFinish(queue); });
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -99,7 +99,7 @@ cl_int CL_API_CALL TS_WRAP(clFlush)(cl_command_queue queue) {
 }
 
 cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* events) {
-  if (!active()) return passOn([&] { return next().clWaitForEvents(count, events); });
+  if (!active()) return callAndSettle([&] { return next().clWaitForEvents(count, events); });
   Call call;
   uint64_t sequence = kNotRecorded;
   {
@@ -143,7 +143,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventInfo)(cl_event event, cl_event_info what, s
       *static_cast<const cl_int*>(value) <= CL_COMPLETE) {
     settle();
     if (*static_cast<const cl_int*>(value) == CL_COMPLETE && active())
-      wasTold(event, Teller::kAnswer);
+      recordCompletion(event, CompletionSource::kQuery);
   }
   if (what == CL_EVENT_REFERENCE_COUNT && size >= sizeof(cl_uint)) {
     *static_cast<cl_uint*>(value) -= heldReferences(event);
@@ -156,7 +156,7 @@ cl_int CL_API_CALL TS_WRAP(clGetEventProfilingInfo)(cl_event event, cl_profiling
   const cl_int result = next().clGetEventProfilingInfo(event, what, size, value, size_ret);
   if (result == CL_SUCCESS) settle();
   if (result == CL_SUCCESS && active())
-    wasTold(event, Teller::kAnswer);  // otherwise there were no times yet
+    recordCompletion(event, CompletionSource::kQuery);  // otherwise there were no times yet
   return result;
 }
 

@@ -8,7 +8,7 @@ using rec::command_flags::kBlocking;
 
 namespace tracesmith::record {
 
-rec::Box stretchBox(uint64_t offset, uint64_t bytes) {
+rec::Box linearBox(uint64_t offset, uint64_t bytes) {
   rec::Box box;
   box.origin[0] = offset;
   box.region[0] = bytes;
@@ -84,7 +84,8 @@ bool isWithin(cl_mem memory, const rec::Box& box) {
          end <= state->bytes;
 }
 
-bool seemsGood(cl_command_queue queue, cl_context context, cl_uint count, const cl_event* waits) {
+bool isProbablyValid(cl_command_queue queue, cl_context context, cl_uint count,
+                     const cl_event* waits) {
   {
     StateLock lock;
     const QueueState* state = g_objects.queues.find(handleOf(queue));
@@ -117,13 +118,13 @@ bool willBeRead(cl_command_queue queue, cl_mem memory, const Place& place, Waits
   }
   if (place.row_pitch < place.row_bytes) return false;
   if (place.slices > 1 && place.slice_pitch < place.row_pitch * place.rows) return false;
-  return seemsGood(queue, context, waits.count, waits.events);
+  return isProbablyValid(queue, context, waits.count, waits.events);
 }
 
 }  // namespace
 
-void doneBlocking(uint64_t sequence, const Call& call, const cl_event* event,
-                  const Content& content, bool kept, const void* pointer) {
+void recordBlockingEnd(uint64_t sequence, const Call& call, const cl_event* event,
+                       const Content& content, bool kept, const void* pointer) {
   if (sequence == kNotRecorded) return;
   rec::Done d;
   d.of = sequence;
@@ -155,7 +156,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   use.add(memory);
   Call call;
   Content content;
-  bool later = yetToBeFilled(place);
+  bool later = mayBeFilled(place);
   rec::Write c;
   c.queue = handleOf(queue);
   c.memory = handleOf(memory);
@@ -178,7 +179,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
     call.end(invoke(event));
     Content seen;
     if (later && call.info().result == CL_SUCCESS) seen.take(place, Keep::kBytes);
-    doneBlocking(sequence, call, event, seen, later, nullptr);
+    recordBlockingEnd(sequence, call, event, seen, later, nullptr);
     settle(call.info().result == CL_SUCCESS ? waited : Sync{});
     return call.info().result;
   }
@@ -214,7 +215,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
     return result;
   }
   recordHostChangesUnderObjects();
-  aboutToOverwrite(place);
+  prepareOverwrite(place);
   Call call;
   rec::Read c;
   c.queue = handleOf(queue);
@@ -230,7 +231,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
     call.end(invoke(event));
     Content content;
     if (call.info().result == CL_SUCCESS) content.take(place, keepOutputs());
-    doneBlocking(sequence, call, event, content, options().keep_outputs, nullptr);
+    recordBlockingEnd(sequence, call, event, content, options().keep_outputs, nullptr);
     settle(call.info().result == CL_SUCCESS ? waited : Sync{});
     return call.info().result;
   }
@@ -285,8 +286,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBuffer)(cl_command_queue queue, cl_mem m
   auto invoke = [&](cl_event* slot) {
     return next().clEnqueueReadBuffer(queue, memory, blocking, offset, bytes, host, n, waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
-  return read(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
+  if (!active()) return callAndSettle([&] { return invoke(event); });
+  return read(queue, memory, blocking, linearBox(offset, bytes), host, stretch(host, bytes),
               {n, waits}, event, invoke);
 }
 
@@ -302,7 +303,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadBufferRect)(cl_command_queue queue, cl_m
                                           region, buffer_row, buffer_slice, host_row, host_slice,
                                           host, n, waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
+  if (!active()) return callAndSettle([&] { return invoke(event); });
   return read(
       queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
       rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
@@ -317,7 +318,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueReadImage)(cl_command_queue queue, cl_mem im
     return next().clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, host, n,
                                      waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
+  if (!active()) return callAndSettle([&] { return invoke(event); });
   return read(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
               imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
 }
@@ -330,8 +331,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBuffer)(cl_command_queue queue, cl_mem 
     return next().clEnqueueWriteBuffer(queue, memory, blocking, offset, bytes, host, n, waits,
                                        slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
-  return write(queue, memory, blocking, stretchBox(offset, bytes), host, stretch(host, bytes),
+  if (!active()) return callAndSettle([&] { return invoke(event); });
+  return write(queue, memory, blocking, linearBox(offset, bytes), host, stretch(host, bytes),
                {n, waits}, event, invoke);
 }
 
@@ -347,7 +348,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteBufferRect)(cl_command_queue queue, cl_
                                            region, buffer_row, buffer_slice, host_row, host_slice,
                                            host, n, waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
+  if (!active()) return callAndSettle([&] { return invoke(event); });
   return write(
       queue, memory, blocking, boxOf(false, buffer_origin, region, buffer_row, buffer_slice), host,
       rectPlace(host, host_origin, region, host_row, host_slice), {n, waits}, event, invoke);
@@ -362,7 +363,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueWriteImage)(cl_command_queue queue, cl_mem i
     return next().clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, host, n,
                                       waits, slot);
   };
-  if (!active()) return passOn([&] { return invoke(event); });
+  if (!active()) return callAndSettle([&] { return invoke(event); });
   return write(queue, image, blocking, boxOf(true, origin, region, 0, 0), host,
                imagePlace(image, host, region, row, slice), {n, waits}, event, invoke);
 }
@@ -375,8 +376,8 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBuffer)(cl_command_queue queue, cl_mem s
     return next().clEnqueueCopyBuffer(queue, source, destination, from, to, bytes, n, waits, slot);
   };
   if (!active()) return invoke(event);
-  return copy(queue, source, destination, stretchBox(from, bytes), stretchBox(to, bytes),
-              {n, waits}, event, invoke);
+  return copy(queue, source, destination, linearBox(from, bytes), linearBox(to, bytes), {n, waits},
+              event, invoke);
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueCopyBufferRect)(cl_command_queue queue, cl_mem source,
@@ -409,7 +410,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImage)(cl_command_queue queue, cl_mem so
 /// The range of a buffer that a copy from or to a region of an image accesses.
 static rec::Box stretchOfImage(cl_mem image, const size_t* region, size_t offset) {
   const Place place = imagePlace(image, region, region, 0, 0);
-  return stretchBox(offset, place.bytes());
+  return linearBox(offset, place.bytes());
 }
 
 cl_int CL_API_CALL TS_WRAP(clEnqueueCopyImageToBuffer)(cl_command_queue queue, cl_mem image,
@@ -450,7 +451,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueFillBuffer)(cl_command_queue queue, cl_mem m
   rec::Fill c;
   c.queue = handleOf(queue);
   c.memory = handleOf(memory);
-  c.box = stretchBox(offset, bytes);
+  c.box = linearBox(offset, bytes);
   if (pattern != nullptr && pattern_bytes <= 128) {
     c.pattern = {static_cast<const uint8_t*>(pattern), pattern_bytes};
   }

@@ -35,7 +35,7 @@ struct Runtime {
 
 constexpr const char* kMapSection = "xray_instr_map";
 
-std::atomic<pid_t> g_told{0};  // the process in which the program was recorded
+std::atomic<pid_t> g_recorded_pid{0};  // the process in which the program was recorded
 
 /// The program's file, mapped; all reads are checked to be inside it.
 class ProgramFile {
@@ -114,7 +114,7 @@ class ProgramFile {
 };
 
 /// Records the outcome and the program's path.
-void tellProgram(arena::XRayState state) {
+void recordProgram(arena::XRayState state) {
   char path[4096];
   const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
   const uint32_t path_bytes = n < 0 ? 0 : static_cast<uint32_t>(n);
@@ -137,11 +137,11 @@ void tellProgram(arena::XRayState state) {
 }
 
 /// Once per process; a forked child is a process of its own.
-void tellOnce() {
+void recordProgramOnce() {
   const int before = errno;
   const pid_t pid = getpid();
-  if (g_told.exchange(pid, std::memory_order_relaxed) != pid) {
-    tellProgram(arena::XRayState::kPatching);
+  if (g_recorded_pid.exchange(pid, std::memory_order_relaxed) != pid) {
+    recordProgram(arena::XRayState::kPatching);
   }
   errno = before;
 }
@@ -161,7 +161,7 @@ void onFunction(int32_t function, int type) {
     if (!attached) return;
     if (t.ring != ring_before || t.epoch != epoch_before) {
       flags |= arena::kFlagFirst;
-      tellOnce();
+      recordProgramOnce();
     }
   }
   if (isBusy(t)) return countReentrant();
@@ -211,9 +211,9 @@ __attribute__((constructor)) void begin() {
   const ProgramFile file;
   // This record comes before the first function record.
   if (file.instrumented() && arm("xray") && ready()) {
-    tellOnce();
+    recordProgramOnce();
     const arena::XRayState state = patch(file);
-    if (state != arena::XRayState::kPatched) tellProgram(state);
+    if (state != arena::XRayState::kPatched) recordProgram(state);
   }
   errno = before;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/processes/quiet_thread.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 
 namespace tracesmith {
 
-Result<std::thread> startQuietThread(std::function<void()> body) {
+Result<std::thread> startSignalFreeThread(std::function<void()> body) {
   sigset_t quiet, before;
   sigfillset(&quiet);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})

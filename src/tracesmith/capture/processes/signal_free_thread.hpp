@@ -11,6 +11,6 @@ namespace tracesmith {
 
 /// Starts a thread that does not run the program's signal handlers: all signals are blocked except
 /// those that the thread itself can cause (SIGSEGV and the like). Error: no resources for a thread.
-Result<std::thread> startQuietThread(std::function<void()> body);
+Result<std::thread> startSignalFreeThread(std::function<void()> body);
 
 }  // namespace tracesmith
