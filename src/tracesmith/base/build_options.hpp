@@ -86,7 +86,7 @@ class BuildOptions {
   bool next(BuildOption& out) {
     const size_t begin = skipSpace(at_);
     if (begin == text_.size()) return false;
-    at_ = behindWord(begin);
+    at_ = wordEnd(begin);
     const std::string_view word = text_.substr(begin, at_ - begin);
     char start[2] = {};
     size_t length = 0;
@@ -105,7 +105,7 @@ class BuildOptions {
     out.skipped_chars = 2;
     if (length > 2) return true;
     const size_t second = skipSpace(at_);
-    at_ = behindWord(second);
+    at_ = wordEnd(second);
     out.skipped_chars = 0;
     out.value_text = text_.substr(second, at_ - second);
     out.text = text_.substr(begin, at_ - begin);
@@ -117,7 +117,7 @@ class BuildOptions {
     while (at < text_.size() && isSpace(text_[at])) ++at;
     return at;
   }
-  size_t behindWord(size_t at) const {
+  size_t wordEnd(size_t at) const {
     for (bool quoted = false; at < text_.size() && (quoted || !isSpace(text_[at])); ++at) {
       if (text_[at] == '"') {
         quoted = !quoted;

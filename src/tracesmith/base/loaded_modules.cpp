@@ -260,7 +260,7 @@ bool holdsText(const LoadedModule& module, const char* text, size_t bytes) {
   return search.found;
 }
 
-void* findExportBehind(const void* after, const char* name) {
+void* findExportAfter(const void* after, const char* name) {
   bool behind = false;
   void* found = nullptr;
   anyModule([&](const LoadedModule& module) {

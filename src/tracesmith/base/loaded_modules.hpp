@@ -44,7 +44,7 @@ void* findExportAnywhere(const char* name);
 size_t modulesInScopeOf(const LoadedModule& module, LoadedModule* out, size_t most);
 /// The first definition of a function in the modules that were loaded after the module containing
 /// `after`.
-void* findExportBehind(const void* after, const char* name);
+void* findExportAfter(const void* after, const char* name);
 
 /// Whether the module's read-only memory contains these bytes.
 bool holdsText(const LoadedModule& module, const char* text, size_t bytes);

@@ -53,9 +53,9 @@ TEST(LoadedModules, ExportWhatDlsymFinds) {
 }
 
 TEST(LoadedModules, AreSearchedInTheOrderOfLoading) {
-  EXPECT_EQ(findExportBehind(reinterpret_cast<const void*>(&moduleOf), "qsort"),
+  EXPECT_EQ(findExportAfter(reinterpret_cast<const void*>(&moduleOf), "qsort"),
             dlsym(RTLD_NEXT, "qsort"));
-  EXPECT_EQ(findExportBehind(inLibc("qsort"), "qsort"), nullptr) << "there is none behind the last";
+  EXPECT_EQ(findExportAfter(inLibc("qsort"), "qsort"), nullptr) << "there is none behind the last";
 }
 
 TEST(LoadedModules, DefineVariablesToo) {

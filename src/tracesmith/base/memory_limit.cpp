@@ -46,7 +46,7 @@ std::optional<uint64_t> groupBytes() {
 
 }  // namespace
 
-uint64_t memoryToTake() {
+uint64_t memoryBudget() {
   constexpr uint64_t kUnknown = uint64_t{8} << 30;
   const std::optional<uint64_t> available = availableBytes();
   const std::optional<uint64_t> group = groupBytes();

@@ -8,6 +8,6 @@ namespace tracesmith {
 
 /// Three quarters of the memory that is available now, or that the control group may use, whichever
 /// is less. 8 GiB if the system reports neither.
-uint64_t memoryToTake();
+uint64_t memoryBudget();
 
 }  // namespace tracesmith

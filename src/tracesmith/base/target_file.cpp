@@ -124,7 +124,7 @@ bool sameFile(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
+Result<TargetFile> TargetFile::open(const std::string& path, CreationMode way) {
   if (path.empty()) return fail(ErrorCode::kInvalidArgument, "the output has no file name");
   if (path == "-") {
     return fail(
@@ -143,7 +143,7 @@ Result<TargetFile> TargetFile::open(const std::string& path, Way way) {
   }
   file.name_ = path;
   file.target_ = place.path;
-  if (way == Way::kNamed || !file.openNameless(parentFolderOf(file.target_))) {
+  if (way == CreationMode::kNamed || !file.openNameless(parentFolderOf(file.target_))) {
     TS_CHECK_OK(file.openNamed());
   }
   // The mode of another user's file was chosen by that user, so do not copy it.

@@ -27,14 +27,14 @@ void removeUnfinishedAtSignals();
 
 /// Not thread-safe: one thread at a time.
 class TargetFile {
- public:                                       ///< kNamed: as on file systems without O_TMPFILE
-  enum class Way : uint8_t { kBest, kNamed };  ///< kNamed: as where O_TMPFILE is not known
+ public:  ///< kNamed: as on file systems without O_TMPFILE
+  enum class CreationMode : uint8_t { kBest, kNamed };  ///< kNamed: as where O_TMPFILE is not known
 
   /// Opens a new file for `path`. Symbolic links at `path` are followed and kept; an existing file
   /// of this user keeps its mode. Errors: an empty name; "-"; something other than a regular file
   /// (replacing a device or pipe by a file would break it); no write permission; a file placed
   /// there by another user (output_place.hpp).
-  static Result<TargetFile> open(const std::string& path, Way way = Way::kBest);
+  static Result<TargetFile> open(const std::string& path, CreationMode way = CreationMode::kBest);
 
   TargetFile(TargetFile&& other) noexcept;
   TargetFile& operator=(TargetFile&&) = delete;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TargetFileTest : public testing::TestWithParam<TargetFile::Way> {
+class TargetFileTest : public testing::TestWithParam<TargetFile::CreationMode> {
  protected:
   std::string path(const std::string& name) const { return folder_.path(name); }
   static std::string contents(const std::string& path) { return test::contentsOf(path); }
@@ -85,7 +85,7 @@ TEST_P(TargetFileTest, ofAKilledProcessNothingStays) {
     (void)kill(getpid(), SIGKILL);
   }
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  if (GetParam() == TargetFile::Way::kBest) {
+  if (GetParam() == TargetFile::CreationMode::kBest) {
     EXPECT_EQ(filesIn(), 0u);
   }
   ASSERT_TRUE(write("a"));  // a file that needs a name is removed by the next process
@@ -120,9 +120,11 @@ TEST_P(TargetFileTest, whatAnotherLiveProcessWritesIsLeftAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, TargetFileTest,
-                         testing::Values(TargetFile::Way::kBest, TargetFile::Way::kNamed),
+                         testing::Values(TargetFile::CreationMode::kBest,
+                                         TargetFile::CreationMode::kNamed),
                          [](const auto& way) {
-                           return way.param == TargetFile::Way::kBest ? "nameless" : "named";
+                           return way.param == TargetFile::CreationMode::kBest ? "nameless"
+                                                                               : "named";
                          });
 
 }  // namespace

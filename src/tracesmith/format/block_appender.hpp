@@ -39,7 +39,7 @@ class BlockAppender {
   /// Runs `body`. If it fails, the file is truncated to its previous size, so that it stays
   /// readable and the same rows can be written again.
   template <class Body>
-  Status wholeOrNothing(Body body) {
+  Status appendAtomically(Body body) {
     const Position before = at_;
     Status status = body();
     if (!status) rewind(before);

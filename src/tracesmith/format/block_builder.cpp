@@ -52,7 +52,7 @@ void BlockBuilder::addChosen(uint16_t column, ElementType type, ColumnWords rela
     if (codec.needs_base) entry.base_column = base;
     const size_t stored =
         addEncoded(entry, {encoded_.data(), static_cast<size_t>(end - encoded_.data())});
-    if (constant || !choice_.disappoints(choice_key, words.size(), stored) || again) return;
+    if (constant || !choice_.shouldEncodeAgain(choice_key, words.size(), stored) || again) return;
     data_size_ -= stored;
     directory_.resize(directory_.size() - kColumnEntryBytes);
   }

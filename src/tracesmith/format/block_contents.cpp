@@ -11,7 +11,7 @@
 namespace tracesmith::sbt {
 
 Problem damaged(std::string text) { return {Problem::Kind::kDamaged, std::move(text)}; }
-Problem newer(std::string text) { return {Problem::Kind::kNewer, std::move(text)}; }
+Problem newerVersion(std::string text) { return {Problem::Kind::kNewer, std::move(text)}; }
 
 BlockContents::BlockContents() : zstd_(ZSTD_createDCtx()) {}
 
@@ -106,18 +106,18 @@ Problem BlockContents::encodedBytes(const ColumnEntry& entry, uint64_t limit, By
       return {};
     }
   }
-  return newer(fmt::format("compression {} is unknown to this version",
-                           static_cast<int>(entry.compression)));
+  return newerVersion(fmt::format("compression {} is unknown to this version",
+                                  static_cast<int>(entry.compression)));
 }
 
 template <class Word>
 Problem BlockContents::decode(const ColumnEntry& entry, size_t depth, std::span<Word> out) {
   const ColumnCodec* codec = findCodec(entry.encoding);
   if (codec == nullptr) {
-    return newer(fmt::format("encoding {} is unknown to this version", entry.encoding));
+    return newerVersion(fmt::format("encoding {} is unknown to this version", entry.encoding));
   }
   if (entry.type > ElementType::kBytes || entry.type < ElementType::kU8) {
-    return newer(
+    return newerVersion(
         fmt::format("element type {} is unknown to this version", static_cast<int>(entry.type)));
   }
   if (entry.type == ElementType::kBytes) return damaged("it holds text where numbers should be");
@@ -190,7 +190,7 @@ Problem BlockContents::baseWords(uint16_t column, size_t depth, BaseWords*& out)
 Problem BlockContents::bytes(const ColumnEntry& entry, ByteView& out) {
   if (entry.type != ElementType::kBytes) return damaged("it holds numbers where text should be");
   if (entry.encoding != kRawEncoding) {
-    return newer(fmt::format("encoding {} is unknown to this version", entry.encoding));
+    return newerVersion(fmt::format("encoding {} is unknown to this version", entry.encoding));
   }
   return encodedBytes(entry, kMaxColumnBytes, out);
 }

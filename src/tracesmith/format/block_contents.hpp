@@ -32,7 +32,7 @@ struct Problem {
   explicit operator bool() const { return kind != Kind::kNone; }
 };
 Problem damaged(std::string text);
-Problem newer(std::string text);
+Problem newerVersion(std::string text);
 
 /// Reused from block to block. Not thread-safe: one thread at a time.
 class BlockContents {

@@ -72,8 +72,8 @@ std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
         known = known || info.number == entry.column;
       });
       if (known || entry.column >= kFirstHintColumn) continue;
-      problems.push_back({newer("column " + std::to_string(entry.column) + " of " + Table::kName +
-                                " is unknown to this version"),
+      problems.push_back({newerVersion("column " + std::to_string(entry.column) + " of " +
+                                       Table::kName + " is unknown to this version"),
                           false});
     }
   }

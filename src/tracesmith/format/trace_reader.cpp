@@ -164,7 +164,8 @@ Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
   if (isReadApart(table_id)) return {};  // see readSources()
   TS_CHECK_OK(checkCancelled());
   if (!isKnown(table_id)) {
-    note(block, newer(fmt::format("table {} is unknown to this version", block.header.table)));
+    note(block,
+         newerVersion(fmt::format("table {} is unknown to this version", block.header.table)));
     return {};
   }
   auto outOfOrder = [&] {
@@ -344,7 +345,7 @@ Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_byte
   }
   const LogBlock& block = impl_->log.blocks()[index];
   TS_CHECK_OK(
-      impl_->checkMemory({&block}, max_memory_bytes != 0 ? max_memory_bytes : memoryToTake()));
+      impl_->checkMemory({&block}, max_memory_bytes != 0 ? max_memory_bytes : memoryBudget()));
   return impl_->appendBlock(block, out);
 }
 
@@ -547,7 +548,7 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
                                           std::set<uint64_t>& unreadable) {
   WantedBlocks wanted = wantedBlocks(options);
   if (options.first_events != 0) keepFirstEvents(wanted, options.first_events, unreadable);
-  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes : memoryToTake();
+  const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes : memoryBudget();
   TS_CHECK_OK(checkMemory(wanted.blocks, limit));
 
   Trace trace;

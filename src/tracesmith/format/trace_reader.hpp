@@ -59,7 +59,7 @@ struct ReadOptions {
   /// Event tables: read only blocks that may contain one of the first N events by start time; 0:
   /// all. Other rows of those blocks come with them. Requested tables without times are read whole.
   uint64_t first_events = 0;
-  /// Fail with kNoSpace before the columns take more memory than this; 0: memoryToTake(). A small
+  /// Fail with kNoSpace before the columns take more memory than this; 0: memoryBudget(). A small
   /// file can hold very many equal rows: a block of them is a few hundred bytes whatever their
   /// number.
   uint64_t max_memory_bytes = 0;

@@ -274,14 +274,14 @@ Status TraceWriter::write(const Trace& delta, const SourceRows* sources) {
   }
   TS_CHECK_OK(impl_->checkDelta(delta));
   impl_->sources = sources;
-  Status status = impl_->file.wholeOrNothing([&] { return impl_->writeDelta(delta); });
+  Status status = impl_->file.appendAtomically([&] { return impl_->writeDelta(delta); });
   impl_->sources = nullptr;
   return status;
 }
 
 Status TraceWriter::finish() {
   if (impl_->finished) return {};
-  TS_CHECK_OK(impl_->file.wholeOrNothing(
+  TS_CHECK_OK(impl_->file.appendAtomically(
       [&] { return impl_->file.writeIndexAndEnd(impl_->encoder.builder()); }));
   impl_->finished = true;
   impl_->file.file().unlock();

@@ -92,7 +92,7 @@ bool isUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool isLower(char c) { return c >= 'a' && c <= 'z'; }
 
 /// The name without a result type, truncated to the part that is examined.
-std::string_view lookedAt(std::string_view name) {
+std::string_view examinedPart(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
   return name.substr(0, 512);
 }
@@ -105,7 +105,7 @@ std::string lowerOf(std::string_view name) {
 
 /// Whether the `size` characters at `at` are whole words of an identifier: cross_device_reduce does
 /// not match in cross_device_reducer, nor AllReduceKernel in AllReduceKernelTest.
-bool isWhole(std::string_view name, size_t at, size_t size, bool ends_name) {
+bool isWholeWord(std::string_view name, size_t at, size_t size, bool ends_name) {
   const char before = at > 0 ? name[at - 1] : ' ';
   const char after = at + size < name.size() ? name[at + size] : ' ';
   if ((isUpper(before) || isLower(before)) && !isUpper(name[at])) return false;
@@ -136,7 +136,7 @@ struct Match {
 };
 
 Match match(std::string_view name) {
-  name = lookedAt(name);
+  name = examinedPart(name);
   const std::string lower = lowerOf(name);
   Match out;
   for (const Library& library : kLibraries) {
@@ -145,7 +145,7 @@ Match match(std::string_view name) {
                                : (lower.starts_with(library.text) ? 0 : std::string::npos);
     if (at == std::string::npos) continue;
     const bool ends_name = library.text.ends_with("kernel");
-    if (anywhere && !isWhole(name, at, library.text.size(), ends_name)) continue;
+    if (anywhere && !isWholeWord(name, at, library.text.size(), ends_name)) continue;
     // The text that identifies the library may also name the collective: all_reduce_kernel.
     out.words = wordsOf(lower, anywhere ? at : library.text.size());
     out.op = library.op == CollectiveOp::kNone ? opOf(out.words) : library.op;

@@ -20,7 +20,7 @@ size_t mapped(size_t bytes) {
   return bytes < kHugePage ? bytes : (bytes + kHugePage - 1) / kHugePage * kHugePage;
 }
 
-void preferHugePages(void* pages, size_t bytes) {
+void adviseHugePages(void* pages, size_t bytes) {
   if (bytes >= kHugePage) (void)madvise(pages, bytes, MADV_HUGEPAGE);
 }
 
@@ -36,7 +36,7 @@ void* allocate(size_t bytes) {
   void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) throw std::bad_alloc();
-  preferHugePages(pages, bytes);
+  adviseHugePages(pages, bytes);
   return pages;
 }
 
@@ -45,7 +45,7 @@ void* grow(void* buffer, size_t old_bytes, size_t new_bytes) {
     new_bytes = mapped(new_bytes);
     void* const pages = mremap(buffer, mapped(old_bytes), new_bytes, MREMAP_MAYMOVE);
     if (pages == MAP_FAILED) throw std::bad_alloc();
-    preferHugePages(pages, new_bytes);
+    adviseHugePages(pages, new_bytes);
     return pages;
   }
   void* const larger = allocate(new_bytes);

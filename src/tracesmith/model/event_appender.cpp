@@ -159,7 +159,7 @@ CallPathId EventAppender::callPath(const CallStack& stack) {
 }
 
 void EventAppender::addAttributes(const TraceEvent& event, TableId table, uint64_t row,
-                                  const Has& has) {
+                                  const EventFields& has) {
   namespace key = event_attributes;
   auto add = [&](std::string_view name, std::string_view value) {
     trace_.attribute.push({.table = static_cast<uint32_t>(table),

@@ -66,14 +66,14 @@ class EventAppender {
   void appendMemory(const TraceEvent& event, MemoryKind kind);
   void appendRange(const TraceEvent& event);
 
-  struct Has {  // fields that the row of an event can hold
+  struct EventFields {  // fields that the row of an event can hold
     bool kernel_params = false;
     bool memory_params = false;
     bool stream = true;
     bool duration = true;
     bool type = true;
   };
-  void addAttributes(const TraceEvent& event, TableId table, uint64_t row, const Has& has);
+  void addAttributes(const TraceEvent& event, TableId table, uint64_t row, const EventFields& has);
   template <class Table>
   uint64_t lastRow(const Table& table) const;
 

@@ -429,7 +429,7 @@ void Lister::listSyncs() {
 
 void Lister::listMemory() {
   const MemoryEventTable& t = trace_.memory_event;
-  const std::vector<DeviceId> places = memoryPlaces(trace_);
+  const std::vector<DeviceId> places = memoryDevices(trace_);
   for (size_t i = 0; i < t.size() && !isCancelledAt(i); ++i) {
     const EventType type = t.kind[i] == MemoryKind::kFree    ? EventType::MemFree
                            : t.kind[i] == MemoryKind::kAlloc ? EventType::MemAlloc

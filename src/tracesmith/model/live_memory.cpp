@@ -85,7 +85,7 @@ std::vector<MemoryChange> memoryChanges(const Trace& trace) {
   return out;
 }
 
-std::vector<DeviceId> memoryPlaces(const Trace& trace) {
+std::vector<DeviceId> memoryDevices(const Trace& trace) {
   std::vector<DeviceId> places(trace.memory_event.size());
   for (uint32_t row = 0; row < places.size(); ++row) places[row] = deviceNamedBy(trace, row);
   for (const MemoryChange& change : memoryChanges(trace)) places[change.row] = change.device;

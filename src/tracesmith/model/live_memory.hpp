@@ -74,7 +74,7 @@ struct MemoryChange {
 std::vector<MemoryChange> memoryChanges(const Trace& trace);
 
 /// The place of each row of memory_event; kNone: the host.
-std::vector<DeviceId> memoryPlaces(const Trace& trace);
+std::vector<DeviceId> memoryDevices(const Trace& trace);
 
 struct MemoryTotals {
   DeviceId device{};  ///< kNone: the host; meaningless in MemoryUsage::all

@@ -30,7 +30,7 @@ std::vector<TraceEvent> filter(const std::vector<TraceEvent>& events, Keep keep)
 
 /// `ordinals` if they are distinct, else 0, 1, 2, …
 template <class Keys>
-std::vector<uint32_t> tellApart(const Column<uint32_t>& given, const Keys& keys) {
+std::vector<uint32_t> distinctOrdinals(const Column<uint32_t>& given, const Keys& keys) {
   std::vector<uint32_t> ordinals(given.begin(), given.end());
   if (std::set<typename Keys::value_type>(keys.begin(), keys.end()).size() != keys.size()) {
     for (size_t i = 0; i < ordinals.size(); ++i) ordinals[i] = static_cast<uint32_t>(i);
@@ -84,7 +84,7 @@ std::vector<TraceEvent> TraceRecord::filterByDevice(uint32_t device_id) const {
 }
 
 std::vector<uint32_t> deviceNumbers(const Trace& trace) {
-  return tellApart(trace.device.ordinal, trace.device.ordinal);
+  return distinctOrdinals(trace.device.ordinal, trace.device.ordinal);
 }
 
 std::vector<uint32_t> streamNumbers(const Trace& trace) {
@@ -92,7 +92,7 @@ std::vector<uint32_t> streamNumbers(const Trace& trace) {
   for (size_t i = 0; i < trace.stream.size(); ++i) {
     keys.emplace_back(static_cast<uint32_t>(trace.stream.device_id[i]), trace.stream.ordinal[i]);
   }
-  return tellApart(trace.stream.ordinal, keys);
+  return distinctOrdinals(trace.stream.ordinal, keys);
 }
 
 std::vector<DeviceInfo> deviceInfos(const Trace& trace) {
@@ -145,7 +145,7 @@ TraceMetadata traceMetadata(const Trace& trace) {
 
 std::vector<MemoryEvent> toMemoryEvents(const Trace& trace) {
   const std::vector<uint32_t> devices = deviceNumbers(trace);
-  const std::vector<DeviceId> places = memoryPlaces(trace);
+  const std::vector<DeviceId> places = memoryDevices(trace);
   std::vector<MemoryEvent> events;
   for (size_t i = 0; i < trace.memory_event.size() && !isCancelledAt(i); ++i) {
     const MemoryEventRow row = trace.memory_event.row(i);

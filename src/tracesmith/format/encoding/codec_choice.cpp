@@ -28,7 +28,7 @@ const ColumnCodec& CodecChoice::choose(uint32_t column, ColumnWords words, Eleme
   return *choice.codec;
 }
 
-bool CodecChoice::disappoints(uint32_t column, size_t rows, size_t stored_bytes) {
+bool CodecChoice::shouldEncodeAgain(uint32_t column, size_t rows, size_t stored_bytes) {
   Choice& choice = choices_[column];
   const double bytes_per_row = static_cast<double>(stored_bytes) / static_cast<double>(rows);
   if (choice.bytes_per_row == 0) {

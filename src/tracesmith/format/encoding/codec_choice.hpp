@@ -22,7 +22,7 @@ class CodecChoice {
 
   /// Reports the result. Returns true if it is so much worse than when the encoder was chosen that
   /// encoding the block again pays; the next call of choose() then chooses anew.
-  bool disappoints(uint32_t column, size_t rows, size_t stored_bytes);
+  bool shouldEncodeAgain(uint32_t column, size_t rows, size_t stored_bytes);
 
  private:
   struct Choice {

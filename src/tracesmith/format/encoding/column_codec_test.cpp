@@ -221,9 +221,9 @@ TEST_F(CodecChoiceTest, WhatBecomesWorseIsChosenAgain) {
   for (uint64_t& word : small) word = random() % 8;
   for (uint64_t& word : noise) word = random();
   const ColumnCodec& first = choice.choose(1, {small}, ElementType::kU64, zstd_);
-  EXPECT_FALSE(choice.disappoints(1, 1'000, 375));
+  EXPECT_FALSE(choice.shouldEncodeAgain(1, 1'000, 375));
   EXPECT_EQ(&choice.choose(1, {noise}, ElementType::kU64, zstd_), &first) << "not yet known";
-  EXPECT_TRUE(choice.disappoints(1, 1'000, 9'000));
+  EXPECT_TRUE(choice.shouldEncodeAgain(1, 1'000, 9'000));
   EXPECT_EQ(choice.choose(1, {noise}, ElementType::kU64, zstd_).name, "raw");
 }
 
