@@ -6,7 +6,7 @@
 //
 // Handles and pointers are those of the recorded program. Drivers reuse them: a handle means the
 // object of the latest command that created it. Commands are in call order: a non-blocking call is
-// recorded during the call, a blocking one (kBegun) when it starts.
+// recorded during the call, a blocking one (kStarted) when it starts.
 //
 // The number of a kind is on disk: append, never renumber. A new field goes last and reads as zero
 // where it is absent.
@@ -22,14 +22,14 @@ namespace tracesmith::recording {
 /// - The data that a read or map showed to the host is available.
 /// - The data of a write is available, whose source a read had yet to fill.
 /// - The driver rejected a Release or a SetUserEventStatus; the header has its result. These are
-///   recorded before the call, without kBegun, and get no Done on success.
+///   recorded before the call, without kStarted, and get no Done on success.
 struct Done {
   static constexpr CommandKind kKind = CommandKind::kDone;
   uint64_t of = 0;     ///< sequence number of the command
   Payload content;     ///< data of a read or map; or of a write or SvmCopy recorded without content
   uint64_t kept = 0;   ///< 1: the recording has the bytes, not only their hashes
-  Handle event = 0;    ///< event that a command with kBegun returned
-  Handle pointer = 0;  ///< pointer that a Map with kBegun returned
+  Handle event = 0;    ///< event that a command with kStarted returned
+  Handle pointer = 0;  ///< pointer that a Map with kStarted returned
   template <class V>
   void visit(V& v) {
     v(of), v(content), v(kept), v(event), v(pointer);

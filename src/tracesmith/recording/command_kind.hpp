@@ -69,9 +69,9 @@ enum class CommandKind : uint16_t {
 
 namespace command_flags {
 constexpr uint16_t kBlocking = 1;  ///< the call waited for its command
-constexpr uint16_t kBegun = 2;     ///< recorded when the call started: its result follows in a Done
+constexpr uint16_t kStarted = 2;   ///< recorded when the call started: its result follows in a Done
 /// Not a call of the program but added by the agent (Device, Snapshot)
-constexpr uint16_t kMadeUp = 4;
+constexpr uint16_t kAddedByAgent = 4;
 }  // namespace command_flags
 
 /// Precedes the fields of every command.

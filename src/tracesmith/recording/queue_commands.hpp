@@ -221,10 +221,10 @@ struct WaitForEvents {
   Handle queue = 0;  ///< the queue that waits instead of the host, if any
   /// 1: the thread did not wait but learned that the events are complete, from a query or a
   /// callback. Its later calls come after the events all the same.
-  uint64_t was_told = 0;
+  uint64_t without_wait = 0;
   template <class V>
   void visit(V& v) {
-    v(events), v(queue), v(was_told);
+    v(events), v(queue), v(without_wait);
   }
 };
 

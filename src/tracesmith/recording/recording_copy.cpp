@@ -113,7 +113,7 @@ class Copier {
     for (const auto& [process, stream] : streams_) {
       if (stream.ended) continue;
       CommandHeader header;
-      header.flags = command_flags::kMadeUp;
+      header.flags = command_flags::kAddedByAgent;
       header.sequence = stream.next_sequence;
       header.start_ns = header.end_ns = stream.end_ns;
       End end;

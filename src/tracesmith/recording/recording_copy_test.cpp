@@ -24,15 +24,15 @@ Bytes encoded(Command command, uint64_t sequence) {
 }
 
 /// The data that a reader gets from a recording.
-struct Told {
+struct ReadBack {
   std::vector<uint64_t> sequences;
   std::vector<bool> has_content;  // by Write
   std::string end;                // "-": no End
   bool complete = false;
 };
 
-Told told(const std::string& path) {
-  Told out;
+ReadBack readBack(const std::string& path) {
+  ReadBack out;
   out.end = "-";
   auto reader = RecordingReader::open(path);
   if (!reader) return out;
@@ -103,7 +103,7 @@ TEST_F(RecordingCopyTest, OneFileHoldsTraceAndRecording) {
   ASSERT_TRUE(check);
   EXPECT_TRUE(check->intact());
   EXPECT_TRUE(check->skipped.empty());
-  const Told of = told(folded_);
+  const ReadBack of = readBack(folded_);
   EXPECT_EQ(of.sequences.size(), kCommands);
   EXPECT_EQ(of.has_content, std::vector<bool>(kCommands, true));
   EXPECT_EQ(of.end, "");
@@ -123,7 +123,7 @@ TEST_F(RecordingCopyTest, DamageIsLeftOutNamedAndNeverCalledWhole) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ 0x41);
     std::ofstream(bad, std::ios::binary) << bytes;
-    const Told before = told(bad);
+    const ReadBack before = readBack(bad);
     const auto copy = fold(bad);
     if (!copy) {
       EXPECT_TRUE(before.sequences.empty()) << copy.error().toString();
@@ -133,7 +133,7 @@ TEST_F(RecordingCopyTest, DamageIsLeftOutNamedAndNeverCalledWhole) {
     const auto check = checkTrace(folded_);
     ASSERT_TRUE(check);
     EXPECT_TRUE(check->intact());
-    const Told after = told(folded_);
+    const ReadBack after = readBack(folded_);
     EXPECT_EQ(after.sequences, before.sequences);
     EXPECT_EQ(after.has_content, before.has_content);
     EXPECT_NE(after.end, "-");
@@ -157,8 +157,8 @@ TEST_F(RecordingCopyTest, OneThatWasCutSaysSoInTheNewFile) {
     if (!copy) continue;  // before the first command
     ++copied;
     EXPECT_FALSE(copy->whole());
-    const Told after = told(folded_);
-    EXPECT_EQ(after.sequences, told(cut).sequences);
+    const ReadBack after = readBack(folded_);
+    EXPECT_EQ(after.sequences, readBack(cut).sequences);
     EXPECT_TRUE(after.complete);
     EXPECT_NE(after.end.find("not finished"), std::string::npos);
   }

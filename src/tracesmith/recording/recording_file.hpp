@@ -48,10 +48,10 @@ struct Process {
 };
 
 /// "out.sbt" -> "out.sbr": path of the recording that belongs to a trace.
-std::string pathBeside(const std::string& trace_path);
+std::string recordingPathFor(const std::string& trace_path);
 /// The inverse: "out.sbr" -> "out.sbt". A path with another extension is returned unchanged, as the
 /// path of a trace.
-std::string traceBeside(const std::string& path);
+std::string tracePathFor(const std::string& path);
 
 }  // namespace recording
 

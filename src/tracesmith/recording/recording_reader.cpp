@@ -30,7 +30,7 @@ Result<sbt::BlockLog> recording::openLog(const std::string& path) {
   TS_TRY(sbt::BlockLog log, sbt::BlockLog::open(path));
   if (hasRecording(log)) return log;
   // `path` is a recording itself
-  const std::string beside = path.ends_with(".sbr") ? path : pathBeside(path);
+  const std::string beside = path.ends_with(".sbr") ? path : recordingPathFor(path);
   if (beside == path || access(beside.c_str(), F_OK) != 0) {
     return fail(ErrorCode::kNotFound,
                 beside == path
@@ -58,7 +58,7 @@ bool RecordingReader::isThere(const std::string& path) {
   if (log && hasRecording(*log)) return true;
   // A file truncated before its first command is still a recording.
   if (path.ends_with(".sbr")) return access(path.c_str(), F_OK) == 0;
-  return log && access(pathBeside(path).c_str(), F_OK) == 0;
+  return log && access(recordingPathFor(path).c_str(), F_OK) == 0;
 }
 
 void RecordingReader::lose(const sbt::LogBlock& block, const std::string& why) {

@@ -31,12 +31,12 @@ ContentHash hashOf(ByteView bytes) {
   return {hash.low, hash.high};
 }
 
-std::string pathBeside(const std::string& trace_path) {
+std::string recordingPathFor(const std::string& trace_path) {
   const bool sbt = trace_path.ends_with(".sbt");
   return (sbt ? trace_path.substr(0, trace_path.size() - 4) : trace_path) + ".sbr";
 }
 
-std::string traceBeside(const std::string& path) {
+std::string tracePathFor(const std::string& path) {
   const bool sbr = path.ends_with(".sbr");
   return sbr ? path.substr(0, path.size() - 4) + ".sbt" : path;
 }
@@ -120,7 +120,7 @@ Status RecordingWriter::addCommands(uint32_t process, ByteView commands, uint32_
 
 Status RecordingWriter::flushContent() {
   if (pending_hashes_.empty()) return {};
-  const Status status = file_.wholeOrNothing([&]() -> Status {
+  const Status status = file_.appendAtomically([&]() -> Status {
     const auto rows = static_cast<uint32_t>(pending_hashes_.size());
     sbt::BlockBuilder& b = builder();
     b.begin(rows, number(TableId::kRecordedContent));
@@ -165,7 +165,7 @@ Status RecordingWriter::flush() {
 Status RecordingWriter::finish() {
   if (finished_) return {};
   TS_CHECK_OK(flush());
-  TS_CHECK_OK(file_.wholeOrNothing([&] { return file_.writeIndexAndEnd(*thorough_); }));
+  TS_CHECK_OK(file_.appendAtomically([&] { return file_.writeIndexAndEnd(*thorough_); }));
   finished_ = true;
   file_.file().unlock();
   return {};
