@@ -22,7 +22,7 @@ void read(uint64_t address, T& out) {
   memcpy(&out, reinterpret_cast<const void*>(address), sizeof out);
 }
 
-uint32_t codePlace(uint64_t address) {
+uint32_t codeSlot(uint64_t address) {
   return static_cast<uint32_t>(((address >> 4) * 0x9e3779b97f4a7c15u) >> 51);
 }
 
@@ -45,7 +45,7 @@ uint32_t putUtf8(uint32_t c, char* out) {
 }  // namespace
 
 PythonCodes* PythonCodes::make(const PythonSink& sink) {
-  static_assert(kPlaces == 1u << 13);
+  static_assert(kSlots == 1u << 13);
   void* const place = mmap(nullptr, sizeof(PythonCodes), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return place == MAP_FAILED ? nullptr : new (place) PythonCodes(sink);
@@ -54,7 +54,7 @@ PythonCodes* PythonCodes::make(const PythonSink& sink) {
 void PythonCodes::destroy(PythonCodes* codes) {
   if (codes == nullptr) return;
   codes->forget();
-  if (codes->to_let_go_count_ == 0) {
+  if (codes->to_release_count_ == 0) {
     munmap(codes, sizeof *codes);
     return;
   }
@@ -72,12 +72,12 @@ bool PythonCodes::enter(const PythonRuntime* runtime, uint64_t interpreter, int6
     // be released: they stay held. kMostMoves limits that for threads that alternate between
     // interpreters.
     forget();
-    to_let_go_count_ = 0;
+    to_release_count_ = 0;
   } else {
     forget();
   }
-  begin_anew_ = false;
-  interpreter_told_ = false;
+  restart_pending_ = false;
+  interpreter_written_ = false;
   runtime_ = runtime;
   interpreter_ = interpreter;
   interpreter_id_ = id;
@@ -85,11 +85,11 @@ bool PythonCodes::enter(const PythonRuntime* runtime, uint64_t interpreter, int6
 }
 
 PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
-  uint32_t i = codePlace(code);
-  while (codes_[i].address != 0 && codes_[i].address != code) i = (i + 1) % kPlaces;
+  uint32_t i = codeSlot(code);
+  while (codes_[i].address != 0 && codes_[i].address != code) i = (i + 1) % kSlots;
   Code* known = &codes_[i];
   const bool was_here = known->address == code;
-  if (was_here && (known->print == 0 || known->print == printOf(runtime_->layout, code))) {
+  if (was_here && (known->print == 0 || known->print == fingerprintOf(runtime_->layout, code))) {
     if (locked && known->print != 0) {
       runtime_->hold(pointerTo(code));
       known->print = 0;
@@ -97,30 +97,30 @@ PythonCodes::Known PythonCodes::number(uint64_t code, bool locked) {
     return {known->number, known->print};
   }
   if (locked) {
-    letGo();
-    letGoOfEnded();
+    releaseReferences();
+    releaseEnded();
   }
   if (!was_here && count_ == kMostCodes) {
     // Frames hold the code objects that are running; numbers already in paths are never reused.
     forget();
-    if (locked) letGo();
-    known = &codes_[codePlace(code)];
+    if (locked) releaseReferences();
+    known = &codes_[codeSlot(code)];
   }
   const uint32_t number = g_next_number.fetch_add(1, std::memory_order_relaxed);
-  if (!tell(code, number)) return {};
+  if (!writeCode(code, number)) return {};
   if (locked) runtime_->hold(pointerTo(code));
-  *known = {code, locked ? 0 : printOf(runtime_->layout, code), number};
+  *known = {code, locked ? 0 : fingerprintOf(runtime_->layout, code), number};
   if (!was_here) ++count_;
   return {number, known->print};
 }
 
-bool PythonCodes::tell(uint64_t code, uint32_t number) {
+bool PythonCodes::writeCode(uint64_t code, uint32_t number) {
   const PythonRuntime& r = *runtime_;
-  if (!interpreter_told_ && sink_.interpreter != nullptr &&
+  if (!interpreter_written_ && sink_.interpreter != nullptr &&
       !sink_.interpreter(sink_.context, r.interpreter)) {
     return false;
   }
-  interpreter_told_ = true;
+  interpreter_written_ = true;
   uint64_t type = 0;
   uint64_t name = 0;
   uint64_t file = 0;
@@ -167,32 +167,32 @@ void PythonCodes::forget() {
   count_ = 0;
   for (Code& code : codes_) {
     // If there was no lock for so long that the list is full, the remaining references stay held.
-    if (code.address != 0 && code.print == 0 && to_let_go_count_ < kMostCodes) {
-      to_let_go_[to_let_go_count_++] = code.address;
+    if (code.address != 0 && code.print == 0 && to_release_count_ < kMostCodes) {
+      to_release_[to_release_count_++] = code.address;
     }
     code = {};
   }
 }
 
-void PythonCodes::letGo() {
-  if (to_let_go_count_ == 0) return;
+void PythonCodes::releaseReferences() {
+  if (to_release_count_ == 0) return;
   const bool was_busy = busy_;
   const int before = errno;
   busy_ = true;
-  while (to_let_go_count_ > 0) runtime_->release(pointerTo(to_let_go_[--to_let_go_count_]));
+  while (to_release_count_ > 0) runtime_->release(pointerTo(to_release_[--to_release_count_]));
   busy_ = was_busy;
   errno = before;
 }
 
 /// Releases what ended threads held of this thread's interpreter.
-void PythonCodes::letGoOfEnded() {
+void PythonCodes::releaseEnded() {
   if (g_ended.load(std::memory_order_relaxed) == nullptr) return;
   PythonCodes* codes = g_ended.exchange(nullptr, std::memory_order_acquire);
   busy_ = true;
   while (codes != nullptr) {
     PythonCodes* const next = codes->next_ended_;
     if (codes->interpreter_ == interpreter_ && codes->interpreter_id_ == interpreter_id_) {
-      codes->letGo();
+      codes->releaseReferences();
     }
     destroy(codes);
     codes = next;

@@ -53,7 +53,7 @@ class PythonCodes {
 
   /// Whether the numbers belong to this interpreter. [hot]
   bool isOf(uint64_t interpreter, int64_t id) const {
-    return interpreter == interpreter_ && id == interpreter_id_ && !begin_anew_;
+    return interpreter == interpreter_ && id == interpreter_id_ && !restart_pending_;
   }
   /// Switches to an interpreter, the first or another one. False: too many switches.
   bool enter(const PythonRuntime* runtime, uint64_t interpreter, int64_t id);
@@ -64,14 +64,14 @@ class PythonCodes {
 
   /// Fingerprint that distinguishes a code object from another one at the same address. Never 0.
   /// [hot]
-  static uint64_t printOf(const PythonLayout& layout, uint64_t code);
+  static uint64_t fingerprintOf(const PythonLayout& layout, uint64_t code);
 
-  void beginAnew() { begin_anew_ = true; }
+  void restart() { restart_pending_ = true; }
   /// Changes when numbers are forgotten.
   uint64_t generation() const { return generation_; }
   uint32_t count() const { return count_; }
   /// True while references are released: that runs code, which may call this object again.
-  bool busy() const { return busy_; }
+  bool isBusy() const { return busy_; }
 
  private:
   // No initial values for large members: the memory is zeros.
@@ -80,18 +80,18 @@ class PythonCodes {
     uint64_t print;    // 0: held
     uint32_t number;
   };
-  static constexpr uint32_t kPlaces = 2 * kMostCodes;
+  static constexpr uint32_t kSlots = 2 * kMostCodes;
   static constexpr uint32_t kMostNameBytes = 1024;
   static constexpr uint32_t kMostFileBytes = 4096;
   static constexpr uint32_t kMostMoves = 64;
 
   explicit PythonCodes(const PythonSink& sink) : sink_(sink) {}
 
-  bool tell(uint64_t code, uint32_t number);
+  bool writeCode(uint64_t code, uint32_t number);
   std::string_view text(uint64_t object, char* out, uint32_t most) const;
   void forget();
-  void letGo();
-  void letGoOfEnded();
+  void releaseReferences();
+  void releaseEnded();
 
   PythonSink sink_;
   const PythonRuntime* runtime_ = nullptr;
@@ -100,18 +100,18 @@ class PythonCodes {
   uint64_t generation_ = 0;
   uint32_t moves_ = 0;
   uint32_t count_ = 0;
-  bool interpreter_told_ = false;
-  bool begin_anew_ = false;
+  bool interpreter_written_ = false;
+  bool restart_pending_ = false;
   bool busy_ = false;
   PythonCodes* next_ended_ = nullptr;
-  uint32_t to_let_go_count_ = 0;
-  uint64_t to_let_go_[kMostCodes];
-  Code codes_[kPlaces];
+  uint32_t to_release_count_ = 0;
+  uint64_t to_release_[kMostCodes];
+  Code codes_[kSlots];
   char name_[kMostNameBytes];
   char file_[kMostFileBytes];
 };
 
-inline uint64_t PythonCodes::printOf(const PythonLayout& layout, uint64_t code) {
+inline uint64_t PythonCodes::fingerprintOf(const PythonLayout& layout, uint64_t code) {
   const auto at = [code](uint32_t where) {
     uint64_t word = 0;
     __builtin_memcpy(&word, reinterpret_cast<const void*>(code + where), sizeof word);

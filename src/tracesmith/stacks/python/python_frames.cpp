@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kEntry = 1;
 /// 3.14 stores the kind of reference in these bits of a pointer to an object.
 constexpr uint64_t kTagBits = 3;
-constexpr uint32_t kMostBetweenLooks = 4096;
+constexpr uint32_t kMostBetweenChecks = 4096;
 constexpr uint64_t kUnit = 2;  // size of an instruction in bytes
 
 void* object(uint64_t address) { return reinterpret_cast<void*>(address); }
@@ -29,7 +29,7 @@ struct PlainMemory {
 };
 
 /// Reads memory that may contain anything, and checks it: for the first walk.
-struct DoubtfulMemory {
+struct UnverifiedMemory {
   /// The code that the interpreter puts around __init__ does not contain its size.
   static constexpr int32_t kSlack = 8;
 
@@ -90,7 +90,7 @@ uint32_t PythonFrames::capture() {
   if (runtime_ == nullptr || foundPython() == nullptr) return captureWithoutPython();
   bool locked = false;
   void* const state = runtime_->threadState(locked);
-  if (state == nullptr || codes_->busy()) return 0;
+  if (state == nullptr || codes_->isBusy()) return 0;
   if (__builtin_expect(!isKnown(state), 0) && !enter(state)) {
     ++lost_;
     return 0;
@@ -132,9 +132,9 @@ bool PythonFrames::isKnown(void* thread) const {
 uint32_t PythonFrames::captureWithoutPython() {
   if (runtime_ != nullptr || options_.lock == TableLock::kNever) return 0;
   const uint32_t n = ++misses_;
-  if (n < kMostBetweenLooks ? (n & (n - 1)) != 0 : n % kMostBetweenLooks != 0) return 0;
+  if (n < kMostBetweenChecks ? (n & (n - 1)) != 0 : n % kMostBetweenChecks != 0) return 0;
   const int before = errno;
-  lookForPython();
+  searchPython();
   errno = before;
   runtime_ = foundPython();
   return runtime_ == nullptr ? 0 : capture();
@@ -147,8 +147,8 @@ bool PythonFrames::enter(void* thread) {
   if (pythonStatus() != PythonStatus::kReady) {
     uint64_t read = 0;
     Walk& seen = walks_[last_ ^ 1];
-    const bool right = DoubtfulMemory::read(state + runtime_->layout.thread_interpreter, read) &&
-                       read == interpreter && walk(state, DoubtfulMemory(), seen);
+    const bool right = UnverifiedMemory::read(state + runtime_->layout.thread_interpreter, read) &&
+                       read == interpreter && walk(state, UnverifiedMemory(), seen);
     if (right && seen.count == 0) return false;  // no frame, so nothing is confirmed
     setPythonProven(right);
     if (!right) return false;
@@ -187,7 +187,8 @@ bool PythonFrames::isAsIn(const Walk& last, uint64_t thread) const {
         uint64_t code = 0;
         at(frame + layout.frame_code, code);
         code &= ~kTagBits;
-        if (code != (item.code & ~kEntry) || PythonCodes::printOf(layout, code) != last.prints[i]) {
+        if (code != (item.code & ~kEntry) ||
+            PythonCodes::fingerprintOf(layout, code) != last.prints[i]) {
           return false;
         }
       }
@@ -271,7 +272,7 @@ uint32_t PythonFrames::number(Walk& now, const Walk& last, bool locked) {
     while (outer > 0 && theirs > 0 && now.items[outer - 1] == last.items[theirs - 1]) {
       const uint64_t print = last.prints[theirs - 1];
       if (print != 0 &&
-          PythonCodes::printOf(layout, now.items[outer - 1].code & ~kEntry) != print) {
+          PythonCodes::fingerprintOf(layout, now.items[outer - 1].code & ~kEntry) != print) {
         break;
       }
       --outer;
@@ -310,8 +311,8 @@ uint32_t PythonFrames::merge(uint32_t native, uint32_t python) {
   return merged_ = id;
 }
 
-void PythonFrames::beginAnew() {
-  codes_->beginAnew();
+void PythonFrames::restart() {
+  codes_->restart();
   merged_ = merged_native_ = merged_python_ = 0;
   walks_[0].count = walks_[1].count = 0;
 }

@@ -45,8 +45,8 @@ class PythonFrames {
   }
 
   /// Call it when what the sinks received is no longer known, as in a forked child, after
-  /// CallPathCache::beginAnew().
-  void beginAnew();
+  /// CallPathCache::restart().
+  void restart();
 
   /// Number of captures whose Python frames could not be read.
   uint64_t lost() const { return lost_; }

@@ -38,7 +38,7 @@ TEST(PythonFrames, AProgramWithoutAnInterpreterHasNativeStacksAlone) {
   EXPECT_EQ(pythonStatus(), PythonStatus::kNone);
   EXPECT_EQ(pythonVersion(), 0u);
   EXPECT_EQ(python->lost(), 0u);
-  python->beginAnew();
+  python->restart();
   EXPECT_EQ(python->capture(), 0u);
   PythonFrames::destroy(python);
   CallPathCache::destroy(paths);

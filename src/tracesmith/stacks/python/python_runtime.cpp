@@ -13,7 +13,7 @@ namespace tracesmith::stacks {
 namespace {
 
 PythonRuntime g_runtime;  // written once, before g_found is set
-std::atomic<bool> g_looking{false};
+std::atomic<bool> g_searching{false};
 std::atomic<bool> g_found{false};
 std::atomic<uint64_t> g_objects_looked_at{0};
 std::atomic<uint32_t> g_version{0};
@@ -140,9 +140,9 @@ void keepPythonLoaded() {
   (void)dlopen(g_library_path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-void lookForPython() {
+void searchPython() {
   if (g_status.load(std::memory_order_relaxed) != PythonStatus::kNone) return;
-  if (g_looking.exchange(true, std::memory_order_acquire)) return;
+  if (g_searching.exchange(true, std::memory_order_acquire)) return;
   if (g_status.load(std::memory_order_relaxed) == PythonStatus::kNone) {
     const uint64_t loaded = loadCounts().loaded;
     if (loaded != g_objects_looked_at.load(std::memory_order_relaxed)) {
@@ -152,7 +152,7 @@ void lookForPython() {
       if (status == PythonStatus::kNotYetSeen) g_found.store(true, std::memory_order_release);
     }
   }
-  g_looking.store(false, std::memory_order_release);
+  g_searching.store(false, std::memory_order_release);
 }
 
 const PythonRuntime* foundPython() {

@@ -66,7 +66,7 @@ struct PythonRuntime {
 };
 
 /// Searches for an interpreter if objects were loaded since the last search. Any thread.
-void lookForPython();
+void searchPython();
 
 /// The interpreter's functions are called as long as the process runs, so its library must not be
 /// unloaded. keepPythonLoaded() ensures that, and takes the lock of dlopen(). Call pinPythonLater()

@@ -44,12 +44,12 @@ bool belongsTo(const std::string& path, const ProcessRow& process, std::string_v
 
 }  // namespace
 
-bool isMadeCode(std::string_view module) {
+bool isAnonymousMapping(std::string_view module) {
   return module.starts_with("[anon") || module.starts_with("//anon") || module == "[heap]" ||
          module.starts_with("/memfd:");
 }
 
-MadeCode::MadeCode(const Trace& trace, std::string dir)
+JitCode::JitCode(const Trace& trace, std::string dir)
     : trace_(trace), dir_(std::move(dir)), owners_(trace.frame.size(), 0) {
   const CallPathTable& paths = trace.call_path;
   std::vector<uint32_t> path_owners(paths.size(), 0);
@@ -78,7 +78,7 @@ MadeCode::MadeCode(const Trace& trace, std::string dir)
   }
 }
 
-const std::optional<PerfMap>& MadeCode::mapOf(ProcessId process) {
+const std::optional<PerfMap>& JitCode::mapOf(ProcessId process) {
   const auto [it, fresh] = maps_.try_emplace(process);
   if (!fresh || indexOf(process) >= trace_.process.size()) return it->second;
   const ProcessRow row = trace_.process.row(indexOf(process));
@@ -88,7 +88,7 @@ const std::optional<PerfMap>& MadeCode::mapOf(ProcessId process) {
   return it->second;
 }
 
-std::string_view MadeCode::find(FrameId frame, uint64_t address, NoSymbol& why) {
+std::string_view JitCode::find(FrameId frame, uint64_t address, NoSymbol& why) {
   const uint32_t owner = owners_[indexOf(frame)];
   why = owner == kMany ? NoSymbol::kTwoPrograms : NoSymbol::kNoModule;
   if (owner == 0 || owner == kMany) return {};

@@ -17,12 +17,12 @@
 namespace tracesmith {
 
 /// Whether a mapping is not a file: "[anon:…]", "//anon", "[heap]".
-bool isMadeCode(std::string_view module);
+bool isAnonymousMapping(std::string_view module);
 
-class MadeCode {
+class JitCode {
  public:
   /// `dir`: folder of the perf maps. `trace` must outlive this object.
-  MadeCode(const Trace& trace, std::string dir);
+  JitCode(const Trace& trace, std::string dir);
 
   /// "" and the reason in `why` when no name is known; valid as long as this object.
   std::string_view find(FrameId frame, uint64_t address, NoSymbol& why);

@@ -24,7 +24,7 @@ bool wasComplete(const TraceReader& reader, const Trace& trace) {
   return reader.complete() || trace.metadataValue(kCompleteBefore) == "1";
 }
 
-bool hasMadeCode(const Trace& trace) {
+bool hasJitCode(const Trace& trace) {
   for (size_t i = 0; i < trace.frame.size(); ++i) {
     if (trace.frame.module_offset[i] == 0 && trace.frame.function[i] == StringId::kNone)
       return true;
@@ -36,7 +36,7 @@ bool hasMadeCode(const Trace& trace) {
 /// the process of such a frame.
 Result<Trace> readForNames(TraceReader& reader) {
   TS_TRY(Trace trace, reader.read({.tables = {TableId::kLoss}}));
-  if (!hasMadeCode(trace)) return trace;
+  if (!hasJitCode(trace)) return trace;
   return reader.read(
       {.tables = {TableId::kHostCall, TableId::kKernel, TableId::kCopy, TableId::kFill,
                   TableId::kSync, TableId::kMemoryEvent, TableId::kRange}});

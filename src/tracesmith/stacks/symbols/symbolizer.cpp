@@ -145,7 +145,7 @@ class Symbolizer::Pass {
   /// Names the frames from `i` on that are in one module; returns the index of the first in
   /// another.
   size_t nameInModule(size_t i, Module& module, SymbolReport::Module& said);
-  void nameMadeCode();
+  void nameJitCode();
   void take(const Wanted& w, uint32_t answer, int rank, NoSymbol why);
 
   Symbolizer& symbolizer_;
@@ -166,7 +166,7 @@ void Symbolizer::Pass::findWanted() {
     const FrameRow row = trace_.frame.row(f);
     const bool exact = (row.flags & frame_flags::kExact) != 0;
     const std::string_view module = trace_.text(row.module);
-    const bool in_module = !module.empty() && !isMadeCode(module);
+    const bool in_module = !module.empty() && !isAnonymousMapping(module);
     if (rank < 2 && in_module && row.module_offset != 0) {
       in_modules_.push_back(
           {row.module, row.build_id, lookedUp(row.module_offset, exact), f, rank});
@@ -230,9 +230,9 @@ size_t Symbolizer::Pass::nameInModule(size_t i, Module& module, SymbolReport::Mo
   return i;
 }
 
-void Symbolizer::Pass::nameMadeCode() {
+void Symbolizer::Pass::nameJitCode() {
   if (made_.empty()) return;
-  MadeCode code(trace_, symbolizer_.options_.perf_map_dir);
+  JitCode code(trace_, symbolizer_.options_.perf_map_dir);
   for (const Wanted& w : made_) {
     NoSymbol why = NoSymbol::kNoModule;
     const std::string_view name = code.find(idAt<FrameId>(w.frame), w.address, why);
@@ -246,7 +246,7 @@ SymbolReport Symbolizer::Pass::run() {
   report_.frames = trace_.frame.size();
   findWanted();
   nameInModules();
-  nameMadeCode();
+  nameJitCode();
   answers_.write(trace_, report_);
   return std::move(report_);
 }

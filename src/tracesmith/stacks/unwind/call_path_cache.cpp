@@ -52,7 +52,7 @@ CallPathCache* CallPathCache::make(const CallPathOptions& options, const CallPat
 
 void CallPathCache::destroy(CallPathCache* cache) {
   if (cache == nullptr) return;
-  if (cache->nodes_ != nullptr) munmap(cache->nodes_, sizeof(Node) * cache->node_places_);
+  if (cache->nodes_ != nullptr) munmap(cache->nodes_, sizeof(Node) * cache->node_slots_);
   munmap(cache, sizeof *cache);
 }
 
@@ -66,21 +66,21 @@ CallPathCache::CallPathCache(const CallPathOptions& options, const CallPathSink&
     unloaded_ = loadCounts().unloaded;
   }
   nodes_ = static_cast<Node*>(pages(sizeof(Node) * kFirstNodes));
-  node_places_ = nodes_ == nullptr ? 0 : kFirstNodes;
+  node_slots_ = nodes_ == nullptr ? 0 : kFirstNodes;
 }
 
 uint64_t CallPathCache::bytes() const {
-  return sizeof *this + sizeof(Node) * uint64_t{node_places_};
+  return sizeof *this + sizeof(Node) * uint64_t{node_slots_};
 }
 
-uint32_t CallPathCache::captureAnew(const StartPoint& start) {
+uint32_t CallPathCache::captureUncached(const StartPoint& start) {
   if (epoch_ != currentEpoch()) {
     epoch_ = currentEpoch();
-    forgetAll();
+    clearAll();
   }
-  if (--until_look_ == 0) {
-    until_look_ = kCapturesBetweenLooks;
-    if (options_.lock == TableLock::kAllowed && loadCounts().unloaded != unloaded_) forgetAll();
+  if (--until_check_ == 0) {
+    until_check_ = kCapturesBetweenChecks;
+    if (options_.lock == TableLock::kAllowed && loadCounts().unloaded != unloaded_) clearAll();
   }
   ++walks_;
   forgotten_ = false;
@@ -102,7 +102,7 @@ uint32_t CallPathCache::captureAnew(const StartPoint& start) {
 uint32_t CallPathCache::frames(const StartPoint& start, uint64_t* words, uint32_t most) {
   if (epoch_ != currentEpoch()) {
     epoch_ = currentEpoch();
-    forgetAll();
+    clearAll();
   }
   walk(start);
   uint32_t count = 0;
@@ -128,12 +128,12 @@ bool CallPathCache::join(uint64_t word) {
   joined_ = a.memo;
   joined_level_ = a.level;
   end_ = a.memo->end;
-  if (a.needs_fp) dependOnFramePointer();
+  if (a.needs_fp) noteFramePointerUse();
   return true;
 }
 
 /// Notes that the current frame's position depends on the frame pointer.
-void CallPathCache::dependOnFramePointer() {
+void CallPathCache::noteFramePointerUse() {
   if (fp_address_ != 0) {
     if (!memory_.note(fp_address_, frames_[count_].fp)) repeatable_ = false;
     fp_address_ = 0;
@@ -148,17 +148,17 @@ const WalkRule& CallPathCache::ruleOf(uint64_t address) {
   if (options_.lock == TableLock::kAllowed) {
     const uint64_t unloaded = loadCounts().unloaded;
     if (unloaded != unloaded_) {
-      forgetAll();
+      clearAll();
       unloaded_ = unloaded;
     }
-    announceObject(address);
+    reportObject(address);
   }
   WalkRule rule;
   findRule(address, options_.lock, scratch_, rule);
   return *rules_.put(rule);
 }
 
-void CallPathCache::announceObject(uint64_t address) {
+void CallPathCache::reportObject(uint64_t address) {
   if (sink_.object == nullptr || object_count_ == kMostObjects) return;
   for (uint32_t i = 0; i < object_count_; ++i) {
     if (address - objects_[i].begin < objects_[i].end - objects_[i].begin) return;
@@ -185,16 +185,16 @@ inline uint64_t CallPathCache::cfaAtFramePointer(const Frame& f, const WalkRule&
 /// When the stack pointer is unknown: computes the address from the frame record that the frame
 /// pointer points to.
 inline uint64_t CallPathCache::cfaByFrameRecord(const Frame& f, const WalkRule& rule) {
-  dependOnFramePointer();
+  noteFramePointerUse();
   return rule.fp == WalkRule::Fp::kAtCfa && rule.ra_offset == rule.fp_offset + 8
              ? f.fp - static_cast<uint64_t>(int64_t{rule.fp_offset})
              : 0;
 }
 
 /// Continues to a caller without unwind information, by frame pointers alone.
-bool CallPathCache::guessOutwards() {
+bool CallPathCache::guessNextFrame() {
   const Frame& f = frames_[count_];
-  dependOnFramePointer();
+  noteFramePointerUse();
   GuessedCaller caller;
   ++count_;
   if (!guessCaller(f.sp, f.fp, memory_, caller)) {
@@ -209,7 +209,7 @@ bool CallPathCache::guessOutwards() {
 }
 
 /// Continues to the caller of `f`, whose canonical frame address is `cfa`. False at the end.
-[[gnu::always_inline]] inline bool CallPathCache::stepOutwards(const Frame& f, const WalkRule& rule,
+[[gnu::always_inline]] inline bool CallPathCache::stepToCaller(const Frame& f, const WalkRule& rule,
                                                                uint64_t cfa) {
   ++count_;
   Frame& caller = frames_[count_];
@@ -226,7 +226,7 @@ bool CallPathCache::guessOutwards() {
     const bool at_cfa = rule.fp == WalkRule::Fp::kAtCfa;
     if (!at_cfa) {
       --count_;
-      dependOnFramePointer();
+      noteFramePointerUse();
       ++count_;
     }
     const uint64_t at = (at_cfa ? cfa : f.fp) + static_cast<uint64_t>(int64_t{rule.fp_offset});
@@ -268,16 +268,16 @@ void CallPathCache::walk(const StartPoint& start) {
     const auto offset = static_cast<uint64_t>(int64_t{rule.cfa_offset});
     switch (rule.cfa) {
       case WalkRule::Cfa::kSp:
-        goes_on = stepOutwards(
+        goes_on = stepToCaller(
             f, rule, isUnknownStackPointer(f.sp) ? cfaByFrameRecord(f, rule) : f.sp + offset);
         break;
       case WalkRule::Cfa::kFp:
-        dependOnFramePointer();
-        goes_on = stepOutwards(f, rule, f.fp + offset);
+        noteFramePointerUse();
+        goes_on = stepToCaller(f, rule, f.fp + offset);
         break;
       case WalkRule::Cfa::kAtFp:
-        dependOnFramePointer();
-        goes_on = stepOutwards(f, rule, cfaAtFramePointer(f, rule));
+        noteFramePointerUse();
+        goes_on = stepToCaller(f, rule, cfaAtFramePointer(f, rule));
         break;
       case WalkRule::Cfa::kOutermost:
         ++count_;
@@ -287,7 +287,7 @@ void CallPathCache::walk(const StartPoint& start) {
         return walkFull(start);
       case WalkRule::Cfa::kNoInformation:
         if (isSignalReturn(f.pc, memory_)) return walkFull(start);
-        goes_on = guessOutwards();
+        goes_on = guessNextFrame();
         flags = kGuessedFrame;
         break;
     }
@@ -316,7 +316,7 @@ void CallPathCache::walkFull(const StartPoint& start) {
     frames_[i].first_slot = 0;
     frames_[i].needs_fp = true;
     frames_[i].sp = 0;  // an anchor that never matches
-    if (options_.lock == TableLock::kAllowed) announceObject(frames_[i].pc);
+    if (options_.lock == TableLock::kAllowed) reportObject(frames_[i].pc);
   }
   frames_[0].sp = start.sp;
   frames_[0].fp = start.fp;
@@ -363,7 +363,7 @@ uint32_t CallPathCache::child(uint32_t parent, uint64_t word) {
 }
 
 uint32_t CallPathCache::findNode(uint32_t parent, uint64_t word) const {
-  const uint32_t mask = node_places_ - 1;
+  const uint32_t mask = node_slots_ - 1;
   for (auto i = static_cast<uint32_t>(hashOfNode(parent, word) >> 32) & mask;; i = (i + 1) & mask) {
     const Node& node = nodes_[i];
     if (node.id == 0) return 0;
@@ -373,14 +373,14 @@ uint32_t CallPathCache::findNode(uint32_t parent, uint64_t word) const {
 
 /// Reports new paths and keeps them. Returns the first one's number, or 0.
 uint32_t CallPathCache::insertNodes(uint32_t parent, const uint64_t* words, uint32_t count) {
-  if (node_count_ + count > node_places_ - node_places_ / 4 && !growNodes()) {
+  if (node_count_ + count > node_slots_ - node_slots_ / 4 && !growNodes()) {
     // Everything is new again from here on; numbers are not reused.
-    forgetAll();
+    clearAll();
     return 0;
   }
   const uint32_t first = g_next_id.fetch_add(count, std::memory_order_relaxed);
   if (!sink_.path(sink_.context, first, parent, words, count)) return 0;
-  const uint32_t mask = node_places_ - 1;
+  const uint32_t mask = node_slots_ - 1;
   for (uint32_t n = 0; n < count; ++n) {
     auto i = static_cast<uint32_t>(hashOfNode(parent, words[n]) >> 32) & mask;
     while (nodes_[i].id != 0) i = (i + 1) & mask;
@@ -392,20 +392,20 @@ uint32_t CallPathCache::insertNodes(uint32_t parent, const uint64_t* words, uint
 }
 
 bool CallPathCache::growNodes() {
-  if (node_places_ >= kMostNodes) return false;
-  const uint32_t places = node_places_ * 4 > kMostNodes ? kMostNodes : node_places_ * 4;
+  if (node_slots_ >= kMostNodes) return false;
+  const uint32_t places = node_slots_ * 4 > kMostNodes ? kMostNodes : node_slots_ * 4;
   auto* const nodes = static_cast<Node*>(pages(sizeof(Node) * places));
   if (nodes == nullptr) return false;
-  for (uint32_t from = 0; from < node_places_; ++from) {
+  for (uint32_t from = 0; from < node_slots_; ++from) {
     const Node& node = nodes_[from];
     if (node.id == 0) continue;
     auto i = static_cast<uint32_t>(hashOfNode(node.parent, node.word) >> 32) & (places - 1);
     while (nodes[i].id != 0) i = (i + 1) & (places - 1);
     nodes[i] = node;
   }
-  munmap(nodes_, sizeof(Node) * node_places_);
+  munmap(nodes_, sizeof(Node) * node_slots_);
   nodes_ = nodes;
-  node_places_ = places;
+  node_slots_ = places;
   return true;
 }
 
@@ -427,7 +427,7 @@ void CallPathCache::remember() {
     if (bytes > kMemoBytes) return;
     // The tail may be in the memory that is freed; the next walk creates its own memo.
     const bool has_tail = tail != 0;
-    forgetMemos();
+    clearMemos();
     if (has_tail) return;
   }
   auto* const memo = reinterpret_cast<Memo*>(memos_ + memo_used_);
@@ -463,15 +463,15 @@ void CallPathCache::remember() {
   }
 }
 
-void CallPathCache::forgetMemos() {
+void CallPathCache::clearMemos() {
   memset(static_cast<void*>(anchors_), 0, sizeof anchors_);
   memo_used_ = 0;
 }
 
-void CallPathCache::forgetAll() {
-  forgetMemos();
+void CallPathCache::clearAll() {
+  clearMemos();
   rules_.clear();
-  memset(static_cast<void*>(nodes_), 0, sizeof(Node) * node_places_);
+  memset(static_cast<void*>(nodes_), 0, sizeof(Node) * node_slots_);
   node_count_ = 0;
   object_count_ = 0;
   joined_ = nullptr;

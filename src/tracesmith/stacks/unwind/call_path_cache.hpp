@@ -69,7 +69,7 @@ class CallPathCache {
                          1)) {
       return a.id;
     }
-    return captureAnew(start);
+    return captureUncached(start);
   }
 
   /// Writes the frames themselves, innermost first, without a number; returns how many. The
@@ -80,7 +80,7 @@ class CallPathCache {
   uint32_t child(uint32_t parent, uint64_t word);
 
   /// Call it when what the sink received is no longer known, as in a forked child.
-  void beginAnew() { forgetAll(); }
+  void restart() { clearAll(); }
 
   /// Bytes of memory in use.
   uint64_t bytes() const;
@@ -145,7 +145,7 @@ class CallPathCache {
   static constexpr uint32_t kMostNodes = 1u << 20;
   static constexpr uint32_t kMostObjects = 1024;
   /// Number of captures after which unloading is checked without a notification.
-  static constexpr uint32_t kCapturesBetweenLooks = 4096;
+  static constexpr uint32_t kCapturesBetweenChecks = 4096;
 
   CallPathCache(const CallPathOptions& options, const CallPathSink& sink);
 
@@ -172,21 +172,21 @@ class CallPathCache {
     return different == 0;
   }
 
-  uint32_t captureAnew(const StartPoint& start);
+  uint32_t captureUncached(const StartPoint& start);
   void walk(const StartPoint& start);
   uint64_t cfaAtFramePointer(const Frame& f, const WalkRule& rule);
   uint64_t cfaByFrameRecord(const Frame& f, const WalkRule& rule);
-  bool guessOutwards();
-  bool stepOutwards(const Frame& f, const WalkRule& rule, uint64_t cfa);
+  bool guessNextFrame();
+  bool stepToCaller(const Frame& f, const WalkRule& rule, uint64_t cfa);
   void walkFull(const StartPoint& start);
   bool join(uint64_t word);
-  void dependOnFramePointer();
+  void noteFramePointerUse();
   const WalkRule& ruleOf(uint64_t address);
-  void announceObject(uint64_t address);
+  void reportObject(uint64_t address);
   uint32_t number();
   void remember();
-  void forgetAll();
-  void forgetMemos();
+  void clearAll();
+  void clearMemos();
   uint32_t findNode(uint32_t parent, uint64_t word) const;
   uint32_t insertNodes(uint32_t parent, const uint64_t* words, uint32_t count);
   bool growNodes();
@@ -202,7 +202,7 @@ class CallPathCache {
   uint64_t unloaded_ = 0;
   uint64_t walks_ = 0;
   uint64_t full_walks_ = 0;
-  uint32_t until_look_ = kCapturesBetweenLooks;
+  uint32_t until_check_ = kCapturesBetweenChecks;
   uint32_t last_id_ = 0;  // result of the last walk
 
   // State of the current walk.
@@ -220,7 +220,7 @@ class CallPathCache {
   uint64_t words_[kMostFrames + 1];
 
   Node* nodes_ = nullptr;
-  uint32_t node_places_ = 0;
+  uint32_t node_slots_ = 0;
   uint32_t node_count_ = 0;
   KnownObject objects_[kMostObjects];
   uint32_t object_count_ = 0;

@@ -273,11 +273,11 @@ TEST_F(CallPathCacheTest, Coroutines) {
 TEST_F(CallPathCacheTest, WhatIsForgottenIsToldAgain) {
   deep<3>(1);
   const uint32_t before = g_taken.id;
-  const uint64_t told = book_.told;
+  const uint64_t path_count = book_.path_count;
   forgetCode();
   deep<3>(1);
   EXPECT_NE(g_taken.id, before);
-  EXPECT_GT(book_.told, told);
+  EXPECT_GT(book_.path_count, path_count);
   expectSame(g_taken, 8);
 }
 

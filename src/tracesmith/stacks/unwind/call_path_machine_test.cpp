@@ -147,9 +147,9 @@ TEST_F(CallPathCacheTest, WhereverASignalComes) {
 }
 
 /// Code as from a just-in-time compiler: without unwind information, with a frame pointer.
-class MadeCode {
+class JitCode {
  public:
-  explicit MadeCode(bool frame_pointer) {
+  explicit JitCode(bool frame_pointer) {
     bytes_ = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 #if defined(__x86_64__)
@@ -171,7 +171,7 @@ class MadeCode {
     __builtin___clear_cache(reinterpret_cast<char*>(bytes_),
                             reinterpret_cast<char*>(bytes_ + sizeof with));
   }
-  ~MadeCode() { munmap(bytes_, 4096); }
+  ~JitCode() { munmap(bytes_, 4096); }
   [[gnu::noinline]] void call(void (*f)()) const {
     reinterpret_cast<void (*)(void (*)())>(bytes_)(f);
     asm volatile("");
@@ -190,7 +190,7 @@ class MadeCode {
 };
 
 TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
-  const MadeCode code(true);
+  const JitCode code(true);
   uint32_t id = 0;
   for (int i = 0; i < 2; ++i) {
     keep(&i);
@@ -199,7 +199,7 @@ TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
     id = g_taken.id;
     EXPECT_EQ(book_.endOf(id), WalkEnd::kOutermost);
     const std::vector<uint64_t> words = book_.words(id);
-    EXPECT_EQ(words.at(1), code.begin() + MadeCode::kBehindCallWith);
+    EXPECT_EQ(words.at(1), code.begin() + JitCode::kBehindCallWith);
     EXPECT_NE(words.at(2) & kGuessedFrame, 0u);
     take();
     // From here on the callers are those of this function.
@@ -209,7 +209,7 @@ TEST_F(CallPathCacheTest, CodeThatWasMadeAtRunTimeIsWalkedByItsFramePointer) {
 }
 
 TEST_F(CallPathCacheTest, CodeWithNeitherEndsTheStackAndSaysSo) {
-  const MadeCode code(false);
+  const JitCode code(false);
   // The frame pointer register may contain anything, often nothing that is a frame.
 #if defined(__x86_64__)
   asm volatile(
@@ -229,7 +229,7 @@ TEST_F(CallPathCacheTest, CodeWithNeitherEndsTheStackAndSaysSo) {
 #endif
   const WalkEnd end = book_.endOf(g_taken.id);
   EXPECT_EQ(end, WalkEnd::kNoInformation);
-  EXPECT_EQ(g_taken.ours.at(1), code.begin() + MadeCode::kBehindCallWithout);
+  EXPECT_EQ(g_taken.ours.at(1), code.begin() + JitCode::kBehindCallWithout);
 }
 
 // Assembly whose frame is found through another register, as in some of the loader's functions, and

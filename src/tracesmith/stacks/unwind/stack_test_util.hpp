@@ -54,8 +54,8 @@ class PathBook {
   }
   const std::vector<Object>& objects() const { return objects_; }
 
-  bool refuses = false;  // like a full ring
-  uint64_t told = 0;     // number of paths
+  bool refuses = false;     // like a full ring
+  uint64_t path_count = 0;  // number of paths
 
  private:
   static bool path(void* context, uint32_t first, uint32_t parent, const uint64_t* frames,
@@ -67,7 +67,7 @@ class PathBook {
       self.entries_[first + i] = {parent, frames[i]};
       parent = first + i;
     }
-    self.told += count;
+    self.path_count += count;
     return true;
   }
   static bool object(void* context, const LoadedObject& object) {
