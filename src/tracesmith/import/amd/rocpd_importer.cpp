@@ -31,7 +31,7 @@ class RocpdProcess {
         names_(builder) {}
 
   void run();
-  bool owns(const SqliteTable& table) const {
+  bool isOwnTable(const SqliteTable& table) const {
     return table.name.starts_with(kPrefix) && table.name.ends_with(uuid_);
   }
 
@@ -84,7 +84,7 @@ void RocpdProcess::run() {
   // Categories and texts come first, because events refer to them.
   std::vector<std::pair<const SqliteTable*, std::string>> all;
   for (const SqliteTable& table : file_.tables()) {
-    if (!owns(table)) continue;
+    if (!isOwnTable(table)) continue;
     all.emplace_back(&table, table.name.substr(0, table.name.size() - uuid_.size()));
   }
   const auto rank = [](const std::string& name) {
@@ -363,7 +363,7 @@ Result<ImportCounts> runRocpd(const ImportInput& input, TraceWriter& writer, Tra
     RocpdProcess process(*file, builder, uuid, counts, spans);
     process.run();
     for (const SqliteTable& table : file->tables()) {
-      if (process.owns(table)) owned.insert(&table);
+      if (process.isOwnTable(table)) owned.insert(&table);
     }
   }
   for (const SqliteTable& table : file->tables()) {

@@ -404,7 +404,7 @@ Status RocprofCsv::finish() {
   counts_.damage = damage.places();
   std::string lost = damage.summary();
   spans_.tell(counts_.notes, lost);
-  tellWhatIsInNoTable(counts_, unreadable_values_, unreadable_values_, lost);
+  reportRecordsWithoutTable(counts_, unreadable_values_, unreadable_values_, lost);
   if (values_without_dispatch_ > 0) {
     counts_.notes.push_back(
         std::to_string(values_without_dispatch_) +

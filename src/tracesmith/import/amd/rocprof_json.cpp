@@ -13,10 +13,10 @@
 #include "tracesmith/import/amd/rocprof_fields.hpp"
 #include "tracesmith/import/amd/rocprof_kinds.hpp"
 #include "tracesmith/import/common/damage_log.hpp"
+#include "tracesmith/import/common/read_all.hpp"
 #include "tracesmith/import/common/source_interval.hpp"
 #include "tracesmith/import/common/source_numbers.hpp"
 #include "tracesmith/import/common/trace_builder.hpp"
-#include "tracesmith/import/common/whole_source.hpp"
 #include "tracesmith/import/json/json_records.hpp"
 #include "tracesmith/import/json/json_walker.hpp"
 
@@ -109,7 +109,7 @@ class RocprofJson {
   bool kernel();
   void counterValues();
   std::string_view operation();
-  void keepWhole(std::string_view section, std::string_view raw);
+  void keepRaw(std::string_view section, std::string_view raw);
   int64_t number(int field, int64_t missing = 0) const {
     return records_[field] ? records_[field].integer(missing) : missing;
   }
@@ -416,7 +416,7 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
   return false;
 }
 
-void RocprofJson::keepWhole(std::string_view section, std::string_view raw) {
+void RocprofJson::keepRaw(std::string_view section, std::string_view raw) {
   SourceShape shape;
   shape.between = {"{\"" + std::string(section) + "\":", "}"};
   shape.gaps = {{SourceGap::kJson, std::string(section)}};
@@ -429,7 +429,7 @@ void RocprofJson::record(std::string_view raw, std::string_view section, Becomes
   if (becomes != Becomes::kNothing) ++counts_->events;
   if (!records_.read(raw)) {
     ++(becomes == Becomes::kNothing ? counts_->metadata : counts_->others);
-    keepWhole(section, raw);
+    keepRaw(section, raw);
     return;
   }
   const JsonToken& start = records_[rf::kStart];
@@ -490,13 +490,13 @@ void RocprofJson::records(std::string_view process) {
         if (walker.enter('[')) {
           list(walker, of);
         } else {
-          keepWhole(of, walker.value().raw);
+          keepRaw(of, walker.value().raw);
         }
       }
     } else if (walker.enter('[')) {
       list(walker, section);
     } else {
-      keepWhole(section, walker.value().raw);
+      keepRaw(section, walker.value().raw);
     }
     if (builder_.failed()) return;
   }
@@ -511,7 +511,7 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
     if (key != kRoot || !walker.enter('[')) {
       const std::string name(key);
       const JsonToken value = walker.value();
-      if (!walker.failed()) keepWhole(name, value.raw);
+      if (!walker.failed()) keepRaw(name, value.raw);
       continue;
     }
     any = true;
@@ -546,7 +546,7 @@ Status RocprofJson::read(std::string_view document, ImportCounts& counts, Damage
   counts.damage = damage.places();
   std::string lost = damage.summary();
   spans_.tell(counts.notes, lost);
-  tellWhatIsInNoTable(counts, unreadable_values_, 0, lost);
+  reportRecordsWithoutTable(counts, unreadable_values_, 0, lost);
   return builder_.finish(counts, lost);
 }
 
@@ -569,7 +569,7 @@ Result<ImportCounts> runRocprofJson(const ImportInput& input, TraceWriter& write
 
 Result<ImportCounts> importRocprofJson(ByteSource& source, TraceWriter& writer, Trace facts) {
   std::string cut_short;
-  TS_TRY(Column<char> text, readWhole(source, kLongestRocprofJson, kJsonPadding, cut_short));
+  TS_TRY(Column<char> text, readAll(source, kLongestRocprofJson, kJsonPadding, cut_short));
   ImportCounts counts;
   counts.bytes = text.size() - kJsonPadding;
   DamageLog damage;

@@ -70,8 +70,8 @@ LaunchShapeRow rocprofShape(const RocprofDispatch& d) {
           .local_bytes_per_thread = clampTo<uint32_t>(d.private_bytes)};
 }
 
-void tellWhatIsInNoTable(ImportCounts& counts, uint64_t unreadable, uint64_t records,
-                         std::string& lost) {
+void reportRecordsWithoutTable(ImportCounts& counts, uint64_t unreadable, uint64_t records,
+                               std::string& lost) {
   const auto say = [&](uint64_t count, std::string_view what) {
     if (count == 0) return;
     counts.notes.push_back(std::to_string(count) + std::string(what) +

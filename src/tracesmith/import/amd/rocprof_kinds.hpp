@@ -35,7 +35,7 @@ LaunchShapeRow rocprofShape(const RocprofDispatch& dispatch);
 /// Reports records that are in no table, both in the notes for the user and in `lost`. These are
 /// records without a time, and counter values that are not numbers. `unreadable` counts the values;
 /// `records` of them are whole records, which `counts.others` includes.
-void tellWhatIsInNoTable(ImportCounts& counts, uint64_t unreadable, uint64_t records,
-                         std::string& lost);
+void reportRecordsWithoutTable(ImportCounts& counts, uint64_t unreadable, uint64_t records,
+                               std::string& lost);
 
 }  // namespace tracesmith::import

@@ -53,8 +53,8 @@ class ChromeImporter {
         dialect_(dialect),
         unit_ns_(dialect == ChromeDialect::kMcTracer ? 1 : kMicrosecond),
         sources_(delta_, dialect, unit_ns_),
-        places_(delta_, dialect),
-        row_maker_(delta_, places_),
+        tracks_(delta_, dialect),
+        row_maker_(delta_, tracks_),
         counters_(delta_) {}
 
   /// Sets the execution traces whose nodes operators get as attributes.
@@ -88,7 +88,7 @@ class ChromeImporter {
   ChromeDialect dialect_;
   int64_t unit_ns_;  // unit of event times
   ChromeSources sources_;
-  ChromePlaces places_;
+  ChromeTracks tracks_;
   ChromeRows row_maker_;
   ChromeCounters counters_;
   ExecutionTraceJoin* join_ = nullptr;
@@ -130,7 +130,7 @@ void ChromeImporter::boundArrow(int64_t time_ns) {
     ++undirected_;
     return;
   }
-  const ProcessId process = places_.process(value(EventField::kProcess));
+  const ProcessId process = tracks_.process(value(EventField::kProcess));
   delta_.flow_event.push({.time_ns = time_ns,
                           .end = !in    ? FlowEnd::kBegin
                                  : !out ? FlowEnd::kEnd
@@ -138,7 +138,7 @@ void ChromeImporter::boundArrow(int64_t time_ns) {
                           .flow_id = boundId(id),
                           .name = delta_.strings.intern(kBoundArrow),
                           .process_id = process,
-                          .thread_id = places_.thread(process, value(EventField::kThread))});
+                          .thread_id = tracks_.thread(process, value(EventField::kThread))});
   sources_.keepNone(TableId::kFlowEvent);
   ++rows_;
 }
@@ -158,8 +158,8 @@ OpenSlices::Label ChromeImporter::labelOf(const ChromePlan& plan, StringId name)
 
 /// Processes one end of a slice. The end event pushes the row; returns the table it went to.
 TableId ChromeImporter::slice(ChromePlan& plan, int64_t time_ns) {
-  const ProcessId in = places_.process(value(EventField::kProcess));
-  const ThreadId on = places_.thread(in, value(EventField::kThread));
+  const ProcessId in = tracks_.process(value(EventField::kProcess));
+  const ThreadId on = tracks_.thread(in, value(EventField::kThread));
   if (e_->phase() == 'B') {
     row(plan, time_ns, 0);
     const OpenSlices::Row begun = takeLastRow(delta_, plan.table);
@@ -218,13 +218,13 @@ void ChromeImporter::event(const ChromeEvent& event) {
     if ((phase == 'X' || phase == 'B') && value(EventField::kBindId)) boundArrow(time_ns);
   } else if (const size_t values =
                  phase == 'C' && timed
-                     ? counters_.add(event, places_.process(value(EventField::kProcess)), time_ns)
+                     ? counters_.add(event, tracks_.process(value(EventField::kProcess)), time_ns)
                      : 0;
              values > 0) {
     rows_ += values;
     ++counts.rows;
   } else if (phase == 'M') {
-    places_.name(event);
+    tracks_.name(event);
     ++counts.metadata;
   } else {
     ++counts.others;
@@ -236,7 +236,7 @@ void ChromeImporter::event(const ChromeEvent& event) {
 
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
   if (name == "baseTimeNanoseconds") base_ns_ = JsonToken{.raw = raw}.integer();
-  places_.member(name, raw);
+  tracks_.member(name, raw);
   keepSourceMember(name, raw, [&](const std::string& key, std::string_view value) {
     delta_.setMetadata(key, value);
   });
@@ -251,7 +251,7 @@ void ChromeImporter::writeBatch() {
 
 void ChromeImporter::writeFirst() {
   held_.takeFirst(delta_, sources_.rows());
-  places_.findLateLaunches();
+  tracks_.findLateLaunches();
   if (status_) status_ = writer_.write(delta_, &sources_.rows());
   forEachTable(delta_, [](auto& table) { table.clear(); });
   sources_.clearRows();
@@ -314,14 +314,14 @@ void ChromeImporter::losses() {
        " slices (\"B\") end early, with the slice around them: slices "
        "of a thread cannot partially overlap");
   if (join_ != nullptr) {
-    if (const std::string doubts = join_->doubts(); !doubts.empty()) add(doubts);
+    if (const std::string doubts = join_->describeUnjoined(); !doubts.empty()) add(doubts);
   }
-  if (places_.late() > 0) {
-    say(std::to_string(places_.late()) +
+  if (tracks_.late() > 0) {
+    say(std::to_string(tracks_.late()) +
         " pieces of device work come so long before their launch that their thread is unknown");
   }
-  if (places_.ambiguous() > 0) {
-    say(std::to_string(places_.ambiguous()) +
+  if (tracks_.ambiguous() > 0) {
+    say(std::to_string(tracks_.ambiguous()) +
         " correlation ids belong to calls of several processes; work with them has no thread");
   }
   LossRow loss = counts.loss();
@@ -333,7 +333,8 @@ void ChromeImporter::losses() {
 void ChromeImporter::joined() {
   counts.notes.push_back(fmt::format("{} of {} nodes of the execution trace belong to operators",
                                      join_->joined(), join_->nodes()));
-  if (const std::string doubts = join_->doubts(); !doubts.empty()) counts.notes.push_back(doubts);
+  if (const std::string doubts = join_->describeUnjoined(); !doubts.empty())
+    counts.notes.push_back(doubts);
   const std::string rest = join_->rest();
   if (rest.size() <= kLongestText) {
     delta_.setMetadata(kRestOfNodes, rest);
@@ -362,11 +363,11 @@ Status ChromeImporter::finish(const JsonEvents& document) {
   const auto& damage = document.damage();
   counts.damage.insert(counts.damage.begin(), damage.begin(), damage.end());
   endSlices();
-  places_.settle();
+  tracks_.settle();
   unixTime();
   if (join_ != nullptr) joined();
   losses();
-  delta_.setMetadata("source_form", document.bare() ? "array" : "object");
+  delta_.setMetadata("source_form", document.isBareArray() ? "array" : "object");
   writeBatch();
   while (!held_.empty()) writeFirst();
   return status_;
@@ -421,10 +422,10 @@ Result<ImportCounts> runJoined(const ImportInput& input, TraceWriter& writer, Tr
           if (event.phase() != 'X' || kindOf(event.category()) != ChromeKind::kHostRange) {
             return;
           }
-          join.see(event[EventField::kProcess].raw, event[EventField::kThread].raw,
-                   event[EventField::kArgExternalId].integer(),
-                   event[EventField::kArgRecordFunction].integer(),
-                   textOf(event[EventField::kName], room));
+          join.addOperator(event[EventField::kProcess].raw, event[EventField::kThread].raw,
+                           event[EventField::kArgExternalId].integer(),
+                           event[EventField::kArgRecordFunction].integer(),
+                           textOf(event[EventField::kName], room));
         }));
   }
   TS_CHECK_OK(join.align());

@@ -21,7 +21,7 @@ void ChromeRows::push(const ChromeEvent& event, const ChromePlan& plan, int64_t 
   switch (plan.table) {
     case TableId::kKernel: {
       auto kernel = workRow<KernelRow>(span);
-      kernel.shape_id = places_.launchShape(event);
+      kernel.shape_id = tracks_.launchShape(event);
       delta_.kernel.push(kernel);
       return;
     }
@@ -56,7 +56,7 @@ void ChromeRows::push(const ChromeEvent& event, const ChromePlan& plan, int64_t 
 /// Fills the columns common to all device work.
 template <class Row>
 Row ChromeRows::workRow(const Span& span) {
-  const ChromePlaces::Work at = places_.workOf(span.event);
+  const ChromeTracks::Work at = tracks_.workOf(span.event);
   Row row;
   row.start_ns = span.start_ns;
   row.duration_ns = span.duration_ns;
@@ -82,10 +82,10 @@ void ChromeRows::pushSync(const Span& span) {
 }
 
 void ChromeRows::pushCall(const Span& span) {
-  const ProcessId in = places_.process(span.event[EventField::kProcess]);
-  const ThreadId by = places_.thread(in, span.event[EventField::kThread]);
+  const ProcessId in = tracks_.process(span.event[EventField::kProcess]);
+  const ThreadId by = tracks_.thread(in, span.event[EventField::kThread]);
   const uint64_t id = correlationOf(span.event);
-  places_.launched(id, in, by);
+  tracks_.noteLaunch(id, in, by);
   delta_.host_call.push(
       {.start_ns = span.start_ns,
        .duration_ns = span.duration_ns,
@@ -97,7 +97,7 @@ void ChromeRows::pushCall(const Span& span) {
 }
 
 void ChromeRows::pushMemory(const Span& span) {
-  const ProcessId in = places_.process(span.event[EventField::kProcess]);
+  const ProcessId in = tracks_.process(span.event[EventField::kProcess]);
   const int64_t size = span.event[EventField::kArgBytes].integer();
   // PyTorch's DeviceType: 0 is the host.
   const bool on_device = span.event[EventField::kArgDeviceType].integer(0) != 0;
@@ -106,8 +106,8 @@ void ChromeRows::pushMemory(const Span& span) {
       {.time_ns = span.start_ns,
        .kind = size < 0 ? MemoryKind::kFree : MemoryKind::kAlloc,
        .process_id = in,
-       .thread_id = places_.thread(in, span.event[EventField::kThread]),
-       .device_id = on_device ? places_.device(ordinal) : DeviceId::kNone,
+       .thread_id = tracks_.thread(in, span.event[EventField::kThread]),
+       .device_id = on_device ? tracks_.device(ordinal) : DeviceId::kNone,
        .address = static_cast<uint64_t>(span.event[EventField::kArgAddress].integer()),
        .bytes = size < 0 ? -static_cast<uint64_t>(size) : static_cast<uint64_t>(size),
        .name = span.name});
@@ -116,7 +116,7 @@ void ChromeRows::pushMemory(const Span& span) {
 /// Pushes one end of a flow, or a step between its ends.
 void ChromeRows::pushArrow(const Span& span) {
   const JsonToken& id = span.event[EventField::kId];
-  const ProcessId in = places_.process(span.event[EventField::kProcess]);
+  const ProcessId in = tracks_.process(span.event[EventField::kProcess]);
   const char phase = span.event.phase();
   delta_.flow_event.push({.time_ns = span.start_ns,
                           .end = phase == 's'   ? FlowEnd::kBegin
@@ -127,7 +127,7 @@ void ChromeRows::pushArrow(const Span& span) {
                           .name = span.name,
                           .category = categoryOf(span.event, span.plan),
                           .process_id = in,
-                          .thread_id = places_.thread(in, span.event[EventField::kThread])});
+                          .thread_id = tracks_.thread(in, span.event[EventField::kThread])});
 }
 
 void ChromeRows::pushRange(const Span& span) {
@@ -137,16 +137,16 @@ void ChromeRows::pushRange(const Span& span) {
                  .category = categoryOf(span.event, span.plan)};
   const char phase = span.event.phase();
   if ((phase == 'X' || phase == 'B') && span.plan.kind == ChromeKind::kDeviceRange) {
-    const ChromePlaces::Work at = places_.workOf(span.event);
+    const ChromeTracks::Work at = tracks_.workOf(span.event);
     range.process_id = at.process;
     range.stream_id = at.stream;
   } else {
     range.kind = phase == 'X' || phase == 'B' ? RangeKind::kRange
                  : phase == 'E'               ? RangeKind::kEnd
                                               : RangeKind::kInstant;
-    range.process_id = places_.process(span.event[EventField::kProcess]);
-    range.thread_id = places_.thread(range.process_id, span.event[EventField::kThread]);
-    places_.happened(range.process_id, span.event[EventField::kProcess]);
+    range.process_id = tracks_.process(span.event[EventField::kProcess]);
+    range.thread_id = tracks_.thread(range.process_id, span.event[EventField::kThread]);
+    tracks_.noteHostEvent(range.process_id, span.event[EventField::kProcess]);
   }
   delta_.range.push(range);
 }
@@ -156,7 +156,7 @@ void ChromeRows::pushRange(const Span& span) {
 void ChromeRows::pushWait(const ChromeEvent& event, const SyncRow& wait) {
   const int64_t record = event[EventField::kArgRecordCorrelation].integer();
   if (record <= 0 || wait.correlation_id == 0) return;
-  const StreamId stream = places_.waitedStream(event, wait.process_id);
+  const StreamId stream = tracks_.waitedStream(event, wait.process_id);
   if (stream == StreamId::kNone) return;
   delta_.flow.push({.process_id = wait.process_id,
                     .from_correlation_id = static_cast<uint64_t>(record),

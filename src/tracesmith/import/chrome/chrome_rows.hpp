@@ -16,7 +16,7 @@ namespace tracesmith::import {
 class ChromeRows {
  public:
   /// Pushes rows to `delta`. `delta` and `places` must outlive this object.
-  ChromeRows(Trace& delta, ChromePlaces& places) : delta_(delta), places_(places) {}
+  ChromeRows(Trace& delta, ChromeTracks& places) : delta_(delta), tracks_(places) {}
 
   /// Pushes one row to the plan's table. A wait for an event also adds a flow.
   void push(const ChromeEvent& event, const ChromePlan& plan, int64_t start_ns,
@@ -46,7 +46,7 @@ class ChromeRows {
   void pushWait(const ChromeEvent& event, const SyncRow& wait);
 
   Trace& delta_;
-  ChromePlaces& places_;
+  ChromeTracks& tracks_;
   std::string room_;  // buffer for unescaped texts
 };
 

@@ -49,12 +49,12 @@ bool labelsDevice(std::string_view label) {
 
 }  // namespace
 
-ChromePlaces::ChromePlaces(Trace& delta, ChromeDialect dialect) : delta_(delta), dialect_(dialect) {
+ChromeTracks::ChromeTracks(Trace& delta, ChromeDialect dialect) : delta_(delta), dialect_(dialect) {
   if (dialect == ChromeDialect::kAscend) platform_ = PlatformType::Ascend;
   if (dialect == ChromeDialect::kMcTracer) platform_ = PlatformType::MACA;
 }
 
-ProcessId ChromePlaces::process(const JsonToken& pid) {
+ProcessId ChromeTracks::process(const JsonToken& pid) {
   if (pid.raw == last_pid_ && last_process_ != ProcessId::kNone) return last_process_;
   last_pid_ = pid.raw;
   const auto known = processes_.find(pid.raw);
@@ -75,7 +75,7 @@ ProcessId ChromePlaces::process(const JsonToken& pid) {
   return last_process_ = id;
 }
 
-ThreadId ChromePlaces::thread(ProcessId process, const JsonToken& tid) {
+ThreadId ChromeTracks::thread(ProcessId process, const JsonToken& tid) {
   const bool integer = tid.type == JsonType::kInteger;
   ThreadSlot& slot =
       thread_slots_[(static_cast<uint64_t>(tid.value) * 31 + static_cast<uint32_t>(process)) %
@@ -100,11 +100,11 @@ ThreadId ChromePlaces::thread(ProcessId process, const JsonToken& tid) {
   return it->second;
 }
 
-DeviceId ChromePlaces::device(const JsonToken& number) {
+DeviceId ChromeTracks::device(const JsonToken& number) {
   return number.integer(-1) < 0 ? DeviceId::kNone : device(numberOf(number, -1));
 }
 
-DeviceId ChromePlaces::device(int64_t ordinal) {
+DeviceId ChromeTracks::device(int64_t ordinal) {
   const auto [it, fresh] = devices_.try_emplace(ordinal);
   DeviceRow& row = it->second;
   if (fresh) {
@@ -121,25 +121,26 @@ DeviceId ChromePlaces::device(int64_t ordinal) {
 
 /// The number of a device or stream. If the value is not a usable number, generates one for its
 /// text. Returns `missing` if there is no value.
-int64_t ChromePlaces::numberOf(const JsonToken& token, int64_t missing) {
+int64_t ChromeTracks::numberOf(const JsonToken& token, int64_t missing) {
   if (token.raw.empty()) return missing;
   int64_t number = 0;
   if (token.nanoseconds(1, number) && isNumber(number)) return number;
-  const auto [it, fresh] = made_up_.try_emplace(
-      std::string(token.raw), kFirstNamed - static_cast<int64_t>(made_up_.size()));
-  if (fresh) made_up_names_.push_back(it->first);
+  const auto [it, fresh] = generated_.try_emplace(
+      std::string(token.raw), kFirstNamed - static_cast<int64_t>(generated_.size()));
+  if (fresh) generated_names_.push_back(it->first);
   return it->second;
 }
 
-std::string_view ChromePlaces::nameOf(int64_t number) const {
+std::string_view ChromeTracks::nameOf(int64_t number) const {
   const int64_t at = kFirstNamed - number;
-  const bool made_up = at >= 0 && at < static_cast<int64_t>(made_up_names_.size());
-  return made_up ? std::string_view(made_up_names_[static_cast<size_t>(at)]) : std::string_view();
+  const bool is_generated = at >= 0 && at < static_cast<int64_t>(generated_names_.size());
+  return is_generated ? std::string_view(generated_names_[static_cast<size_t>(at)])
+                      : std::string_view();
 }
 
 /// Streams of the profiled process are looked up without a process id, which may not be known yet;
 /// settle() fills it in at the end.
-StreamId ChromePlaces::stream(ProcessId owner, int64_t device_ordinal, int64_t context,
+StreamId ChromeTracks::stream(ProcessId owner, int64_t device_ordinal, int64_t context,
                               int64_t number) {
   if (owner == main_process_) owner = ProcessId::kNone;
   StreamSlot& slot =
@@ -176,7 +177,7 @@ StreamId ChromePlaces::stream(ProcessId owner, int64_t device_ordinal, int64_t c
   return it->second.id;
 }
 
-ShapeId ChromePlaces::launchShape(const ChromeEvent& event) {
+ShapeId ChromeTracks::launchShape(const ChromeEvent& event) {
   const JsonToken& grid = event[EventField::kArgGrid];
   if (!grid) return ShapeId::kNone;
   const JsonToken& block = event[EventField::kArgBlock];
@@ -214,7 +215,7 @@ uint64_t correlationOf(const ChromeEvent& event) {
   return static_cast<uint64_t>(std::max<int64_t>(event[EventField::kArgCorrelation].integer(), 0));
 }
 
-void ChromePlaces::launched(uint64_t correlation, ProcessId process, ThreadId thread) {
+void ChromeTracks::noteLaunch(uint64_t correlation, ProcessId process, ThreadId thread) {
   if (main_process_ == ProcessId::kNone) main_process_ = process;
   if (correlation == 0) return;
   if (!written_.empty()) late_ += written_.erase(correlation);
@@ -225,7 +226,7 @@ void ChromePlaces::launched(uint64_t correlation, ProcessId process, ThreadId th
   }
 }
 
-ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
+ChromeTracks::Work ChromeTracks::workOf(const ChromeEvent& event) {
   Work place;
   place.correlation = correlationOf(event);
   const auto launch = launched_by_.find(place.correlation);
@@ -255,7 +256,7 @@ ChromePlaces::Work ChromePlaces::workOf(const ChromeEvent& event) {
   return place;
 }
 
-StreamId ChromePlaces::waitedStream(const ChromeEvent& event, ProcessId owner) {
+StreamId ChromeTracks::waitedStream(const ChromeEvent& event, ProcessId owner) {
   const JsonToken& number = event[EventField::kArgWaitStream];
   const JsonToken& ordinal = event[EventField::kArgDevice];
   if (number.integer(-1) < 0 || !ordinal) return StreamId::kNone;
@@ -263,7 +264,7 @@ StreamId ChromePlaces::waitedStream(const ChromeEvent& event, ProcessId owner) {
                 numberOf(number, -1));
 }
 
-void ChromePlaces::name(const ChromeEvent& event) {
+void ChromeTracks::name(const ChromeEvent& event) {
   const JsonToken& given = event[EventField::kArgName];
   const std::string_view what = event[EventField::kName].raw;
   if (what == "process_labels") {
@@ -293,14 +294,14 @@ void ChromePlaces::name(const ChromeEvent& event) {
   }
 }
 
-void ChromePlaces::groupOfTracks(ProcessId id) {
+void ChromeTracks::groupOfTracks(ProcessId id) {
   ProcessRow& row = process_rows_[indexOf(id)];
   if ((row.flags & process_flags::kTrackGroup) != 0) return;
   row.flags |= process_flags::kTrackGroup;
   delta_.process.push(row);
 }
 
-void ChromePlaces::member(std::string_view name, std::string_view raw) {
+void ChromeTracks::member(std::string_view name, std::string_view raw) {
   if (name.find("hip_") == 0 || name.find("roctracer") == 0) platform_ = PlatformType::ROCm;
   if (name.find("cuda_") == 0 || name.find("cupti") == 0) platform_ = PlatformType::CUDA;
   if (name != "deviceProperties") return;
@@ -340,7 +341,7 @@ void ChromePlaces::member(std::string_view name, std::string_view raw) {
   }
 }
 
-void ChromePlaces::findLateLaunches() {
+void ChromeTracks::findLateLaunches() {
   const auto find = [&](auto& table) {
     for (size_t i = 0; i < table.size(); ++i) {
       if (table.thread_id[i] != ThreadId::kNone) continue;
@@ -372,7 +373,7 @@ void ChromePlaces::findLateLaunches() {
   }
 }
 
-void ChromePlaces::settle() {
+void ChromeTracks::settle() {
   for (auto& [ordinal, row] : devices_) {
     if (row.backend == platform_) continue;
     row.backend = platform_;

@@ -22,10 +22,10 @@
 
 namespace tracesmith::import {
 
-class ChromePlaces {
+class ChromeTracks {
  public:
   /// Adds rows to `delta` when something first appears.
-  ChromePlaces(Trace& delta, ChromeDialect dialect);
+  ChromeTracks(Trace& delta, ChromeDialect dialect);
 
   ProcessId process(const JsonToken& pid);
   ThreadId thread(ProcessId process, const JsonToken& tid);
@@ -37,9 +37,9 @@ class ChromePlaces {
   void member(std::string_view name, std::string_view raw);
 
   /// Records that this thread made the call with that correlation id (0: none).
-  void launched(uint64_t correlation, ProcessId process, ThreadId thread);
+  void noteLaunch(uint64_t correlation, ProcessId process, ThreadId thread);
   /// Records that another host event happened in that process.
-  void happened(ProcessId process, const JsonToken& pid) {
+  void noteHostEvent(ProcessId process, const JsonToken& pid) {
     if (likely_process_ == ProcessId::kNone && pid.type == JsonType::kInteger) {
       likely_process_ = process;
     }
@@ -93,8 +93,8 @@ class ChromePlaces {
   int64_t next_npu_ = 0;
   PlaceOrdinals device_ordinals_;
   PlaceOrdinals stream_ordinals_;
-  std::map<std::string, int64_t, std::less<>> made_up_;  // generated numbers, by name
-  std::vector<std::string> made_up_names_;
+  std::map<std::string, int64_t, std::less<>> generated_;  // generated numbers, by name
+  std::vector<std::string> generated_names_;
   std::map<std::string, ProcessId, std::less<>> processes_;
   std::vector<ProcessRow> process_rows_;  // as they were last written
   std::string last_pid_;

@@ -282,7 +282,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
   counts.events = nodes.nodes();
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
-  std::string lost = nodes.whatIsInNoTable();
+  std::string lost = nodes.describeNodesWithoutTable();
   if (!lost.empty()) counts.notes.push_back(lost);
   nodes.spans().tell(counts.notes, lost);
   counts.damage = damage.places();

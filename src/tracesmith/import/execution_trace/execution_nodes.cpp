@@ -86,7 +86,7 @@ bool ExecutionNodes::add(ExecutionNode& node) {
   return true;
 }
 
-std::string ExecutionNodes::whatIsInNoTable() const {
+std::string ExecutionNodes::describeNodesWithoutTable() const {
   if (nodes_ == rows_) return {};
   return fmt::format(
       "{} nodes have no readable start: they are kept unchanged, but are in no table",

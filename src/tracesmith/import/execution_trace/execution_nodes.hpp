@@ -51,7 +51,7 @@ class ExecutionNodes {
   uint64_t nodes() const { return nodes_; }
   uint64_t rows() const { return rows_; }
   /// Note for the user about nodes that are in no table; "" if there are none.
-  std::string whatIsInNoTable() const;
+  std::string describeNodesWithoutTable() const;
   const SpansOfSource& spans() const { return spans_; }
 
  private:

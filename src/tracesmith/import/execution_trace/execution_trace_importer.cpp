@@ -222,7 +222,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
   counts.rows = nodes.rows();
   counts.others = nodes.nodes() - nodes.rows();
   counts.bytes = list.bytes();
-  std::string lost = nodes.whatIsInNoTable();
+  std::string lost = nodes.describeNodesWithoutTable();
   if (!lost.empty()) {
     counts.notes.push_back(
         lost +

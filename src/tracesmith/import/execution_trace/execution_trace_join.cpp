@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBeginning = 12;     // consecutive nodes that must match at the start of a thread
 constexpr size_t kSkippedNodes = 16;  // nodes before those that only the execution trace may have
-constexpr size_t kMostPlaces = 256;   // candidate positions of a start
+constexpr size_t kMostPositions = 256;  // candidate positions of a start
 // Consecutive operators (or nodes) that the other side may lack.
 constexpr size_t kFarthest = 256;
 constexpr size_t kSure = 4;  // names that must match after such a gap
@@ -77,8 +77,9 @@ uint32_t ExecutionTraceJoin::nameNumber(std::string_view name) {
   return names_.try_emplace(std::string(name), static_cast<uint32_t>(names_.size())).first->second;
 }
 
-void ExecutionTraceJoin::see(std::string_view process, std::string_view thread, int64_t external_id,
-                             int64_t record_function, std::string_view name) {
+void ExecutionTraceJoin::addOperator(std::string_view process, std::string_view thread,
+                                     int64_t external_id, int64_t record_function,
+                                     std::string_view name) {
   if (external_id == 0 && record_function == 0) return;  // not an operator
   if (seen_processes_.find(process) == seen_processes_.end()) seen_processes_.emplace(process);
   if (record_function != 0) record_functions_ = true;
@@ -124,8 +125,8 @@ std::vector<std::pair<size_t, size_t>> ExecutionTraceJoin::walk(
   return pairs;
 }
 
-ExecutionTraceJoin::Match ExecutionTraceJoin::lay(const std::vector<uint32_t>& nodes,
-                                                  const std::vector<Operator>& operators) const {
+ExecutionTraceJoin::Match ExecutionTraceJoin::matchNodes(
+    const std::vector<uint32_t>& nodes, const std::vector<Operator>& operators) const {
   Match best;
   size_t second = 0;
   size_t places = 0;
@@ -137,7 +138,7 @@ ExecutionTraceJoin::Match ExecutionTraceJoin::lay(const std::vector<uint32_t>& n
       size_t same = 0;
       while (same < length && nodes[skipped + same] == operators[o + same].name) ++same;
       if (same < length) continue;
-      if (++places > kMostPlaces) {
+      if (++places > kMostPositions) {
         best.doubtful = true;
         return best;
       }
@@ -177,7 +178,7 @@ Status ExecutionTraceJoin::align() {
     const std::vector<Operator>* on = nullptr;
     bool doubtful = false;
     for (const auto& [other, list] : operators_) {
-      Match match = lay(names, list);
+      Match match = matchNodes(names, list);
       if (on != nullptr && match.pairs.size() == best.pairs.size() && !match.pairs.empty()) {
         doubtful = true;
       }
@@ -190,7 +191,7 @@ Status ExecutionTraceJoin::align() {
     const bool enough =
         static_cast<double>(best.pairs.size()) >= kEnough * static_cast<double>(names.size());
     if (on == nullptr || doubtful || !enough) {
-      ++doubtful_threads_;
+      ++uncertain_threads_;
       continue;
     }
     for (const auto& [node, op] : best.pairs) by_external_id_[(*on)[op].id] = order[node];
@@ -221,14 +222,14 @@ std::string ExecutionTraceJoin::rest() const {
   return list + "]";
 }
 
-std::string ExecutionTraceJoin::doubts() const {
+std::string ExecutionTraceJoin::describeUnjoined() const {
   if (joined_ == nodes_.size()) return {};
   std::string text = fmt::format("{} of {} nodes of the execution trace belong to no operator here",
                                  nodes_.size() - joined_, nodes_.size());
-  if (doubtful_threads_ > 0) {
+  if (uncertain_threads_ > 0) {
     text += fmt::format(
         " ({} threads match nowhere, or in several places: the profile has no Record function ids)",
-        doubtful_threads_);
+        uncertain_threads_);
   }
   return text;
 }

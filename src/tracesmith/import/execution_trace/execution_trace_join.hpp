@@ -26,10 +26,10 @@ class ExecutionTraceJoin {
   Status read(const std::string& path);
 
   /// Adds an operator of the profile. Missing ids are 0.
-  void see(std::string_view process, std::string_view thread, int64_t external_id,
-           int64_t record_function, std::string_view name);
-  /// Call after the last see(). Error: the execution trace belongs to a process that is not in the
-  /// profile.
+  void addOperator(std::string_view process, std::string_view thread, int64_t external_id,
+                   int64_t record_function, std::string_view name);
+  /// Call after the last addOperator(). Error: the execution trace belongs to a process that is not
+  /// in the profile.
   Status align();
 
   /// The JSON text of the operator's node; empty if it has none.
@@ -40,7 +40,7 @@ class ExecutionTraceJoin {
   /// The nodes not joined to any operator, as a JSON list.
   std::string rest() const;
   /// Why some nodes could not be joined; "" if all were.
-  std::string doubts() const;
+  std::string describeUnjoined() const;
   DamageLog damage;
 
  private:
@@ -61,7 +61,8 @@ class ExecutionTraceJoin {
     bool doubtful = false;
   };
   uint32_t nameNumber(std::string_view name);
-  Match lay(const std::vector<uint32_t>& nodes, const std::vector<Operator>& operators) const;
+  Match matchNodes(const std::vector<uint32_t>& nodes,
+                   const std::vector<Operator>& operators) const;
   static std::vector<std::pair<size_t, size_t>> walk(const std::vector<uint32_t>& nodes,
                                                      const std::vector<Operator>& operators,
                                                      size_t node, size_t op);
@@ -75,7 +76,7 @@ class ExecutionTraceJoin {
   std::unordered_map<int64_t, size_t> by_external_id_;
   bool record_functions_ = false;  // whether operators have such ids
   uint64_t joined_ = 0;
-  uint64_t doubtful_threads_ = 0;
+  uint64_t uncertain_threads_ = 0;
 };
 
 }  // namespace tracesmith::import

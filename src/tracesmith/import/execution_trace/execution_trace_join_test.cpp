@@ -29,14 +29,14 @@ struct Joined {
 
 TEST(ExecutionTraceJoin, RecordFunctionIdsSayIt) {
   Joined j({node(10, 5, 1, "a"), node(11, 6, 1, "b")});
-  j.join.see("1", "7", 100, 5, "a");
-  j.join.see("1", "7", 101, 6, "other");
+  j.join.addOperator("1", "7", 100, 5, "a");
+  j.join.addOperator("1", "7", 101, 6, "other");
   EXPECT_TRUE(j.join.align());
   EXPECT_THAT(std::string(j.join.nodeOf(100, 5, "a")), HasSubstr("\"id\":10"));
   EXPECT_EQ(j.join.nodeOf(101, 6, "other"), "");  // different name, no match
   EXPECT_EQ(j.join.joined(), 1u);
   EXPECT_THAT(j.join.rest(), HasSubstr("\"id\":11"));
-  EXPECT_THAT(j.join.doubts(), HasSubstr("1 of 2"));
+  EXPECT_THAT(j.join.describeUnjoined(), HasSubstr("1 of 2"));
 }
 
 /// Two kinds of ids, an operator only in the profile, and a node only in the execution trace.
@@ -47,11 +47,11 @@ TEST(ExecutionTraceJoin, OrderSaysItWhereIdsDoNot) {
         node(100 + i, 50 + i, 1, "op" + std::to_string(i % 7) + "/" + std::to_string(i / 5)));
   nodes.push_back(node(900, 65, 1, "only here"));
   Joined j(nodes);
-  j.join.see("1", "77", 1, 0, "ProfilerStep#3");
+  j.join.addOperator("1", "77", 1, 0, "ProfilerStep#3");
   for (int i = 0; i < 40; ++i) {
-    if (i == 20) j.join.see("1", "77", 1000, 0, "only there");
-    j.join.see("1", "77", (i < 20 ? 2 : 1001) + i, 0,
-               "op" + std::to_string(i % 7) + "/" + std::to_string(i / 5));
+    if (i == 20) j.join.addOperator("1", "77", 1000, 0, "only there");
+    j.join.addOperator("1", "77", (i < 20 ? 2 : 1001) + i, 0,
+                       "op" + std::to_string(i % 7) + "/" + std::to_string(i / 5));
   }
   EXPECT_TRUE(j.join.align());
   EXPECT_THAT(std::string(j.join.nodeOf(2, 0, "op0/0")), HasSubstr("\"id\":100"));
@@ -63,10 +63,11 @@ TEST(ExecutionTraceJoin, WhatFitsInSeveralPlacesIsNotJoined) {
   std::vector<std::string> nodes;
   for (int i = 0; i < 20; ++i) nodes.push_back(node(i, 1 + i, 1, "op" + std::to_string(i)));
   Joined j(nodes);
-  for (int i = 0; i < 60; ++i) j.join.see("1", "77", 1 + i, 0, "op" + std::to_string(i % 20));
+  for (int i = 0; i < 60; ++i)
+    j.join.addOperator("1", "77", 1 + i, 0, "op" + std::to_string(i % 20));
   EXPECT_TRUE(j.join.align());
   EXPECT_EQ(j.join.nodeOf(1, 0, "op0"), "");
-  EXPECT_THAT(j.join.doubts(), HasSubstr("several places"));
+  EXPECT_THAT(j.join.describeUnjoined(), HasSubstr("several places"));
 }
 
 TEST(ExecutionTraceJoin, ImportGivesOperatorsTheirNodes) {

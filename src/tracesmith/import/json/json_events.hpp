@@ -44,7 +44,7 @@ class JsonEvents {
   void stop() { stopped_ = true; }
 
   /// True if the document is just an array of events.
-  bool bare() const { return bare_; }
+  bool isBareArray() const { return bare_; }
   uint64_t events() const { return events_; }
   uint64_t documentBytes() const { return offset_ + begin_; }
   const std::vector<SourceDamage>& damage() const { return damage_.places(); }

@@ -115,21 +115,21 @@ TEST(JsonEvents, ABracketThatIsTornOutOfAnEventEndsNothing) {
         std::string(R"({"ph":"X","name":"","args":{"types":["float,"int"],"n":[[1],[2]]}})"),
         std::string(R"({"ph":"X","name":"","args":"types":["float","int"],"n":[[1],[2]]}})"),
         "[ " + event, "] " + event, event + " ]", event + "] ,", event + "}"}) {
-    for (const bool bare : {false, true}) {
-      std::string text = bare ? "[" : R"({"schemaVersion":1,"traceEvents":[)";
+    for (const bool isBareArray : {false, true}) {
+      std::string text = isBareArray ? "[" : R"({"schemaVersion":1,"traceEvents":[)";
       for (int i = 0; i < 60; ++i) {
         std::string one = i == 20 ? torn : event;
         one.replace(one.find("\"name\":\"") + 8, 0, "e" + std::to_string(i));
         text += (i == 0 ? "" : ", ") + one;
       }
-      text += bare ? "]" : R"(],"traceName":"t","own":5})";
+      text += isBareArray ? "]" : R"(],"traceName":"t","own":5})";
       for (const size_t window : {size_t{300}, size_t{1} << 20}) {
         const Read got = read(text, window);
         ASSERT_TRUE(got.status) << torn;
         EXPECT_GE(got.names.size(), 59U) << torn << window;
         EXPECT_EQ(got.names.back(), "e59") << torn;
         EXPECT_FALSE(got.damage.empty()) << torn;
-        EXPECT_EQ(got.members.count("traceName"), bare ? 0U : 1U) << torn;
+        EXPECT_EQ(got.members.count("traceName"), isBareArray ? 0U : 1U) << torn;
       }
     }
   }

@@ -32,7 +32,7 @@ std::string_view withoutVersion(std::string_view function) {
 }
 
 /// Whether a message of the tool says that it lost something.
-bool saysLoss(std::string text) {
+bool isLossMessage(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   constexpr auto kWords = std::to_array<std::string_view>(
@@ -151,7 +151,7 @@ Result<ImportCounts> NsysImport::run() {
         stacks_.read(file_, *table, table->name == "CUDA_CALLCHAINS" ? kCudaStacks : kOsStacks);
   }
   for (const SqliteTable* table : later) readTable(*table, nsysTableKind(table->name));
-  names_.nameWhatIsUsed(used_);
+  names_.nameUsedIds(used_);
   events_.writeFlows(builder_.rows.flow);
   const std::optional<int64_t> epoch = names_.unixEpoch();
   int64_t unix_ns = 0;
@@ -378,7 +378,7 @@ bool NsysImport::pushMemory(SqliteSource::Values& values) {
 
 bool NsysImport::pushDiagnostic(RangeRow range) {
   const std::string text(row_->bytes(columns_->at(F::kText)));
-  if (saysLoss(text)) {
+  if (isLossMessage(text)) {
     if (notices_.size() < kMostNotices) {
       notices_.push_back(text);
     } else {

@@ -214,7 +214,7 @@ std::string_view NsysNames::metricName(int64_t type, int64_t metric) const {
   return it == metrics_.end() ? std::string_view{} : it->second;
 }
 
-void NsysNames::nameWhatIsUsed(const Used& used) {
+void NsysNames::nameUsedIds(const Used& used) {
   for (const int64_t pid : used.pids) {
     const auto it = processes_.find(pid);
     if (it != processes_.end() && !it->second.empty()) builder_.nameProcess(pid, it->second);

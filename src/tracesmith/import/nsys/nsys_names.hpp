@@ -48,7 +48,7 @@ class NsysNames {
     std::set<int64_t> devices;
   };
   /// Writes names of the processes and threads, and properties of the devices.
-  void nameWhatIsUsed(const Used& used);
+  void nameUsedIds(const Used& used);
   /// Unix time (ns) of time 0; nullopt if the export does not contain it.
   std::optional<int64_t> unixEpoch() const;
 

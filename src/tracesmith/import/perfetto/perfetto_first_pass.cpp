@@ -33,7 +33,7 @@ uint64_t trackOfThread(int64_t pid, int64_t tid) {
   return hash64({reinterpret_cast<const uint8_t*>(key), sizeof key});
 }
 
-void PerfettoSurvey::packet(std::string_view bytes) {
+void PerfettoFirstPass::readPacket(std::string_view bytes) {
   ++packets;
   uint64_t sequence = 0;
   uint64_t flags = 0;
@@ -88,17 +88,17 @@ void PerfettoSurvey::packet(std::string_view bytes) {
     case pn::packet::kClockSnapshot:
       return clocks.learn(payload);
     case pn::packet::kTrackEvent:
-      return event(sequence, known, time, payload);
+      return readEvent(sequence, known, time, payload);
     case pn::packet::kGpuCounterEvent:
-      return gpuCounters(sequence, in, time);
+      return readGpuCounters(sequence, in, time);
     case pn::packet::kGpuRenderStageEvent:
-      return stage(payload);
+      return readStage(payload);
     default:
       return describe(known, kind, payload);
   }
 }
 
-void PerfettoSurvey::setDefaults(Sequence& known, std::string_view bytes) {
+void PerfettoFirstPass::setDefaults(Sequence& known, std::string_view bytes) {
   known.track = 0;
   known.clock = 0;
   proto::forEachField(bytes, [&](const Field& f) {
@@ -111,7 +111,7 @@ void PerfettoSurvey::setDefaults(Sequence& known, std::string_view bytes) {
 }
 
 /// Reads a packet's descriptions of processes, threads, tracks, devices and the trace.
-void PerfettoSurvey::describe(Sequence& known, uint32_t kind, std::string_view payload) {
+void PerfettoFirstPass::describe(Sequence& known, uint32_t kind, std::string_view payload) {
   switch (kind) {
     case pn::packet::kTrackDescriptor:
       proto::forEachField(payload, [&](const Field& f) {
@@ -120,17 +120,17 @@ void PerfettoSurvey::describe(Sequence& known, uint32_t kind, std::string_view p
         of.setThread(f.bytes);
         known.thread = of.thread;
       });
-      return track(payload);
+      return readTrack(payload);
     case pn::packet::kProcessTree:
-      return tree(payload);
+      return readProcessTree(payload);
     case pn::packet::kGpuInfo:
       proto::forEachField(payload, [&](const Field& f) {
-        if (f.number == pn::gpu::kGpus) gpu(f.bytes);
+        if (f.number == pn::gpu::kGpus) readGpu(f.bytes);
       });
       return;
     case pn::packet::kTraceAttributes:
       proto::forEachField(payload, [&](const Field& f) {
-        if (f.number == pn::attributes::kAttribute) attribute(f.bytes);
+        if (f.number == pn::attributes::kAttribute) readAttribute(f.bytes);
       });
       return;
     case pn::packet::kProcessDescriptor:
@@ -160,7 +160,7 @@ void PerfettoSurvey::describe(Sequence& known, uint32_t kind, std::string_view p
   }
 }
 
-void PerfettoSurvey::track(std::string_view bytes) {
+void PerfettoFirstPass::readTrack(std::string_view bytes) {
   uint64_t uuid = 0;
   proto::forEachField(bytes, [&](const Field& f) {
     if (f.number == pn::track::kUuid) uuid = f.value;
@@ -218,10 +218,10 @@ void PerfettoSurvey::track(std::string_view bytes) {
   });
 }
 
-void PerfettoSurvey::event(uint64_t sequence, const Sequence& known, std::optional<uint64_t> time,
-                           std::string_view bytes) {
-  bool says_track = false;
-  bool says_type = false;
+void PerfettoFirstPass::readEvent(uint64_t sequence, const Sequence& known,
+                                  std::optional<uint64_t> time, std::string_view bytes) {
+  bool has_track = false;
+  bool has_type = false;
   bool own_time = false;
   uint64_t uuid = known.track;
   std::string_view correlation;
@@ -230,10 +230,10 @@ void PerfettoSurvey::event(uint64_t sequence, const Sequence& known, std::option
     switch (f.number) {
       case pn::event::kTrackUuid:
         uuid = f.value;
-        says_track = true;
+        has_track = true;
         break;
       case pn::event::kType:
-        says_type = true;
+        has_type = true;
         break;
       case pn::event::kAbsoluteTime:
         own_time = true;
@@ -258,7 +258,7 @@ void PerfettoSurvey::event(uint64_t sequence, const Sequence& known, std::option
       if (f.number == pn::event::legacy::kPid) pid = static_cast<int32_t>(f.value);
       if (f.number == pn::event::legacy::kTid) tid = static_cast<int32_t>(f.value);
     });
-    const auto thread = threadOfEvent(known.thread, !says_track || !says_type, pid, tid);
+    const auto thread = threadOfEvent(known.thread, !has_track || !has_type, pid, tid);
     if (thread) uuid = trackOfThread(thread->first, thread->second);
   }
   if (uuid != 0) {
@@ -279,7 +279,8 @@ void PerfettoSurvey::event(uint64_t sequence, const Sequence& known, std::option
 }
 
 /// Checks whether they come in time order: one sequence, one clock, no decreasing time.
-void PerfettoSurvey::gpuCounters(uint64_t sequence, uint32_t clock, std::optional<uint64_t> time) {
+void PerfettoFirstPass::readGpuCounters(uint64_t sequence, uint32_t clock,
+                                        std::optional<uint64_t> time) {
   const std::pair in(sequence, clock);
   if (gpu_counters_in_.value_or(in) != in || (time && *time < gpu_counters_until_)) {
     unordered_gpu_counters = true;
@@ -288,7 +289,7 @@ void PerfettoSurvey::gpuCounters(uint64_t sequence, uint32_t clock, std::optiona
   if (time) gpu_counters_until_ = *time;
 }
 
-void PerfettoSurvey::stage(std::string_view bytes) {
+void PerfettoFirstPass::readStage(std::string_view bytes) {
   namespace ps = pn::stage::specifications;
   proto::forEachField(bytes, [&](const Field& f) {
     if (f.number != pn::stage::kSpecifications || f.wire_type != 2) return;
@@ -317,14 +318,14 @@ void PerfettoSurvey::stage(std::string_view bytes) {
   });
 }
 
-uint64_t PerfettoSurvey::sameTrack(uint64_t uuid) const {
+uint64_t PerfettoFirstPass::sameTrack(uint64_t uuid) const {
   const auto known = tracks.find(uuid);
   if (known == tracks.end() || !known->second.thread || known->second.separate) return uuid;
   return trackOfThread(known->second.pid, known->second.tid);
 }
 
 /// Only now is it known which tracks belong to the same thread.
-void PerfettoSurvey::finish() {
+void PerfettoFirstPass::finish() {
   // TraceSmith's exporter gives each thread one track. Threads of different hosts may have equal
   // ids, so they must not be merged.
   if (ours) {
@@ -343,7 +344,7 @@ void PerfettoSurvey::finish() {
   orders_.clear();
 }
 
-void PerfettoSurvey::tree(std::string_view bytes) {
+void PerfettoFirstPass::readProcessTree(std::string_view bytes) {
   proto::forEachField(bytes, [&](const Field& f) {
     int64_t id = 0;
     int64_t of = 0;
@@ -366,7 +367,7 @@ void PerfettoSurvey::tree(std::string_view bytes) {
   });
 }
 
-void PerfettoSurvey::gpu(std::string_view bytes) {
+void PerfettoFirstPass::readGpu(std::string_view bytes) {
   PerfettoGpu gpu;
   proto::forEachField(bytes, [&](const Field& f) {
     if (f.number == pn::gpu::kName) gpu.name = f.bytes;
@@ -390,7 +391,7 @@ void PerfettoSurvey::gpu(std::string_view bytes) {
   gpus.push_back(std::move(gpu));
 }
 
-void PerfettoSurvey::attribute(std::string_view bytes) {
+void PerfettoFirstPass::readAttribute(std::string_view bytes) {
   std::string key;
   std::string value;
   proto::forEachField(bytes, [&](const Field& f) {

@@ -61,9 +61,9 @@ struct PerfettoSpecifications {
 /// Track id that stands for a thread, independent of the tracks described for it.
 uint64_t trackOfThread(int64_t pid, int64_t tid);
 
-class PerfettoSurvey {
+class PerfettoFirstPass {
  public:
-  void packet(std::string_view bytes);
+  void readPacket(std::string_view bytes);
   /// Call after the last packet.
   void finish();
 
@@ -101,15 +101,15 @@ class PerfettoSurvey {
 
   void setDefaults(Sequence& known, std::string_view bytes);
   void describe(Sequence& known, uint32_t kind, std::string_view payload);
-  void track(std::string_view bytes);
+  void readTrack(std::string_view bytes);
   /// `time`: not in an incremental clock.
-  void event(uint64_t sequence, const Sequence& known, std::optional<uint64_t> time,
-             std::string_view bytes);
-  void gpuCounters(uint64_t sequence, uint32_t clock, std::optional<uint64_t> time);
-  void stage(std::string_view bytes);
-  void tree(std::string_view bytes);
-  void gpu(std::string_view bytes);
-  void attribute(std::string_view bytes);
+  void readEvent(uint64_t sequence, const Sequence& known, std::optional<uint64_t> time,
+                 std::string_view bytes);
+  void readGpuCounters(uint64_t sequence, uint32_t clock, std::optional<uint64_t> time);
+  void readStage(std::string_view bytes);
+  void readProcessTree(std::string_view bytes);
+  void readGpu(std::string_view bytes);
+  void readAttribute(std::string_view bytes);
 
   std::unordered_map<uint64_t, Sequence> sequences_;
   std::unordered_map<uint64_t, Order> orders_;                    // by track

@@ -110,7 +110,7 @@ PerfettoOutcome PerfettoGpuCounters::event(const PerfettoSequence& sequence, uin
     const Reading reading = {counter.track, counter.name, *time, value};
     if (counter.forwards) {
       push(counter.track, *time, value);
-    } else if (survey_.unordered_gpu_counters) {
+    } else if (first_pass_.unordered_gpu_counters) {
       unordered_.push_back(reading);
     } else {
       read(reading);

@@ -23,8 +23,8 @@ namespace tracesmith::import {
 
 class PerfettoGpuCounters {
  public:
-  PerfettoGpuCounters(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey)
-      : builder_(builder), kept_(kept), survey_(survey) {}
+  PerfettoGpuCounters(TraceBuilder& builder, KeptEvents& kept, const PerfettoFirstPass& first_pass)
+      : builder_(builder), kept_(kept), first_pass_(first_pass) {}
 
   PerfettoOutcome event(const PerfettoSequence& sequence, uint64_t sequence_id,
                         std::optional<int64_t> time, std::string_view bytes);
@@ -52,7 +52,7 @@ class PerfettoGpuCounters {
 
   TraceBuilder& builder_;
   KeptEvents& kept_;
-  const PerfettoSurvey& survey_;
+  const PerfettoFirstPass& first_pass_;
   std::map<std::pair<uint64_t, uint64_t>, Counter> counters_;  // by set and counter id
   struct CounterSet {
     uint64_t number = 0;

@@ -126,14 +126,14 @@ PacketHeader readHeader(std::string_view bytes) {
 
 class PerfettoImport {
  public:
-  PerfettoImport(TraceWriter& writer, Trace facts, const PerfettoSurvey& survey)
-      : survey_(survey),
-        clocks_(survey.clocks),
+  PerfettoImport(TraceWriter& writer, Trace facts, const PerfettoFirstPass& first_pass)
+      : first_pass_(first_pass),
+        clocks_(first_pass.clocks),
         builder_(writer, std::move(facts)),
         kept_(builder_),
-        slices_(builder_, kept_, survey, clocks_, spans_),
-        stages_(builder_, kept_, survey, slices_, spans_),
-        gpu_counters_(builder_, kept_, survey) {}
+        slices_(builder_, kept_, first_pass, clocks_, spans_),
+        stages_(builder_, kept_, first_pass, slices_, spans_),
+        gpu_counters_(builder_, kept_, first_pass) {}
 
   void begin();
   bool packet(std::string_view bytes);
@@ -148,7 +148,7 @@ class PerfettoImport {
                           const Field& field);
   PerfettoOutcome keepOther(std::optional<int64_t> time, const Field& field);
 
-  const PerfettoSurvey& survey_;
+  const PerfettoFirstPass& first_pass_;
   PerfettoClocks clocks_;
   TraceBuilder builder_;
   KeptEvents kept_;
@@ -169,10 +169,10 @@ class PerfettoImport {
 };
 
 void PerfettoImport::begin() {
-  for (const auto& [key, value] : survey_.attributes) {
+  for (const auto& [key, value] : first_pass_.attributes) {
     // Restores the metadata of the exported trace, but keeps entries written by this import.
     constexpr std::string_view kMetadata = "metadata.";
-    if (survey_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
+    if (first_pass_.ours && key.substr(0, kMetadata.size()) == kMetadata) {
       const std::string own = key.substr(kMetadata.size());
       if (own != "producer" && own.substr(0, 8) != "imported" && own != "source_form") {
         builder_.setMetadata(own, value);
@@ -305,7 +305,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
   counts.events = events_;
   counts.rows = events_ - others - described_ - stateless_ - unusable_;
   counts.others = others;
-  counts.metadata = survey_.track_order.size() + described_;
+  counts.metadata = first_pass_.track_order.size() + described_;
   if (slices_.unrelatedTimes() > 0) {
     unknown_clocks_[pn::clock::kMonotonic] += slices_.unrelatedTimes();
   }
@@ -365,7 +365,7 @@ bool recognisesPerfetto(const ImportInput& input) { return looksLikePerfetto(inp
 
 Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& path,
                                     TraceWriter& writer, Trace facts) {
-  PerfettoSurvey survey;
+  PerfettoFirstPass first_pass;
   ImportCounts counts;
   DamageLog damage;
   uint64_t first_end = 0;
@@ -373,16 +373,16 @@ Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& p
     TS_TRY(const std::unique_ptr<ByteSource> source, open());
     PerfettoPackets packets(*source);
     packets.run([&](std::string_view packet, uint64_t) {
-      survey.packet(packet);
+      first_pass.readPacket(packet);
       return true;
     });
-    survey.finish();
+    first_pass.finish();
     damage = packets.damage();
     counts.damage = damage.places();
     counts.bytes = packets.bytes();
     first_end = packets.end();
   }
-  if (survey.packets == 0) {
+  if (first_pass.packets == 0) {
     return counts.damage.empty()
                ? fail(ErrorCode::kNotATrace, "contains no packet", path)
                : fail(ErrorCode::kDamaged,
@@ -390,7 +390,7 @@ Result<ImportCounts> importPerfetto(const OpenSource& open, const std::string& p
   }
   TS_TRY(const std::unique_ptr<ByteSource> source, open());
   PerfettoPackets packets(*source);
-  PerfettoImport import(writer, std::move(facts), survey);
+  PerfettoImport import(writer, std::move(facts), first_pass);
   import.begin();
   packets.run([&](std::string_view packet, uint64_t) { return import.packet(packet); });
   if (!import.failed()) sayChanges(first_end, packets, damage, counts);

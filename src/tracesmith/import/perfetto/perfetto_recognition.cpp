@@ -85,13 +85,13 @@ bool isFtrace(std::string_view message) {
     any = any || f.number == kCompact;
     if (f.number != kEvent) return;
     bool has_time = false;
-    bool says_what = false;
+    bool has_payload = false;
     all = all && isOfTypes(f.bytes, "nn");
     forEachFieldOfCut(f.bytes, [&](const Field& g) {
       has_time = has_time || g.number == 1;
-      says_what = says_what || (g.number > 2 && g.wire_type == kBytesWire);
+      has_payload = has_payload || (g.number > 2 && g.wire_type == kBytesWire);
     });
-    any = any || (has_time && says_what);
+    any = any || (has_time && has_payload);
   });
   return any && all;
 }

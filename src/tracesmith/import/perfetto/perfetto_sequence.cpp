@@ -90,10 +90,10 @@ InternedEntry readEntry(std::string_view bytes) {
 }  // namespace
 
 std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& of_sequence,
-                                                         bool says_no_track,
+                                                         bool has_no_track,
                                                          std::optional<int64_t> pid,
                                                          std::optional<int64_t> tid) {
-  if (!pid && !(of_sequence.known && (says_no_track || tid))) return std::nullopt;
+  if (!pid && !(of_sequence.known && (has_no_track || tid))) return std::nullopt;
   return std::pair(pid.value_or(of_sequence.pid), tid ? *tid : pid ? -1 : of_sequence.tid);
 }
 

@@ -43,7 +43,7 @@ struct PerfettoReferences {
 /// The thread (pid, tid) of an event without a track. The event may name it itself (`pid`, `tid`).
 /// If it names only a process, the tid is -1, which no other event names.
 std::optional<std::pair<int64_t, int64_t>> threadOfEvent(const PerfettoThread& of_sequence,
-                                                         bool says_no_track,
+                                                         bool has_no_track,
                                                          std::optional<int64_t> pid,
                                                          std::optional<int64_t> tid);
 

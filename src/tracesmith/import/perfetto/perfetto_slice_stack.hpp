@@ -27,8 +27,8 @@ class SliceStack {
   /// The depth that trace_processor searches; bounds the work per event.
   static constexpr size_t kDeepest = 512;
 
-  struct Begun {
-    Begun(int64_t at_ns, Event&& of) : start_ns(at_ns), event(std::move(of)) {}
+  struct StartedSlice {
+    StartedSlice(int64_t at_ns, Event&& of) : start_ns(at_ns), event(std::move(of)) {}
     int64_t start_ns = 0;
     Event event;
   };
@@ -50,8 +50,8 @@ class SliceStack {
         if (now_ns <= slice.end_ns) continue;
         const int64_t end_ns = slice.end_ns;
         for (; pending > 0; --pending) {
-          ended(std::move(begun_.back()), end_ns);
-          begun_.pop_back();
+          ended(std::move(started_.back()), end_ns);
+          started_.pop_back();
         }
         while (slices_.size() > i) pop();
       } else if (i + 1 == slices_.size() &&
@@ -64,7 +64,7 @@ class SliceStack {
 
   void begin(int64_t now_ns, StringId name, StringId category, Event&& event) {
     slices_.push_back({now_ns, 0, name, category, true});
-    begun_.emplace_back(now_ns, std::move(event));
+    started_.emplace_back(now_ns, std::move(event));
   }
 
   /// Adds a slice with a known end. A slice that only partially overlaps another one closes
@@ -80,18 +80,18 @@ class SliceStack {
   }
 
   /// Closes and returns the slice that an end with that name and category matches; nullopt if none.
-  std::optional<Begun> end(int64_t now_ns, StringId name, StringId category) {
+  std::optional<StartedSlice> end(int64_t now_ns, StringId name, StringId category) {
     const size_t bottom = slices_.size() > kDeepest ? slices_.size() - kDeepest : 0;
-    size_t later = 0;  // number of begun_ entries from this slice on
+    size_t later = 0;  // number of started_ entries from this slice on
     for (size_t i = slices_.size(); i-- > bottom;) {
       Slice& slice = slices_[i];
       if (!slice.pending) continue;
       ++later;
       if (category != StringId::kNone && category != slice.category) continue;
       if (name != StringId::kNone && slice.name != StringId::kNone && name != slice.name) continue;
-      const auto at = begun_.end() - static_cast<ptrdiff_t>(later);
-      std::optional<Begun> found = std::move(*at);
-      begun_.erase(at);
+      const auto at = started_.end() - static_cast<ptrdiff_t>(later);
+      std::optional<StartedSlice> found = std::move(*at);
+      started_.erase(at);
       if (i + 1 == slices_.size()) {
         slices_.pop_back();
       } else {
@@ -105,7 +105,7 @@ class SliceStack {
   }
 
   /// Slices that have not ended, outermost first.
-  std::vector<Begun>& open() { return begun_; }
+  std::vector<StartedSlice>& open() { return started_; }
 
  private:
   struct Slice {
@@ -121,9 +121,9 @@ class SliceStack {
     slices_.pop_back();
   }
 
-  std::vector<Slice> slices_;  // outermost first
-  std::vector<Begun> begun_;   // the pending ones of slices_
-  size_t closed_ = 0;          // number of slices_ that are not pending
+  std::vector<Slice> slices_;          // outermost first
+  std::vector<StartedSlice> started_;  // the pending ones of slices_
+  size_t closed_ = 0;                  // number of slices_ that are not pending
 };
 
 }  // namespace tracesmith::import

@@ -30,9 +30,9 @@ class Track {
   }
   void end(int64_t now, int name, int category = 0) {
     advance(now, false);
-    auto begun = stack_.end(now, StringId(name), StringId(category));
-    if (begun) {
-      write(*begun, now);
+    auto started = stack_.end(now, StringId(name), StringId(category));
+    if (started) {
+      write(*started, now);
     } else {
       said_.push_back("nothing");
     }
@@ -43,7 +43,7 @@ class Track {
   }
   void instant(int64_t now) { advance(now, true); }
   std::vector<std::string> finish() {
-    for (const auto& begun : stack_.open()) said_.push_back(begun.event + " never");
+    for (const auto& started : stack_.open()) said_.push_back(started.event + " never");
     return said_;
   }
 
@@ -51,10 +51,10 @@ class Track {
   using Stack = SliceStack<std::string>;
   void advance(int64_t now, bool instant) {
     stack_.advance(now, instant,
-                   [&](Stack::Begun&& begun, int64_t end_ns) { write(begun, end_ns); });
+                   [&](Stack::StartedSlice&& started, int64_t end_ns) { write(started, end_ns); });
   }
-  void write(const Stack::Begun& begun, int64_t end_ns) {
-    said_.push_back(begun.event + " " + std::to_string(begun.start_ns) + "-" +
+  void write(const Stack::StartedSlice& started, int64_t end_ns) {
+    said_.push_back(started.event + " " + std::to_string(started.start_ns) + "-" +
                     std::to_string(end_ns));
   }
   Stack stack_;

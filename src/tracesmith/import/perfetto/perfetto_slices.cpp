@@ -68,14 +68,14 @@ std::optional<SyncKind> exportedWait(std::string_view name) {
 }  // namespace
 
 uint64_t PerfettoSlices::correlationOf(uint64_t event_id) const {
-  const auto it = survey_.submissions.find(event_id);
-  return it != survey_.submissions.end() ? it->second.first : event_id;
+  const auto it = first_pass_.submissions.find(event_id);
+  return it != first_pass_.submissions.end() ? it->second.first : event_id;
 }
 
 ThreadId PerfettoSlices::submitterOf(uint64_t event_id) {
-  const auto it = survey_.submissions.find(event_id);
-  return it != survey_.submissions.end() ? places_.ofTrack(it->second.track).place.thread
-                                         : ThreadId::kNone;
+  const auto it = first_pass_.submissions.find(event_id);
+  return it != first_pass_.submissions.end() ? tracks_.ofTrack(it->second.track).place.thread
+                                             : ThreadId::kNone;
 }
 
 CallPathId PerfettoSlices::callPathOf(uint64_t event_id) const {
@@ -85,11 +85,11 @@ CallPathId PerfettoSlices::callPathOf(uint64_t event_id) const {
 
 // --- One event ---------------------------------------------------------------------------------
 
-const PerfettoPlaces::Track& PerfettoSlices::trackOf(const PerfettoSequence& sequence,
+const PerfettoTracks::Track& PerfettoSlices::trackOf(const PerfettoSequence& sequence,
                                                      uint64_t sequence_id, const PerfettoRead& r) {
-  if (r.track != 0) return places_.ofTrack(r.track);
-  const auto thread = threadOfEvent(sequence.thread, !r.says_track || r.type == 0, r.pid, r.tid);
-  return thread ? places_.ofThread(thread->first, thread->second) : places_.ofSequence(sequence_id);
+  if (r.track != 0) return tracks_.ofTrack(r.track);
+  const auto thread = threadOfEvent(sequence.thread, !r.has_track || r.type == 0, r.pid, r.tid);
+  return thread ? tracks_.ofThread(thread->first, thread->second) : tracks_.ofSequence(sequence_id);
 }
 
 /// nullopt: the event has no time, or an impossible one.
@@ -105,7 +105,7 @@ std::optional<int64_t> PerfettoSlices::timeOf(uint64_t sequence_id, std::optiona
 }
 
 /// Handles "thread_name" and "process_name", as in Chrome's JSON.
-bool PerfettoSlices::metadata(const PerfettoSequence& sequence, const PerfettoRead& r) {
+bool PerfettoSlices::takeMetadata(const PerfettoSequence& sequence, const PerfettoRead& r) {
   const std::string_view what = builder_.rows.text(r.event.name);
   const StringId said = r.first_text;
   const auto thread = threadOfEvent(sequence.thread, true, r.pid, r.tid);
@@ -126,41 +126,41 @@ PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t seque
   PerfettoRead r = readTrackEvent(sequence, bytes, builder_, spans_);
   PerfettoEvent& e = r.event;
   const std::optional<int64_t> time_ns = timeOf(sequence_id, packet_ns, r);
-  if (e.action == PerfettoAction::kMetadata && metadata(sequence, r)) {
+  if (e.action == PerfettoAction::kMetadata && takeMetadata(sequence, r)) {
     return PerfettoOutcome::kDescription;
   }
   if (!time_ns) return PerfettoOutcome::kUnusable;
-  links(sequence, r);
+  resolveLinks(sequence, r);
   if (e.action == PerfettoAction::kCounter) {
-    countersBeside(sequence, *time_ns, r);
+    writeAttachedCounters(sequence, *time_ns, r);
     if (!r.value || r.track == 0) return PerfettoOutcome::kUnusable;
-    counter(r.track, *time_ns, *r.value, sequence);
+    writeCounter(r.track, *time_ns, *r.value, sequence);
     return PerfettoOutcome::kRow;
   }
-  const PerfettoPlaces::Track* track = &trackOf(sequence, sequence_id, r);
-  threadCounters(*time_ns, r, track->place);
-  countersBeside(sequence, *time_ns, r);
+  const PerfettoTracks::Track* track = &trackOf(sequence, sequence_id, r);
+  writeThreadCounters(*time_ns, r, track->place);
+  writeAttachedCounters(sequence, *time_ns, r);
   if (r.async) {
     if (r.async_id.kind == PerfettoAsyncId::kNone) {
       e.action = PerfettoAction::kNone;  // its slice cannot be identified
     } else {
-      track = &places_.ofAsync(r.async_id, track->place, e.name);
+      track = &tracks_.ofAsync(r.async_id, track->place, e.name);
     }
   }
   switch (e.action) {
     case PerfettoAction::kFlow:
       if (r.async_id.kind != PerfettoAsyncId::kUnscoped) break;
-      arrow(track->place, *time_ns, r.async_id.number,
-            r.phase == 's'   ? FlowEnd::kBegin
-            : r.phase == 'f' ? FlowEnd::kEnd
-                             : FlowEnd::kStep,
-            e.name, e.category);
+      writeArrow(track->place, *time_ns, r.async_id.number,
+                 r.phase == 's'   ? FlowEnd::kBegin
+                 : r.phase == 'f' ? FlowEnd::kEnd
+                                  : FlowEnd::kStep,
+                 e.name, e.category);
       return PerfettoOutcome::kRow;
     case PerfettoAction::kNone:
     case PerfettoAction::kMetadata:
       break;
     default: {
-      PerfettoPlaces::Track at = *track;
+      PerfettoTracks::Track at = *track;
       // Instants of process or global scope are not on a thread.
       if (r.phase == 'i' || r.phase == 'I') {
         const bool of_thread = r.instant_scope != pn::event::legacy::kGlobalScope &&
@@ -183,7 +183,7 @@ PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t seque
 }
 
 /// Reads the event's links to device work, and its call stack.
-void PerfettoSlices::links(PerfettoSequence& sequence, PerfettoRead& r) {
+void PerfettoSlices::resolveLinks(PerfettoSequence& sequence, PerfettoRead& r) {
   PerfettoEvent& e = r.event;
   if (!r.submitted.empty()) {
     e.submits = true;
@@ -208,8 +208,9 @@ void PerfettoSlices::links(PerfettoSequence& sequence, PerfettoRead& r) {
 }
 
 /// Adds thread time and instruction counts in the old form, before counters had tracks.
-void PerfettoSlices::threadCounters(int64_t time_ns, const PerfettoRead& r, const Place& place) {
-  if (place.tid == PerfettoPlaces::kNoThread) return;
+void PerfettoSlices::writeThreadCounters(int64_t time_ns, const PerfettoRead& r,
+                                         const Place& place) {
+  if (place.tid == PerfettoTracks::kNoThread) return;
   const auto push = [&](std::string_view name, std::string_view unit, int64_t value) {
     const auto [it, fresh] = thread_counters_.try_emplace({place.pid, place.tid, name});
     if (fresh) {
@@ -226,23 +227,23 @@ void PerfettoSlices::threadCounters(int64_t time_ns, const PerfettoRead& r, cons
 }
 
 /// Adds values of counter tracks that an event of another kind carries.
-void PerfettoSlices::countersBeside(PerfettoSequence& sequence, int64_t time_ns,
-                                    const PerfettoRead& r) {
+void PerfettoSlices::writeAttachedCounters(PerfettoSequence& sequence, int64_t time_ns,
+                                           const PerfettoRead& r) {
   const auto& tracks = r.extra_tracks.empty() ? sequence.extra_tracks : r.extra_tracks;
   for (size_t i = 0; i < std::min(tracks.size(), r.extra_values.size()); ++i) {
-    counter(tracks[i], time_ns, static_cast<double>(r.extra_values[i]), sequence);
+    writeCounter(tracks[i], time_ns, static_cast<double>(r.extra_values[i]), sequence);
   }
   const auto& doubles =
       r.extra_double_tracks.empty() ? sequence.extra_double_tracks : r.extra_double_tracks;
   for (size_t i = 0; i < std::min(doubles.size(), r.extra_doubles.size()); ++i) {
-    counter(doubles[i], time_ns, r.extra_doubles[i], sequence);
+    writeCounter(doubles[i], time_ns, r.extra_doubles[i], sequence);
   }
 }
 
-void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
-                             PerfettoSequence& sequence) {
-  const auto known = survey_.tracks.find(track);
-  const PerfettoTrack* t = known != survey_.tracks.end() ? &known->second : nullptr;
+void PerfettoSlices::writeCounter(uint64_t track, int64_t time_ns, double value,
+                                  PerfettoSequence& sequence) {
+  const auto known = first_pass_.tracks.find(track);
+  const PerfettoTrack* t = known != first_pass_.tracks.end() ? &known->second : nullptr;
   if (t != nullptr) value *= t->multiplier;
   if (t != nullptr && t->incremental) value = sequence.sums[track] += value;
   const auto [it, fresh] = counters_.try_emplace(track);
@@ -256,10 +257,10 @@ void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
         if (t->thread) name = nameInThread(name, t->tid);
         break;
       }
-      const auto parent = survey_.tracks.find(t->parent);
-      t = t->parent != 0 && parent != survey_.tracks.end() ? &parent->second : nullptr;
+      const auto parent = first_pass_.tracks.find(t->parent);
+      t = t->parent != 0 && parent != first_pass_.tracks.end() ? &parent->second : nullptr;
     }
-    if (survey_.ours) {  // "GPU 0: temperature"
+    if (first_pass_.ours) {  // "GPU 0: temperature"
       const size_t colon = name.find(": ");
       const size_t space = name.find(' ');
       int ordinal = -1;
@@ -282,13 +283,13 @@ void PerfettoSlices::counter(uint64_t track, int64_t time_ns, double value,
 // --- Slices ------------------------------------------------------------------------------------
 
 void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, PerfettoEvent&& event) {
-  arrows(at, time_ns, event);
+  writeArrows(at, time_ns, event);
   auto known = open_.find(key);
   if (known == open_.end()) known = open_.emplace(key, OpenSlices{at, {}}).first;
   OpenSlices& open = known->second;
-  const auto ended = [&](Stack::Begun&& begun, int64_t end_ns) {
-    slice({open.place, begun.start_ns, spans_.between(begun.start_ns, end_ns), RangeKind::kRange,
-           begun.event});
+  const auto ended = [&](Stack::StartedSlice&& started, int64_t end_ns) {
+    writeSlice({open.place, started.start_ns, spans_.between(started.start_ns, end_ns),
+                RangeKind::kRange, started.event});
   };
   open.stack.advance(time_ns, event.action == PerfettoAction::kInstant, ended);
   switch (event.action) {
@@ -299,21 +300,22 @@ void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, Perfe
       if (!__builtin_add_overflow(time_ns, event.duration_ns, &end_ns)) {
         open.stack.add(time_ns, end_ns);
       }
-      return slice({at, time_ns, event.duration_ns, RangeKind::kRange, event});
+      return writeSlice({at, time_ns, event.duration_ns, RangeKind::kRange, event});
     }
     case PerfettoAction::kEnd: {
-      std::optional<Stack::Begun> begun = open.stack.end(time_ns, event.name, event.category);
-      if (!begun) return slice({at, time_ns, 0, RangeKind::kEnd, event});
-      begun->event.kept.append("end", event.kept);
-      return ended(std::move(*begun), time_ns);
+      std::optional<Stack::StartedSlice> started =
+          open.stack.end(time_ns, event.name, event.category);
+      if (!started) return writeSlice({at, time_ns, 0, RangeKind::kEnd, event});
+      started->event.kept.append("end", event.kept);
+      return ended(std::move(*started), time_ns);
     }
     default:
-      return slice({at, time_ns, 0, RangeKind::kInstant, event});
+      return writeSlice({at, time_ns, 0, RangeKind::kInstant, event});
   }
 }
 
-void PerfettoSlices::arrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end,
-                           StringId name, StringId category) {
+void PerfettoSlices::writeArrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end,
+                                StringId name, StringId category) {
   builder_.rows.flow_event.push({.time_ns = time_ns,
                                  .end = end,
                                  .flow_id = id,
@@ -325,9 +327,9 @@ void PerfettoSlices::arrow(const Place& place, int64_t time_ns, uint64_t id, Flo
 }
 
 /// The ends of these flows share an id; slice names do not matter.
-void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event) {
+void PerfettoSlices::writeArrows(const Place& place, int64_t time_ns, const PerfettoEvent& event) {
   const auto numbered = [&](uint64_t id, FlowEnd end) {
-    arrow(place, time_ns, id, end, StringId::kNone, StringId::kNone);
+    writeArrow(place, time_ns, id, end, StringId::kNone, StringId::kNone);
   };
   for (const auto& [id, end] : event.bound) numbered(id, end);
   for (const uint64_t id : event.flows) {
@@ -339,7 +341,7 @@ void PerfettoSlices::arrows(const Place& place, int64_t time_ns, const PerfettoE
   }
 }
 
-void PerfettoSlices::slice(const Slice& s) {
+void PerfettoSlices::writeSlice(const Slice& s) {
   PerfettoEvent& e = s.event;
   if (s.kind == RangeKind::kRange) e.kept.column("dur", SourceGap::kDurationNanos);
   if (!e.waited_for.empty()) {
@@ -353,7 +355,7 @@ void PerfettoSlices::slice(const Slice& s) {
 
 TableId PerfettoSlices::pushRow(const Slice& s) {
   if (s.kind != RangeKind::kRange) return pushRange(s);
-  if (survey_.ours) return pushExported(s);
+  if (first_pass_.ours) return pushExported(s);
   Trace& rows = builder_.rows;
   const std::string_view name = rows.text(s.event.name);
   switch (kindOf(rows.text(s.event.category))) {
@@ -461,9 +463,9 @@ TableId PerfettoSlices::pushCall(const Slice& s, CallKind kind) {
 TableId PerfettoSlices::pushRange(const Slice& s) {
   const PerfettoEvent& e = s.event;
   RangeKind kind = s.kind;
-  if (survey_.ours && e.number("unfinished") != 0) kind = RangeKind::kBegin;
-  if (survey_.ours && e.number("stray_end") != 0) kind = RangeKind::kEnd;
-  const bool plain = survey_.ours && builder_.rows.text(e.category) == "range";
+  if (first_pass_.ours && e.number("unfinished") != 0) kind = RangeKind::kBegin;
+  if (first_pass_.ours && e.number("stray_end") != 0) kind = RangeKind::kEnd;
+  const bool plain = first_pass_.ours && builder_.rows.text(e.category) == "range";
   builder_.rows.range.push({.start_ns = s.start_ns,
                             .duration_ns = kind == RangeKind::kBegin ? 0 : s.duration_ns,
                             .kind = kind,
@@ -478,11 +480,11 @@ TableId PerfettoSlices::pushRange(const Slice& s) {
 
 void PerfettoSlices::finish() {
   std::stable_sort(late_.begin(), late_.end(),
-                   [](const Late& a, const Late& b) { return a.time_ns < b.time_ns; });
-  for (Late& late : late_) apply(late.time_ns, late.key, late.place, std::move(late.event));
+                   [](const LateEvent& a, const LateEvent& b) { return a.time_ns < b.time_ns; });
+  for (LateEvent& late : late_) apply(late.time_ns, late.key, late.place, std::move(late.event));
   for (auto& [key, open] : open_) {
-    for (Stack::Begun& begun : open.stack.open()) {
-      slice({open.place, begun.start_ns, 0, RangeKind::kBegin, begun.event});
+    for (Stack::StartedSlice& started : open.stack.open()) {
+      writeSlice({open.place, started.start_ns, 0, RangeKind::kBegin, started.event});
     }
   }
 }

@@ -35,18 +35,18 @@ enum class PerfettoOutcome : uint8_t {
 
 class PerfettoSlices {
  public:
-  PerfettoSlices(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
+  PerfettoSlices(TraceBuilder& builder, KeptEvents& kept, const PerfettoFirstPass& first_pass,
                  PerfettoClocks& clocks, SpansOfSource& spans)
       : builder_(builder),
         kept_(kept),
-        survey_(survey),
+        first_pass_(first_pass),
         clocks_(clocks),
         spans_(spans),
-        stacks_(builder, survey),
-        places_(builder, survey) {}
+        stacks_(builder, first_pass),
+        tracks_(builder, first_pass) {}
 
   /// Writes the names of all processes and threads that the trace describes.
-  void describe() { places_.describe(); }
+  void describe() { tracks_.describe(); }
   /// `packet_ns`: the packet's time; the event may have its own.
   PerfettoOutcome event(PerfettoSequence& sequence, uint64_t sequence_id,
                         std::optional<int64_t> packet_ns, std::string_view bytes);
@@ -59,12 +59,12 @@ class PerfettoSlices {
   ThreadId submitterOf(uint64_t event_id);
   /// The call stack of that call, if the call comes earlier in the file.
   CallPathId callPathOf(uint64_t event_id) const;
-  uint64_t unknownTracks() const { return places_.unknownTracks(); }
+  uint64_t unknownTracks() const { return tracks_.unknownTracks(); }
   /// Number of CLOCK_MONOTONIC times that no snapshot relates to the trace's clock.
   uint64_t unrelatedTimes() const { return unrelated_times_; }
 
  private:
-  using Place = PerfettoPlaces::Place;
+  using Place = PerfettoTracks::Place;
   using Stack = SliceStack<PerfettoEvent>;
   struct OpenSlices {
     Place place;
@@ -77,27 +77,27 @@ class PerfettoSlices {
     RangeKind kind;  ///< kBegin, kEnd: the other end is missing
     PerfettoEvent& event;
   };
-  struct Late {
+  struct LateEvent {
     int64_t time_ns = 0;
     uint64_t key = 0;
     Place place;
     PerfettoEvent event;
   };
 
-  const PerfettoPlaces::Track& trackOf(const PerfettoSequence& sequence, uint64_t sequence_id,
+  const PerfettoTracks::Track& trackOf(const PerfettoSequence& sequence, uint64_t sequence_id,
                                        const PerfettoRead& r);
   std::optional<int64_t> timeOf(uint64_t sequence_id, std::optional<int64_t> time_ns,
                                 const PerfettoRead& r);
-  bool metadata(const PerfettoSequence& sequence, const PerfettoRead& r);
-  void links(PerfettoSequence& sequence, PerfettoRead& r);
-  void threadCounters(int64_t time_ns, const PerfettoRead& r, const Place& place);
-  void countersBeside(PerfettoSequence& sequence, int64_t time_ns, const PerfettoRead& r);
-  void counter(uint64_t track, int64_t time_ns, double value, PerfettoSequence& sequence);
+  bool takeMetadata(const PerfettoSequence& sequence, const PerfettoRead& r);
+  void resolveLinks(PerfettoSequence& sequence, PerfettoRead& r);
+  void writeThreadCounters(int64_t time_ns, const PerfettoRead& r, const Place& place);
+  void writeAttachedCounters(PerfettoSequence& sequence, int64_t time_ns, const PerfettoRead& r);
+  void writeCounter(uint64_t track, int64_t time_ns, double value, PerfettoSequence& sequence);
   void apply(int64_t time_ns, uint64_t key, const Place& at, PerfettoEvent&& event);
-  void arrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end, StringId name,
-             StringId category);
-  void arrows(const Place& place, int64_t time_ns, const PerfettoEvent& event);
-  void slice(const Slice& slice);
+  void writeArrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end, StringId name,
+                  StringId category);
+  void writeArrows(const Place& place, int64_t time_ns, const PerfettoEvent& event);
+  void writeSlice(const Slice& slice);
   // Each returns the table of the pushed row.
   TableId pushRow(const Slice& slice);
   TableId pushExported(const Slice& slice);
@@ -108,16 +108,16 @@ class PerfettoSlices {
 
   TraceBuilder& builder_;
   KeptEvents& kept_;
-  const PerfettoSurvey& survey_;
+  const PerfettoFirstPass& first_pass_;
   PerfettoClocks& clocks_;
   SpansOfSource& spans_;
   PerfettoStacks stacks_;
-  PerfettoPlaces places_;
+  PerfettoTracks tracks_;
   std::unordered_map<uint64_t, CallPathId> path_of_work_;  // by event id
   std::unordered_map<uint64_t, CounterTrackId> counters_;
   std::map<std::tuple<int64_t, int64_t, std::string_view>, CounterTrackId> thread_counters_;
   std::unordered_map<uint64_t, OpenSlices> open_;  // by track
-  std::vector<Late> late_;
+  std::vector<LateEvent> late_;
   std::unordered_set<uint64_t> flows_seen_;
   uint64_t unrelated_times_ = 0;
 };

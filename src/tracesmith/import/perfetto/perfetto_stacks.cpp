@@ -45,7 +45,7 @@ StringId PerfettoStacks::pathOf(const PerfettoSequence& sequence,
 
 /// Undoes changes of TraceSmith's exporter. It moves return addresses into the call, and names
 /// frames without a function after their location.
-void PerfettoStacks::asExported(FrameRow& row, std::string_view& function) const {
+void PerfettoStacks::undoExportChanges(FrameRow& row, std::string_view& function) const {
   std::string_view module = builder_.rows.text(row.module);
   module.remove_prefix(module.rfind('/') + 1);  // npos + 1 is 0
   const auto isPlace = [&] {
@@ -68,8 +68,8 @@ FrameRow PerfettoStacks::frameOf(const PerfettoSequence& sequence,
     row.module_offset = frame.relative_pc;
     row.build_id = builder_.text(textOf(sequence.build_ids, mapping->second.build_id));
     row.flags = frame_flags::kExact;
-    if (survey_.ours) asExported(row, function);
-  } else if (survey_.ours) {
+    if (first_pass_.ours) undoExportChanges(row, function);
+  } else if (first_pass_.ours) {
     row.address = addressIn(function);
     if (row.address != 0) function = {};
     if (frame.kind == pn::interned::frame::kInterpreted) row.module = builder_.text("Python");

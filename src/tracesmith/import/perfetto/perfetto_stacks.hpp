@@ -15,8 +15,8 @@ namespace tracesmith::import {
 
 class PerfettoStacks {
  public:
-  PerfettoStacks(TraceBuilder& builder, const PerfettoSurvey& survey)
-      : builder_(builder), survey_(survey), paths_(builder) {}
+  PerfettoStacks(TraceBuilder& builder, const PerfettoFirstPass& first_pass)
+      : builder_(builder), first_pass_(first_pass), paths_(builder) {}
 
   /// `field`: `callstack` or `callstack_iid` of an event. kNone: it has no frames, or the sequence
   /// has not interned it.
@@ -25,12 +25,12 @@ class PerfettoStacks {
  private:
   CallPathId introduced(PerfettoSequence& sequence, uint64_t number);
   CallPathId within(std::string_view bytes);
-  void asExported(FrameRow& row, std::string_view& function) const;
+  void undoExportChanges(FrameRow& row, std::string_view& function) const;
   FrameRow frameOf(const PerfettoSequence& sequence, const PerfettoSequence::Frame& frame);
   StringId pathOf(const PerfettoSequence& sequence, const PerfettoSequence::Mapping& mapping);
 
   TraceBuilder& builder_;
-  const PerfettoSurvey& survey_;
+  const PerfettoFirstPass& first_pass_;
   CallPaths paths_;
 };
 

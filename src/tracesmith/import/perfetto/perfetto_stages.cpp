@@ -105,8 +105,8 @@ std::optional<int64_t> streamNumber(std::string_view& queue) {
 }  // namespace
 
 void PerfettoStages::describeGpus() {
-  for (size_t i = 0; i < survey_.gpus.size(); ++i) {
-    const PerfettoGpu& gpu = survey_.gpus[i];
+  for (size_t i = 0; i < first_pass_.gpus.size(); ++i) {
+    const PerfettoGpu& gpu = first_pass_.gpus[i];
     const auto more = [&](const char* key) {
       const auto it = gpu.more.find(key);
       return it != gpu.more.end() ? std::string_view(it->second) : std::string_view();
@@ -137,8 +137,8 @@ StreamId PerfettoStages::stream(int64_t pid, int64_t gpu, int64_t context, int64
   if (!fresh) return it->second;
   std::string_view name = queue;
   const std::string suffix = fmt::format(" ({})", pid);
-  const std::optional<int64_t> said = survey_.ours ? streamNumber(name) : std::nullopt;
-  if (survey_.ours && (" " + std::string(name)).ends_with(suffix)) {
+  const std::optional<int64_t> said = first_pass_.ours ? streamNumber(name) : std::nullopt;
+  if (first_pass_.ours && (" " + std::string(name)).ends_with(suffix)) {
     name.remove_suffix(std::min(name.size(), suffix.size()));
   }
   int64_t& queues = queues_of_context_[{pid, gpu, context}];
@@ -199,8 +199,8 @@ void PerfettoStages::lookUp(const PerfettoSequence& sequence, Work& work) {
   if (const auto it = sequence.contexts.find(said.context); it != sequence.contexts.end()) {
     work.context = &it->second;
     work.pid = it->second.pid;
-  } else if (const auto pid = survey_.specifications.pids.find(said.context);
-             pid != survey_.specifications.pids.end()) {
+  } else if (const auto pid = first_pass_.specifications.pids.find(said.context);
+             pid != first_pass_.specifications.pids.end()) {
     work.pid = pid->second;
   }
   const auto spec = [&](uint64_t iid) {
@@ -211,10 +211,10 @@ void PerfettoStages::lookUp(const PerfettoSequence& sequence, Work& work) {
       said.stage_iid
           ? spec(*said.stage_iid)
           : PerfettoSequence::Specification{
-                nameAt(survey_.specifications.stages, said.stage_id, "render stage({})"), 0};
-  work.queue = said.queue_iid
-                   ? spec(*said.queue_iid).name
-                   : nameAt(survey_.specifications.queues, said.queue_id, "Unknown GPU Queue {}");
+                nameAt(first_pass_.specifications.stages, said.stage_id, "render stage({})"), 0};
+  work.queue = said.queue_iid ? spec(*said.queue_iid).name
+                              : nameAt(first_pass_.specifications.queues, said.queue_id,
+                                       "Unknown GPU Queue {}");
   if (const auto it = sequence.kernels.find(said.kernel_iid); it != sequence.kernels.end()) {
     work.kernel = it->second.name;
     said.arguments.insert(said.arguments.end(), it->second.arguments.begin(),
@@ -253,7 +253,7 @@ void PerfettoStages::describeDevice(const Work& work) {
   DeviceRow& device = builder_.deviceRow(work.said.gpu);
   if (device.backend == PlatformType::Unknown) device.backend = platformOf(work.context->api);
   // gpu_id is an index; TraceSmith's exporter adds the platform's own number.
-  if (survey_.ours) {
+  if (first_pass_.ours) {
     device.ordinal = static_cast<uint32_t>(work.number("device", work.said.gpu));
   }
 }

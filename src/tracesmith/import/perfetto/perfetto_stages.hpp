@@ -22,9 +22,9 @@ namespace tracesmith::import {
 
 class PerfettoStages {
  public:
-  PerfettoStages(TraceBuilder& builder, KeptEvents& kept, const PerfettoSurvey& survey,
+  PerfettoStages(TraceBuilder& builder, KeptEvents& kept, const PerfettoFirstPass& first_pass,
                  PerfettoSlices& slices, SpansOfSource& spans)
-      : builder_(builder), kept_(kept), survey_(survey), slices_(slices), spans_(spans) {}
+      : builder_(builder), kept_(kept), first_pass_(first_pass), slices_(slices), spans_(spans) {}
 
   void describeGpus();
   PerfettoOutcome stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
@@ -55,7 +55,7 @@ class PerfettoStages {
 
   TraceBuilder& builder_;
   KeptEvents& kept_;
-  const PerfettoSurvey& survey_;
+  const PerfettoFirstPass& first_pass_;
   PerfettoSlices& slices_;
   SpansOfSource& spans_;
   std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, StreamId> queues_;

@@ -228,7 +228,7 @@ void Reading::field(const Field& f) {
       break;
     case pe::kTrackUuid:
       r_.track = f.value;
-      r_.says_track = true;
+      r_.has_track = true;
       break;
     case pe::kCategoryIids:
       return categoriesByNumber(f);

@@ -82,7 +82,7 @@ struct PerfettoRead {
   bool async = false;
   PerfettoAsyncId async_id;
   uint64_t track = 0;
-  bool says_track = false;
+  bool has_track = false;
   std::optional<int64_t> pid, tid;  ///< if not on the sequence's thread
   std::optional<int64_t> time_ns;   ///< in CLOCK_MONOTONIC
   bool has_own_time = false;        ///< also true if that time is impossible

@@ -16,7 +16,7 @@
 
 namespace tracesmith::import {
 
-class PerfettoPlaces {
+class PerfettoTracks {
  public:
   static constexpr int64_t kNoThread = -1;
   struct Place {
@@ -31,8 +31,8 @@ class PerfettoPlaces {
     bool unordered = false;  ///< its events are not in time order
   };
 
-  PerfettoPlaces(TraceBuilder& builder, const PerfettoSurvey& survey)
-      : builder_(builder), survey_(survey) {}
+  PerfettoTracks(TraceBuilder& builder, const PerfettoFirstPass& first_pass)
+      : builder_(builder), first_pass_(first_pass) {}
 
   /// Writes the names of all processes and threads that the trace describes.
   void describe();
@@ -53,7 +53,7 @@ class PerfettoPlaces {
   ThreadId namedTrack(int64_t pid, std::string_view name);
 
   TraceBuilder& builder_;
-  const PerfettoSurvey& survey_;
+  const PerfettoFirstPass& first_pass_;
   std::unordered_map<uint64_t, Track> tracks_;  // by uuid
   std::unordered_map<uint64_t, Track> others_;  // by key
   std::map<std::pair<int64_t, std::string>, ThreadId> named_tracks_;

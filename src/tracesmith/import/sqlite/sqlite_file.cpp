@@ -168,7 +168,7 @@ std::string_view SqliteRow::bytes(int column) const {
 
 SqliteFile::~SqliteFile() { sqlite3_close(db_); }
 
-bool SqliteFile::overdrawn() const {
+bool SqliteFile::hasReadTooMuch() const {
   // UTF-16 text grows by half at most when converted, and a column may be read twice.
   return rows_read_ > file_bytes_ / kSmallestRow || bytes_read_ / 6 > file_bytes_ ||
          steps_ / kStepsPerByte > file_bytes_ + kStepsAtATime;
@@ -177,7 +177,7 @@ bool SqliteFile::overdrawn() const {
 int SqliteFile::progress(void* self) {
   auto* const file = static_cast<SqliteFile*>(self);
   file->steps_ += kStepsAtATime;
-  return file->overdrawn() ? 1 : 0;
+  return file->hasReadTooMuch() ? 1 : 0;
 }
 
 Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
@@ -297,7 +297,7 @@ Status SqliteFile::listTables() {
   SqliteRow row(*this, raw, 0);
   int rc = SQLITE_ROW;
   while ((rc = sqlite3_step(names.get())) == SQLITE_ROW) {
-    if (++rows_read_; overdrawn()) break;
+    if (++rows_read_; hasReadTooMuch()) break;
     row.load();
     const std::string_view name = row.bytes(0);
     // SQLite reserves such names for its own tables.
@@ -331,22 +331,22 @@ const SqliteTable* SqliteFile::find(std::string_view table) const {
   return nullptr;
 }
 
-SqliteFile::Ended SqliteFile::walk(const SqliteTable& table, const std::string& sql,
-                                   bool with_rowid, Walk& walk,
-                                   const std::function<bool(const SqliteRow&)>& f) {
+SqliteFile::ScanEnd SqliteFile::walk(const SqliteTable& table, const std::string& sql,
+                                     bool with_rowid, ScanState& walk,
+                                     const std::function<bool(const SqliteRow&)>& f) {
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
     walk.why = sqlite3_errmsg(db_);
-    return Ended::kByDamage;
+    return ScanEnd::kByDamage;
   }
   const Statement statement(raw);
   SqliteRow row(*this, raw, with_rowid ? 1 : 0);
   int rc = SQLITE_ROW;
   while ((rc = sqlite3_step(raw)) == SQLITE_ROW) {
     ++rows_read_;
-    if (overdrawn()) {
+    if (hasReadTooMuch()) {
       walk.why = "table " + table.name + " gives more than the file can hold";
-      return Ended::kByDamage;
+      return ScanEnd::kByDamage;
     }
     row.load();
     ++walk.rows;
@@ -354,16 +354,16 @@ SqliteFile::Ended SqliteFile::walk(const SqliteTable& table, const std::string& 
       walk.last_rowid = sqlite3_column_int64(raw, 0);
       if (walk.rows == 1) walk.first_rowid = walk.last_rowid;
     }
-    if (!f(row)) return Ended::kByCaller;
+    if (!f(row)) return ScanEnd::kByCaller;
   }
-  if (rc == SQLITE_DONE) return Ended::kAtEnd;
-  walk.why = overdrawn() ? "table " + table.name + " gives more than the file can hold"
-                         : "table " + table.name + ": " + sqlite3_errmsg(db_);
-  return Ended::kByDamage;
+  if (rc == SQLITE_DONE) return ScanEnd::kAtEnd;
+  walk.why = hasReadTooMuch() ? "table " + table.name + " gives more than the file can hold"
+                              : "table " + table.name + ": " + sqlite3_errmsg(db_);
+  return ScanEnd::kByDamage;
 }
 
 void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const SqliteRow&)>& f) {
-  if (overdrawn()) return;  // already reported
+  if (hasReadTooMuch()) return;  // already reported
   // A row id name that is not used by a column; tables WITHOUT ROWID have no row id.
   std::string rowid;
   for (const char* name : {"rowid", "_rowid_", "oid"}) {
@@ -381,13 +381,13 @@ void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const S
     sqlite3_finalize(raw);
   }
   const std::string select = "SELECT " + (rowid.empty() ? "" : rowid + ", ") + from;
-  Walk forward;
-  if (walk(table, select, !rowid.empty(), forward, f) != Ended::kByDamage) return;
+  ScanState forward;
+  if (walk(table, select, !rowid.empty(), forward, f) != ScanEnd::kByDamage) return;
   std::string why = forward.why;
-  if (!rowid.empty() && !overdrawn()) {
+  if (!rowid.empty() && !hasReadTooMuch()) {
     const uint64_t before = rows_read_;
     int64_t last = forward.last_rowid;
-    if (!readBehind(table, select, rowid, forward, last, f)) return;
+    if (!readAfterDamage(table, select, rowid, forward, last, f)) return;
     why += "; rows after number " + std::to_string(forward.last_rowid) + " are lost";
     if (rows_read_ > before) {
       why += ", except for " + std::to_string(rows_read_ - before) + " up to number " +
@@ -400,10 +400,10 @@ void SqliteFile::scan(const SqliteTable& table, const std::function<bool(const S
   if (!said) damage_.push_back({.reason = std::move(why)});
 }
 
-bool SqliteFile::readBehind(const SqliteTable& table, const std::string& select,
-                            const std::string& rowid, const Walk& forward, int64_t& last,
-                            const std::function<bool(const SqliteRow&)>& f) {
-  const auto rows = [&](const std::string& where, bool backwards, Walk& got) {
+bool SqliteFile::readAfterDamage(const SqliteTable& table, const std::string& select,
+                                 const std::string& rowid, const ScanState& forward, int64_t& last,
+                                 const std::function<bool(const SqliteRow&)>& f) {
+  const auto rows = [&](const std::string& where, bool backwards, ScanState& got) {
     std::string sql = select;
     if (!where.empty()) sql += " WHERE " + where;
     if (backwards) sql += " ORDER BY " + rowid + " DESC";
@@ -413,8 +413,9 @@ bool SqliteFile::readBehind(const SqliteTable& table, const std::string& select,
   const auto below = [&](int64_t number) { return rowid + " < " + std::to_string(number); };
 
   // Read from the other end back to the last damage.
-  Walk backward;
-  if (rows(forward.rows > 0 ? above(forward.last_rowid) : "", true, backward) == Ended::kByCaller) {
+  ScanState backward;
+  if (rows(forward.rows > 0 ? above(forward.last_rowid) : "", true, backward) ==
+      ScanEnd::kByCaller) {
     return false;
   }
   if (backward.rows == 0) return true;
@@ -424,16 +425,16 @@ bool SqliteFile::readBehind(const SqliteTable& table, const std::string& select,
   const int64_t end = backward.last_rowid;
   int64_t begin = forward.last_rowid;
   uint64_t step = 1;
-  for (size_t probes = 0; probes < kMostProbes && !overdrawn(); ++probes) {
+  for (size_t probes = 0; probes < kMostProbes && !hasReadTooMuch(); ++probes) {
     if (end <= begin || step >= static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)) break;
     const auto from = static_cast<int64_t>(static_cast<uint64_t>(begin) + step);
-    Walk island;
-    const Ended ended = rows(above(from) + " AND " + below(end), false, island);
-    if (ended == Ended::kByCaller) return false;
+    ScanState island;
+    const ScanEnd ended = rows(above(from) + " AND " + below(end), false, island);
+    if (ended == ScanEnd::kByCaller) return false;
     if (island.rows > 0) {
-      Walk shore;
+      ScanState shore;
       if (rows(above(begin) + " AND " + below(island.first_rowid), true, shore) ==
-          Ended::kByCaller) {
+          ScanEnd::kByCaller) {
         return false;
       }
       begin = island.last_rowid;
@@ -441,7 +442,7 @@ bool SqliteFile::readBehind(const SqliteTable& table, const std::string& select,
     } else {
       step *= 2;
     }
-    if (ended == Ended::kAtEnd) break;
+    if (ended == ScanEnd::kAtEnd) break;
   }
   return true;
 }

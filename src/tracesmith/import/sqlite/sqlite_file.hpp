@@ -93,8 +93,8 @@ class SqliteFile {
 
  private:
   friend class SqliteRow;
-  enum class Ended : uint8_t { kAtEnd, kByCaller, kByDamage };
-  struct Walk {
+  enum class ScanEnd : uint8_t { kAtEnd, kByCaller, kByDamage };
+  struct ScanState {
     uint64_t rows = 0;
     int64_t first_rowid = 0;
     int64_t last_rowid = 0;
@@ -104,15 +104,15 @@ class SqliteFile {
   Result<std::string> unpack(const ImportInput& input);
   Status openAt(const std::string& path);
   Status listTables();
-  Ended walk(const SqliteTable& table, const std::string& sql, bool with_rowid, Walk& walk,
-             const std::function<bool(const SqliteRow&)>& f);
+  ScanEnd walk(const SqliteTable& table, const std::string& sql, bool with_rowid, ScanState& walk,
+               const std::function<bool(const SqliteRow&)>& f);
   /// Reads the rows after the damage that ended `forward`. `last`: highest row id of these. Returns
   /// false if `f` ended the scan.
-  bool readBehind(const SqliteTable& table, const std::string& select, const std::string& rowid,
-                  const Walk& forward, int64_t& last,
-                  const std::function<bool(const SqliteRow&)>& f);
+  bool readAfterDamage(const SqliteTable& table, const std::string& select,
+                       const std::string& rowid, const ScanState& forward, int64_t& last,
+                       const std::function<bool(const SqliteRow&)>& f);
   /// Whether more data has been read than the file can hold.
-  bool overdrawn() const;
+  bool hasReadTooMuch() const;
   static int progress(void* self);
 
   sqlite3* db_ = nullptr;

@@ -42,7 +42,7 @@ void XRayCalls::add(const XRayRecord& record) {
     return;
   }
   if (!stack.on_stack.contains(record.function)) {
-    ++counts_[static_cast<size_t>(XRayEnd::kNeverBegun)];
+    ++counts_[static_cast<size_t>(XRayEnd::kNotStarted)];
     call_({.function = record.function,
            .process = record.process,
            .thread = record.thread,
@@ -52,7 +52,7 @@ void XRayCalls::add(const XRayRecord& record) {
            .exit_cpu = record.cpu,
            .enter_kind = record.kind,
            .exit_kind = record.kind,
-           .end = XRayEnd::kNeverBegun,
+           .end = XRayEnd::kNotStarted,
            .arguments = {}});
     return;
   }

@@ -18,7 +18,7 @@ enum class XRayEnd : uint8_t {
   kTailCalled,  ///< the function left by a jump to another one
   kWithCaller,  ///< no exit, but a function below it on the stack was left
   kLogEnded,    ///< still on the stack at the end of the log
-  kNeverBegun,  ///< an exit without an entry; enter and exit times are equal
+  kNotStarted,  ///< an exit without an entry; enter and exit times are equal
 };
 
 struct XRayCall {

@@ -121,8 +121,8 @@ void XRayImporter::Reading::addCall(const import::XRayCall& call) {
     return;
   }
   to_.statistics_.records_converted += records;
-  const bool begun = call.end != import::XRayEnd::kNeverBegun;
-  TraceEvent event(begun ? EventType::Marker : EventType::RangeEnd, start);
+  const bool has_entry = call.end != import::XRayEnd::kNotStarted;
+  TraceEvent event(has_entry ? EventType::Marker : EventType::RangeEnd, start);
   event.duration = length;
   event.thread_id = call.thread;
   const std::string& name = symbols_.name(call.function);

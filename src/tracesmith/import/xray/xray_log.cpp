@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tracesmith/import/common/whole_source.hpp"
+#include "tracesmith/import/common/read_all.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -399,7 +399,7 @@ Result<uint64_t> readXRayLog(ByteSource& source, const XRaySink& sink, DamageLog
   if (header->mode == XRayMode::kBasic) return BasicLog(*header, sink, damage).read(source);
   Rejoined whole(head, source);
   std::string cut_short;
-  TS_TRY(const Column<char> bytes, readWhole(whole, kLongestFdrLog, 0, cut_short));
+  TS_TRY(const Column<char> bytes, readAll(whole, kLongestFdrLog, 0, cut_short));
   if (!cut_short.empty()) damage.add(bytes.size(), 0, cut_short);
   FdrLog(*header, {bytes.data(), bytes.size()}, sink, damage).read();
   return bytes.size();

@@ -243,7 +243,7 @@ bool XRayTrace::record(const XRayRecord& record) {
 
 void XRayTrace::call(const XRayCall& call) {
   const Place at = place(call.process, call.thread);
-  const bool begun = call.end != XRayEnd::kNeverBegun;
+  const bool has_entry = call.end != XRayEnd::kNotStarted;
   const bool left = call.end == XRayEnd::kReturned || call.end == XRayEnd::kTailCalled;
   const int64_t start_ns = ns(call.enter_tsc);
   const bool placed = spans_.isTime(start_ns);
@@ -252,13 +252,13 @@ void XRayTrace::call(const XRayCall& call) {
     duration_ns = spans_.between(start_ns, ns(call.exit_tsc));
     builder_.rows.range.push({.start_ns = start_ns,
                               .duration_ns = duration_ns,
-                              .kind = begun ? RangeKind::kRange : RangeKind::kEnd,
+                              .kind = has_entry ? RangeKind::kRange : RangeKind::kEnd,
                               .name = nameOf(call.function),
                               .category = function_category_,
                               .process_id = at.process,
                               .thread_id = at.thread});
   } else {
-    in_no_table_ += begun && left ? 2 : 1;
+    in_no_table_ += has_entry && left ? 2 : 1;
   }
   const bool ticks_held = placed && exact(call.enter_tsc) && exact(call.exit_tsc) &&
                           call.exit_tsc >= call.enter_tsc &&
@@ -291,7 +291,7 @@ void XRayTrace::call(const XRayCall& call) {
     source_.number("cpu", call.exit_cpu, builder_);
     tick(call.exit_tsc, SourceGap::kEndNanos);
     source_.close();
-  } else if (begun) {
+  } else if (has_entry) {
     source_.word("exit",
                  call.end == XRayEnd::kWithCaller ? "missing: ended with its caller" : "missing");
   }
@@ -366,7 +366,7 @@ Status XRayTrace::finish(const DamageLog& damage, ImportCounts& counts) {
   const auto say = [&](uint64_t count, const std::string& what) {
     if (count > 0) counts.notes.push_back(std::to_string(count) + " " + what);
   };
-  say(calls_.count(XRayEnd::kNeverBegun), "exits of functions that were not entered before");
+  say(calls_.count(XRayEnd::kNotStarted), "exits of functions that were not entered before");
   say(calls_.count(XRayEnd::kWithCaller),
       "functions whose exit is missing end when their caller does");
   say(calls_.count(XRayEnd::kLogEnded),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/import/common/whole_source.hpp"
+#include "tracesmith/import/common/read_all.hpp"
 
 #include <algorithm>
 
 namespace tracesmith::import {
 
-Result<Column<char>> readWhole(ByteSource& source, uint64_t limit, size_t padding,
-                               std::string& cut_short) {
+Result<Column<char>> readAll(ByteSource& source, uint64_t limit, size_t padding,
+                             std::string& cut_short) {
   constexpr size_t kStep = 4u << 20;
   Column<char> all;
   size_t size = 0;

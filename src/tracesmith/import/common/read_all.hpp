@@ -15,7 +15,7 @@ namespace tracesmith::import {
 /// reading, so a small file that claims to be large costs nothing. Error: the content is longer
 /// than `limit`, or reading failed at the start. If reading fails later, returns what was read and
 /// sets `cut_short` to the reason.
-Result<Column<char>> readWhole(ByteSource& source, uint64_t limit, size_t padding,
-                               std::string& cut_short);
+Result<Column<char>> readAll(ByteSource& source, uint64_t limit, size_t padding,
+                             std::string& cut_short);
 
 }  // namespace tracesmith::import
