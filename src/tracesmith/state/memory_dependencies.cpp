@@ -18,37 +18,37 @@ class LastUse {
   /// Calls visit(begin, end, op) for the parts within [begin, end).
   template <class Visit>
   void visit(uint64_t begin, uint64_t end, Visit&& visit) const {
-    auto it = stretches_.upper_bound(begin);
-    if (it != stretches_.begin() && std::prev(it)->second.end > begin) --it;
-    for (; it != stretches_.end() && it->first < end; ++it) {
+    auto it = intervals_.upper_bound(begin);
+    if (it != intervals_.begin() && std::prev(it)->second.end > begin) --it;
+    for (; it != intervals_.end() && it->first < end; ++it) {
       visit(it->first, it->second.end, it->second.op);
     }
   }
   void erase(uint64_t begin, uint64_t end) {
     cut(begin);
     cut(end);
-    stretches_.erase(stretches_.lower_bound(begin), stretches_.lower_bound(end));
+    intervals_.erase(intervals_.lower_bound(begin), intervals_.lower_bound(end));
   }
   void assign(uint64_t begin, uint64_t end, uint32_t op) {
     erase(begin, end);
-    stretches_.emplace(begin, Stretch{end, op});
+    intervals_.emplace(begin, Interval{end, op});
   }
 
  private:
-  struct Stretch {
+  struct Interval {
     uint64_t end;
     uint32_t op;
   };
   /// Splits the range that crosses `address`.
   void cut(uint64_t address) {
-    auto it = stretches_.lower_bound(address);
-    if (it == stretches_.begin()) return;
+    auto it = intervals_.lower_bound(address);
+    if (it == intervals_.begin()) return;
     --it;
     if (it->second.end <= address) return;
-    stretches_.emplace(address, it->second);
+    intervals_.emplace(address, it->second);
     it->second.end = address;
   }
-  std::map<uint64_t, Stretch> stretches_;
+  std::map<uint64_t, Interval> intervals_;
 };
 
 /// Intervals of memory that streams have read; they may overlap.

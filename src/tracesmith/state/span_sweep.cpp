@@ -96,7 +96,7 @@ class Sweeper {
   explicit Sweeper(const TimelineSpans& spans) : spans_(spans) {}
 
   SpanSweep run() {
-    survey();
+    findDevices();
     const auto whole = static_cast<uint64_t>(out_.end_ns) - static_cast<uint64_t>(out_.begin_ns);
     const uint64_t pieces = std::max<uint64_t>(1, spans_.size() * 2 / kEdgesOfPiece);
     // The time within a piece must fit above the other bits.
@@ -122,7 +122,7 @@ class Sweeper {
 
  private:
   /// First pass: finds all devices and the periods in which each and all of them work.
-  void survey() {
+  void findDevices() {
     bool first = true;
     for (const TimelineSpans::Stream& s : spans_.streams()) {
       if (out_.devices.empty() || out_.devices.back().device_id != s.device_id) {

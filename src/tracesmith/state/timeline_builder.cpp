@@ -125,9 +125,9 @@ class TimelineMaker {
   std::vector<size_t> next_;
 };
 
-uint32_t TimelineBuilder::streamAt(uint32_t device, uint32_t stream) {
-  const auto [it, fresh] = stream_places_.try_emplace(uint64_t{device} << 32 | stream,
-                                                      static_cast<uint32_t>(streams_.size()));
+uint32_t TimelineBuilder::findOrAddStream(uint32_t device, uint32_t stream) {
+  const auto [it, fresh] = stream_indices_.try_emplace(uint64_t{device} << 32 | stream,
+                                                       static_cast<uint32_t>(streams_.size()));
   if (fresh) streams_.emplace_back(device, stream);
   return it->second;
 }
@@ -141,7 +141,7 @@ void TimelineBuilder::addEvent(const TraceEvent& event) {
   pending_.duration.push_back(std::min<Timestamp>(event.duration, kLast - start));
   pending_.correlation.push_back(event.correlation_id);
   pending_.name.push_back(static_cast<uint32_t>(names_.intern(event.name)));
-  pending_.stream.push_back(streamAt(event.device_id, event.stream_id));
+  pending_.stream.push_back(findOrAddStream(event.device_id, event.stream_id));
   pending_.type.push_back(static_cast<uint8_t>(event.type));
 }
 
@@ -169,7 +169,7 @@ std::vector<TimelineMaker::Key> keysOf(const Trace& trace) {
 void TimelineBuilder::addTrace(const Trace& trace) {
   const std::vector<TimelineMaker::Key> keys = keysOf(trace);
   std::vector<uint32_t> places;
-  for (const auto& key : keys) places.push_back(streamAt(key.first, key.second));
+  for (const auto& key : keys) places.push_back(findOrAddStream(key.first, key.second));
   std::vector<uint32_t> names(trace.strings.size() + 1, 0);
   forEachWork(trace, [&](const auto& table) {
     for (size_t i = 0; i < table.size(); ++i) {

@@ -57,11 +57,11 @@ class TimelineBuilder {
     Column<uint32_t> name, stream;  // stream: index in `streams_`
     Column<uint8_t> type;
   };
-  uint32_t streamAt(uint32_t device, uint32_t stream);
+  uint32_t findOrAddStream(uint32_t device, uint32_t stream);
 
   StringTable names_;
   std::vector<std::pair<uint32_t, uint32_t>> streams_;  // device and stream
-  std::unordered_map<uint64_t, uint32_t> stream_places_;
+  std::unordered_map<uint64_t, uint32_t> stream_indices_;
   Pending pending_;
 };
 

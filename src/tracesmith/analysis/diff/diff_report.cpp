@@ -87,13 +87,13 @@ ReportTable wholeOf(Runs a, Runs b, const DiffOptions& options) {
   } else {
     table.columns.push_back({"change", "relative", Q::kShare});
   }
-  for (size_t i = 0; i < a[0].whole.size(); ++i) {
+  for (size_t i = 0; i < a[0].totals.size(); ++i) {
     std::vector<double> in_a, in_b;
-    for (const DiffRun& run : a) in_a.push_back(static_cast<double>(run.whole[i].ns));
-    for (const DiffRun& run : b) in_b.push_back(static_cast<double>(run.whole[i].ns));
+    for (const DiffRun& run : a) in_a.push_back(static_cast<double>(run.totals[i].ns));
+    for (const DiffRun& run : b) in_b.push_back(static_cast<double>(run.totals[i].ns));
     const double va = distributionOf(in_a).p50;
     const double vb = distributionOf(in_b).p50;
-    std::vector<ReportValue> row = {std::string(a[0].whole[i].what), whole(va), whole(vb),
+    std::vector<ReportValue> row = {std::string(a[0].totals[i].what), whole(va), whole(vb),
                                     whole(vb - va)};
     if (by_run) {
       const RankComparison ranks = compareRanks(in_a, in_b);

@@ -47,13 +47,13 @@ DiffRun DiffRun::of(const Trace& trace, bool keep_durations) {
   gather(trace, trace.host_call, keep_durations, out);
   const DeviceOps ops = DeviceOps::of(trace);
   const TimeBreakdown sum = sumOverDevices(ops);
-  out.whole = {{"trace", timeRange(trace).duration()},
-               {"device span", sum.span_ns},
-               {"device busy", sum.busy_ns},
-               {"device idle", sum.idle_ns},
-               {"compute", sum.compute_ns},
-               {"communication", sum.communication_ns},
-               {"copies", sum.memory_ns}};
+  out.totals = {{"trace", timeRange(trace).duration()},
+                {"device span", sum.span_ns},
+                {"device busy", sum.busy_ns},
+                {"device idle", sum.idle_ns},
+                {"compute", sum.compute_ns},
+                {"communication", sum.communication_ns},
+                {"copies", sum.memory_ns}};
   std::set<DeviceId> devices;
   for (const StreamOps& s : ops.streams) devices.insert(s.device);
   out.devices = devices.size();

@@ -22,11 +22,11 @@ struct DiffRun {
 
   /// Durations in ns, in this order: of the trace, of its devices' time, and of what the devices
   /// did in that time.
-  struct Whole {
+  struct Total {
     const char* what = "";
     int64_t ns = 0;
   };
-  std::vector<Whole> whole;
+  std::vector<Total> totals;
   size_t devices = 0;
 
   std::vector<double> steps;  ///< their durations

@@ -19,7 +19,7 @@ using ::testing::Not;
 using Named = std::map<std::string, std::vector<double>>;
 DiffRun runOf(const Named& kernels) {
   DiffRun run;
-  run.whole = {{"trace", 1'000'000}};
+  run.totals = {{"trace", 1'000'000}};
   for (const auto& [name, durations] : kernels) {
     DiffRun::Sample& sample = run.names[{TableId::kKernel, name}];
     sample.durations = durations;

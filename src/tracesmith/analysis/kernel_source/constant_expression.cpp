@@ -130,7 +130,7 @@ Value applyReal(std::string_view op, double a, double b) {
   return {};
 }
 
-Value applyWhole(std::string_view op, const Constant& left, const Constant& right) {
+Value applyInteger(std::string_view op, const Constant& left, const Constant& right) {
   const int64_t a = left.whole, b = right.whole;  // both within int: nothing below overflows
   const bool is_unsigned = left.is_unsigned || right.is_unsigned;
   if (op == "<<" || op == ">>") {
@@ -185,15 +185,15 @@ class Evaluator {
 
   /// An unknown value is empty, and parsing continues: 0 && x is 0.
   Value expression(int least, int depth) {
-    static const std::unordered_map<std::string_view, int> kPlaces = {
+    static const std::unordered_map<std::string_view, int> kPrecedence = {
         {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4},  {"&", 5},  {"==", 6},
         {"!=", 6}, {"<", 7},  {">", 7}, {"<=", 7}, {">=", 7}, {"<<", 8},
         {">>", 8}, {"+", 9},  {"-", 9}, {"*", 10}, {"/", 10}, {"%", 10}};
     if (isEnd() || depth > kDeepestExpression) return wrong();
     Value left = operand(depth);
     while (ok_ && !isEnd()) {
-      const auto place = kPlaces.find(tokens_[at_].text);
-      if (place == kPlaces.end() || place->second <= least) break;
+      const auto place = kPrecedence.find(tokens_[at_].text);
+      if (place == kPrecedence.end() || place->second <= least) break;
       ++at_;
       left = apply(place->first, left, expression(place->second, depth + 1));
     }
@@ -264,7 +264,7 @@ class Evaluator {
     }
     if (!a || !b) return {};
     return a->is_real || b->is_real ? applyReal(op, realOf(*a), realOf(*b))
-                                    : applyWhole(op, *a, *b);
+                                    : applyInteger(op, *a, *b);
   }
 
   std::span<const Token> tokens_;

@@ -296,8 +296,8 @@ class ProgramAccess::Unit {
       return is_const ? ArgumentAccess{true, false, true} : kAnything;
     }
     ArgumentAccess access{(effects.read & bit) != 0, (effects.written & bit) != 0, true};
-    access.reads_behind = (effects.read_deep & bit) != 0;
-    access.writes_behind = (effects.written_deep & bit) != 0;
+    access.reads_indirectly = (effects.read_deep & bit) != 0;
+    access.writes_indirectly = (effects.written_deep & bit) != 0;
     return access;
   }
 
@@ -339,8 +339,8 @@ KernelAccess ProgramAccess::kernel(std::string_view name, const ArgumentBytes& v
       all.arguments[i].reads |= arguments[i].reads;
       all.arguments[i].writes |= arguments[i].writes;
       all.arguments[i].is_sure &= arguments[i].is_sure;
-      all.arguments[i].reads_behind |= arguments[i].reads_behind;
-      all.arguments[i].writes_behind |= arguments[i].writes_behind;
+      all.arguments[i].reads_indirectly |= arguments[i].reads_indirectly;
+      all.arguments[i].writes_indirectly |= arguments[i].writes_indirectly;
     }
   }
   for (size_t i = 0; i < all.arguments.size(); ++i) {

@@ -19,8 +19,8 @@ struct ArgumentAccess {
   bool is_sure = false;  ///< false: unknown, so it may be both read and written
   /// Memory reached through pointers stored in the argument's memory, as in `list->next->value =
   /// 1`.
-  bool reads_behind = false;
-  bool writes_behind = false;
+  bool reads_indirectly = false;
+  bool writes_indirectly = false;
   friend bool operator==(const ArgumentAccess&, const ArgumentAccess&) = default;
 };
 

@@ -97,7 +97,7 @@ TEST(KernelAccess, MemoryBehindPointersThatLieInMemory) {
         body + " }";
     const ArgumentAccess a = ProgramAccess(source, "").kernel("k").arguments.at(0);
     return std::string(a.is_sure ? "" : "u") + (a.reads ? "r" : "-") + (a.writes ? "w" : "-") +
-           (a.reads_behind ? "r" : "-") + (a.writes_behind ? "w" : "-");
+           (a.reads_indirectly ? "r" : "-") + (a.writes_indirectly ? "w" : "-");
   };
   EXPECT_EQ(behind("list->own[2] = 1;"), "-w--");
   EXPECT_EQ(behind("list->data[2] = 1;"), "r--w");

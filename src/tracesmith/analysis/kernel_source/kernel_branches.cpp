@@ -156,33 +156,33 @@ std::optional<Constant> KernelParser::valueOf(size_t begin, size_t end) {
 }
 
 /// Index after the statement at `at`.
-size_t KernelParser::behindStatement(size_t at, int depth) {
+size_t KernelParser::skipStatement(size_t at, int depth) {
   if (depth > kDeepest || (looked_ahead_ += 8) > kMostLookahead) {
     effects_.understood = false;
     return tokens_.size();
   }
-  while (at + 1 < tokens_.size() && tokens_[at].is("__attribute__")) at = behindBracket(at + 1);
+  while (at + 1 < tokens_.size() && tokens_[at].is("__attribute__")) at = skipBracket(at + 1);
   if (at >= tokens_.size()) return at;
   const Token& t = tokens_[at];
-  if (t.is("{")) return behindBracket(at);
+  if (t.is("{")) return skipBracket(at);
   if (t.is("if") || t.is("while") || t.is("for") || t.is("switch")) {
-    at = behindStatement(behindBracket(at + 1), depth + 1);
+    at = skipStatement(skipBracket(at + 1), depth + 1);
     const bool has_else = t.is("if") && at < tokens_.size() && tokens_[at].is("else");
-    return has_else ? behindStatement(at + 1, depth + 1) : at;
+    return has_else ? skipStatement(at + 1, depth + 1) : at;
   }
   if (t.is("do")) {
-    at = behindStatement(at + 1, depth + 1);
-    return std::min(behindBracket(at + 1) + 1, tokens_.size());
+    at = skipStatement(at + 1, depth + 1);
+    return std::min(skipBracket(at + 1) + 1, tokens_.size());
   }
   while (at < tokens_.size() && !tokens_[at].is(";")) {
     const bool opens = tokens_[at].is("(") || tokens_[at].is("[") || tokens_[at].is("{");
-    at = opens ? behindBracket(at) : at + 1;
+    at = opens ? skipBracket(at) : at + 1;
     ++looked_ahead_;
   }
   return std::min(at + 1, tokens_.size());
 }
 
-size_t KernelParser::behindBracket(size_t at) {
+size_t KernelParser::skipBracket(size_t at) {
   const size_t end = behind(at);
   looked_ahead_ += end - std::min(at, end);
   return end;
@@ -204,10 +204,10 @@ bool KernelParser::canBeDead(size_t begin, size_t end) const {
 
 /// After the head of an if or while whose condition is at [begin, end): skips the branch that a
 /// constant condition excludes.
-void KernelParser::leaveOutDeadBranch(bool is_if, size_t begin, size_t end) {
+void KernelParser::skipDeadBranch(bool is_if, size_t begin, size_t end) {
   const std::optional<Constant> condition = valueOf(begin, end);
   if (!condition || (condition->isTrue() && !is_if)) return;
-  const size_t then_end = behindStatement(at_);
+  const size_t then_end = skipStatement(at_);
   if (!condition->isTrue()) {
     if (!canBeDead(at_, then_end)) return;
     at_ = then_end;
@@ -215,7 +215,7 @@ void KernelParser::leaveOutDeadBranch(bool is_if, size_t begin, size_t end) {
     return;
   }
   if (then_end >= tokens_.size() || !tokens_[then_end].is("else")) return;
-  const size_t else_end = behindStatement(then_end + 1);
+  const size_t else_end = skipStatement(then_end + 1);
   if (!canBeDead(then_end, else_end)) return;
   if (++nested_ > kDeepest) effects_.understood = false;
   while (at_ < then_end && effects_.understood) statement();

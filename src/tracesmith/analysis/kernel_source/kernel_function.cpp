@@ -79,7 +79,7 @@ void KernelParser::statement() {
       }
       const size_t end = at_;
       expect(")");
-      if (word == "if" || word == "while") leaveOutDeadBranch(word == "if", begin, end);
+      if (word == "if" || word == "while") skipDeadBranch(word == "if", begin, end);
       return;
     }
     static const std::unordered_set<std::string_view> kPlain = {"else",     "do",      "break",
@@ -154,7 +154,7 @@ KernelParser::Value KernelParser::assignment() {
     const Value given = next("{") ? Value{.from = braces()} : assignment();
     const ParameterSet right = given.is_address ? pointTo(left, given) : read(given);
     if (compound) (void)read(left);
-    if (!given.is_address && !compound) pointElsewhere(left, right);
+    if (!given.is_address && !compound) reassignPointer(left, right);
     store(left, right);
     left = {.from = right | left.from};
   } else if (others != 0) {
@@ -177,14 +177,14 @@ ParameterSet KernelParser::branch(bool is_taken, bool with_commas) {
 ParameterSet KernelParser::pointTo(const Value& pointer, const Value& address) {
   if (!pointer.is_memory && pointer.member.empty() && isLocal(pointer.variable)) {
     to_locals_.insert(pointer.variable);
-    unite(pointer.variable, address.variable);
+    mergeVariables(pointer.variable, address.variable);
     return 0;
   }
   escape(address);
   return setOf(address.variable);
 }
 
-void KernelParser::pointElsewhere(const Value& pointer, ParameterSet from) {
+void KernelParser::reassignPointer(const Value& pointer, ParameterSet from) {
   if (from != 0 && !pointer.is_memory && pointer.member.empty()) {
     to_others_.insert(pointer.variable);
   }
@@ -258,7 +258,7 @@ KernelParser::Value KernelParser::unary() {
   const Token& t = tokens_[at_];
   if (t.is("*")) {
     ++at_;
-    value = behindPointer(unary());
+    value = dereference(unary());
   } else if (t.is("&")) {
     ++at_;
     const Value of = unary();
@@ -310,7 +310,7 @@ bool KernelParser::isCast() const {
 }
 
 /// The value that a pointer points to.
-KernelParser::Value KernelParser::behindPointer(const Value& pointer) {
+KernelParser::Value KernelParser::dereference(const Value& pointer) {
   if (pointer.is_address || isToLocal(pointer)) {
     // The result is the variable itself, with whatever it may hold.
     return {.from = setOf(pointer.variable), .variable = pointer.variable, .member = "*"};
@@ -384,7 +384,7 @@ KernelParser::Value KernelParser::postfix(Value value) {
       expect("]");
       subscript(value, index);
     } else if (accept("->")) {
-      value = behindPointer(value);
+      value = dereference(value);
       if (nextIsWord()) value.member = tokens_[at_++].text;
     } else if (accept(".")) {
       if (!nextIsWord()) effects_.understood = false;
@@ -408,14 +408,14 @@ void KernelParser::subscript(Value& value, ParameterSet index) {
   if (value.is_memory) {
     // An array in memory, unless the struct declares a pointer there.
     if (names_.member_pointers.contains(value.member)) {
-      value = behindPointer(value);
+      value = dereference(value);
     } else {
       value.from = value.memory;
     }
   } else if (isArray(value) && isLocal(value.variable)) {
     value.member = "[]";  // an element, which may be a pointer
   } else if (isToLocal(value)) {
-    value = behindPointer(value);
+    value = dereference(value);
   } else {
     const ParameterSet base = value.from != 0 || !value.variable.empty() ? value.from : index;
     value = {.from = base, .memory = base, .is_memory = true};

@@ -70,7 +70,7 @@ class KernelParser {
     grown_ |= (holds | from) != holds;
     holds |= from;
   }
-  void unite(std::string_view a, std::string_view b) {
+  void mergeVariables(std::string_view a, std::string_view b) {
     Variable& first = rootOf(a);
     Variable& second = rootOf(b);
     if (&first == &second) return;
@@ -131,11 +131,11 @@ class KernelParser {
 
   std::optional<Constant> valueOf(size_t begin, size_t end);
 
-  size_t behindStatement(size_t at, int depth = 0);
-  size_t behindBracket(size_t at);
+  size_t skipStatement(size_t at, int depth = 0);
+  size_t skipBracket(size_t at);
   bool canBeDead(size_t begin, size_t end) const;
 
-  void leaveOutDeadBranch(bool is_if, size_t begin, size_t end);
+  void skipDeadBranch(bool is_if, size_t begin, size_t end);
 
   void statement();
   void progress();
@@ -147,7 +147,7 @@ class KernelParser {
   ParameterSet branch(bool is_taken, bool with_commas);
 
   ParameterSet pointTo(const Value& pointer, const Value& address);
-  void pointElsewhere(const Value& pointer, ParameterSet from);
+  void reassignPointer(const Value& pointer, ParameterSet from);
   void escape(const Value& address);
 
   ParameterSet braces();
@@ -160,7 +160,7 @@ class KernelParser {
 
   bool isCast() const;
 
-  Value behindPointer(const Value& pointer);
+  Value dereference(const Value& pointer);
 
   Value primary();
 

@@ -86,7 +86,7 @@ bool split(std::string_view s, std::vector<Token>& out) {
 }
 
 /// Removes line continuations, and zeros at the end of a source that was passed with them.
-std::string withoutJoints(std::string_view source) {
+std::string joinContinuedLines(std::string_view source) {
   std::string joined;
   joined.reserve(source.size());
   for (size_t i = 0; i < source.size(); ++i) {
@@ -202,7 +202,7 @@ class Preprocessor {
   }
 
   /// A path as in the recording: without dots.
-  static std::string wholePath(const std::string& folder, const std::string& name) {
+  static std::string normalizedPath(const std::string& folder, const std::string& name) {
     const std::string path = name.starts_with('/') ? name : folder + "/" + name;
     return path.find("/.") == std::string::npos && path.find("//") == std::string::npos
                ? path
@@ -237,8 +237,8 @@ class Preprocessor {
                               : i <= folders_.size() ? folders_[i - 1]
                                                      : files_.folder;
       constexpr size_t kWorkOfAFolder = 64;
-      if (!mayGoOn(kWorkOfAFolder)) return;
-      const std::string path = wholePath(in, name);
+      if (!mayContinue(kWorkOfAFolder)) return;
+      const std::string path = normalizedPath(in, name);
       const auto file = files_.by_path.find(path);
       if (file == files_.by_path.end()) continue;
       if (once_.contains(path)) return;
@@ -246,7 +246,7 @@ class Preprocessor {
       // Kept, because tokens point into it and repeated includes reuse it.
       auto [it, is_new] = read_.try_emplace(path);
       if (is_new) {
-        out_.made.push_back(withoutJoints(file->second));
+        out_.made.push_back(joinContinuedLines(file->second));
         if (!split(out_.made.back(), it->second)) out_.understood = false;
       }
       const std::string before = std::exchange(file_, path);
@@ -348,7 +348,7 @@ class Preprocessor {
   }
 
   /// Counts steps and bytes produced. False: too many, so the source is hostile.
-  bool mayGoOn(size_t work) {
+  bool mayContinue(size_t work) {
     work_ += work;
     if (work_ > 4'000'000 + 16 * source_tokens_) out_.understood = false;
     return out_.understood;
@@ -358,7 +358,7 @@ class Preprocessor {
     for (size_t i = 0; i < in.size && out_.understood; ++i) {
       const Token& token = in.data[i];
       if (out.size() > most_ || depth > kDeepestMacro) out_.understood = false;
-      if (!mayGoOn(1)) return;
+      if (!mayContinue(1)) return;
       const auto it = token.kind == TokenKind::kWord ? macros_.find(token.text) : macros_.end();
       const bool is_busy =
           it != macros_.end() && std::find(busy_.begin(), busy_.end(), token.text) != busy_.end();
@@ -403,7 +403,7 @@ class Preprocessor {
         arguments.emplace_back();
       } else {
         arguments.back().push_back(t);
-        if (!mayGoOn(1)) return false;
+        if (!mayContinue(1)) return false;
       }
     }
     out_.understood = false;
@@ -447,7 +447,7 @@ class Preprocessor {
         }
         out_.made.push_back(std::string(out.back().text) + std::string(plain.front().text));
         out.back().text = out_.made.back();
-        if (!mayGoOn(out.back().text.size())) break;
+        if (!mayContinue(out.back().text.size())) break;
         out.insert(out.end(), plain.begin() + 1, plain.end());
         continue;
       }
@@ -521,7 +521,7 @@ std::vector<SourceTokens> tokensOfSource(std::string_view source, std::string_vi
     return none;
   };
   if (source.size() > kMostSourceBytes || options.size() > kMostSourceBytes) return give_up();
-  const std::string joined = withoutJoints(source);
+  const std::string joined = joinContinuedLines(source);
   const std::vector<BuildOption> given = optionsOf(options);
   // Reserve, because tokens point into each choice's own text, and moving a deque may copy it.
   all.reserve(size_t{1} << kMostOpenConditions);

@@ -22,7 +22,7 @@ ReaderLists::List ReaderLists::added(List list, Use use, uint32_t chain) {
   // Usually the chain has read it recently, and the list is not shared.
   constexpr int kLook = 8;
   List at = list;
-  for (int i = 0; i < kLook && at != 0 && nodes_[at].holders == 1; ++i, at = nodes_[at].next) {
+  for (int i = 0; i < kLook && at != 0 && nodes_[at].references == 1; ++i, at = nodes_[at].next) {
     if (nodes_[at].chain != chain) continue;
     nodes_[at].use = use;
     return list;
@@ -37,7 +37,7 @@ ReaderLists::List ReaderLists::shortened(List list) {
   for (List at = list; at != 0; at = nodes_[at].next) {
     if (isFirstOf(nodes_[at].chain)) kept.emplace_back(nodes_[at].use, nodes_[at].chain);
   }
-  giveUp(list);
+  release(list);
   const uint32_t limit = std::max(kLeastLimit, 2 * static_cast<uint32_t>(kept.size()));
   List shorter = 0;
   for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
@@ -56,7 +56,7 @@ AccessMap::Place AccessMap::find(uint64_t at) const {
   }
   const Chunk& chunk = chunks_[c];
   const auto after = std::upper_bound(chunk.begin() + 1, chunk.end(), at,
-                                      [](uint64_t a, const Stretch& s) { return a < s.begin; });
+                                      [](uint64_t a, const Interval& s) { return a < s.begin; });
   return {c, static_cast<size_t>(after - chunk.begin()) - 1};
 }
 
@@ -70,9 +70,9 @@ void AccessMap::cut(uint64_t at, ReaderLists& lists) {
     chunks_.insert(chunks_.begin() + static_cast<ptrdiff_t>(c) + 1, std::move(upper));
     if (index >= static_cast<size_t>(half)) ++c, index -= static_cast<size_t>(half);
   }
-  Stretch upper = chunks_[c][index];
+  Interval upper = chunks_[c][index];
   upper.begin = at;
-  lists.hold(upper.readers);
+  lists.retain(upper.readers);
   chunks_[c].insert(chunks_[c].begin() + static_cast<ptrdiff_t>(index) + 1, upper);
 }
 

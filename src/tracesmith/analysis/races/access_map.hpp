@@ -26,12 +26,12 @@ class ReaderLists {
   using List = uint32_t;
   ReaderLists() : nodes_(1) {}
 
-  List hold(List list) {
-    if (list != 0) ++nodes_[list].holders;
+  List retain(List list) {
+    if (list != 0) ++nodes_[list].references;
     return list;
   }
-  void giveUp(List list) {
-    while (list != 0 && --nodes_[list].holders == 0) {
+  void release(List list) {
+    while (list != 0 && --nodes_[list].references == 0) {
       const List next = nodes_[list].next;
       nodes_[list].next = free_;
       free_ = list;
@@ -55,7 +55,7 @@ class ReaderLists {
     Use use;
     uint32_t chain = 0;
     uint32_t next = 0;
-    uint32_t holders = 0;
+    uint32_t references = 0;
     uint32_t length = 0;  // from this node on
     uint32_t limit = 0;   // length at which superseded readers are removed
   };
@@ -86,15 +86,15 @@ class AccessMap {
   template <class F>
   void write(uint64_t begin, uint64_t end, Use use, ReaderLists& lists, F&& conflict) {
     const auto [from, to] = cutOut(begin, end, lists);
-    forEach(from, to, end, [&](Stretch& s, uint64_t stretch_end) {
+    forEach(from, to, end, [&](Interval& s, uint64_t interval_end) {
       if (s.writer.step != kNone && s.writer.step != use.step) {
-        conflict(s.writer, true, s.begin, stretch_end);
+        conflict(s.writer, true, s.begin, interval_end);
       }
       if (s.readers == 0) return;
       lists.forEach(s.readers, [&](Use reader) {
-        if (reader.step != use.step) conflict(reader, false, s.begin, stretch_end);
+        if (reader.step != use.step) conflict(reader, false, s.begin, interval_end);
       });
-      lists.giveUp(s.readers);
+      lists.release(s.readers);
       s.readers = 0;
     });
     chunks_[from.chunk][from.index].writer = use;
@@ -106,26 +106,26 @@ class AccessMap {
   void read(uint64_t begin, uint64_t end, Use use, uint32_t chain, ReaderLists& lists,
             F&& conflict) {
     const auto [from, to] = cutOut(begin, end, lists);
-    forEach(from, to, end, [&](Stretch& s, uint64_t stretch_end) {
+    forEach(from, to, end, [&](Interval& s, uint64_t interval_end) {
       if (s.writer.step == use.step) return;  // it conflicts with even more as a writer
-      if (s.writer.step != kNone) conflict(s.writer, true, s.begin, stretch_end);
+      if (s.writer.step != kNone) conflict(s.writer, true, s.begin, interval_end);
       s.readers = lists.added(s.readers, use, chain);
     });
   }
 
-  size_t stretches() const {
+  size_t intervals() const {
     size_t n = 0;
     for (const Chunk& chunk : chunks_) n += chunk.size();
     return n;
   }
 
  private:
-  struct Stretch {
+  struct Interval {
     uint64_t begin = 0;  // ends at the start of the next one
     Use writer;
     ReaderLists::List readers = 0;
   };
-  using Chunk = std::vector<Stretch>;  // never empty
+  using Chunk = std::vector<Interval>;  // never empty
   struct Place {
     size_t chunk;
     size_t index;

@@ -10,16 +10,18 @@ HappensBefore::HappensBefore(const Program& program, bool threads_are_one)
       one_thread_(threads_are_one),
       order_(program),
       stamps_(program.size()),
-      knew_(program.size(), 0),
+      clocks_(program.size(), 0),
       waits_left_(program.size(), 0),
       kept_by_stream_(program.size(), false),
       scratch_(forest_) {
   for (uint32_t i = 0; i < (one_thread_ ? 1 : program.threads()); ++i) {
-    threads_.push_back({{newChain(), 0}, Known(forest_)});
+    threads_.push_back({{newChain(), 0}, VectorClock(forest_)});
   }
   streams_.reserve(program.streams());
   for (uint32_t i = 0; i < program.streams(); ++i) {
-    streams_.push_back({.known = Known(forest_), .all = Known(forest_), .start = Known(forest_)});
+    streams_.push_back({.known = VectorClock(forest_),
+                        .all = VectorClock(forest_),
+                        .start = VectorClock(forest_)});
     if (!program.outOfOrder(i)) streams_.back().head.chain = newChain();
   }
   for (StepId id = 0; id < program.size(); ++id) {
@@ -30,23 +32,23 @@ HappensBefore::HappensBefore(const Program& program, bool threads_are_one)
   if (program.canStall()) thread_at_call_.assign(program.size(), 0);
 }
 
-void HappensBefore::join(Known& now, StepId earlier) {
+void HappensBefore::join(VectorClock& now, StepId earlier) {
   const Stamp& stamp = stamps_[earlier];
   if (stamp.chain == kNone || now.at(stamp.chain) >= stamp.time) return;
-  Known other(forest_, knew_[earlier]);
+  VectorClock other(forest_, clocks_[earlier]);
   now.join(other);
-  now.raise(stamp.chain, stamp.time);
+  now.advance(stamp.chain, stamp.time);
 }
 
-void HappensBefore::keep(StepId id, const Known& known, bool for_stream) {
+void HappensBefore::keep(StepId id, const VectorClock& known, bool for_stream) {
   kept_by_stream_[id] = for_stream;
-  if (for_stream || waits_left_[id] > 0) knew_[id] = forest_.hold(known.root());
+  if (for_stream || waits_left_[id] > 0) clocks_[id] = forest_.retain(known.root());
 }
 
 void HappensBefore::drop(StepId id) {
   if (waits_left_[id] > 0 || kept_by_stream_[id]) return;
-  forest_.giveUp(knew_[id]);
-  knew_[id] = 0;
+  forest_.release(clocks_[id]);
+  clocks_[id] = 0;
 }
 
 void HappensBefore::waited(StepId earlier) {
@@ -54,7 +56,7 @@ void HappensBefore::waited(StepId earlier) {
   drop(earlier);
 }
 
-void HappensBefore::merge(Known& now, Stamp& top, const Known& other, Stamp stamp) {
+void HappensBefore::merge(VectorClock& now, Stamp& top, const VectorClock& other, Stamp stamp) {
   if (stamp.chain == kNone || now.at(stamp.chain) >= stamp.time) return;
   if (top.chain != kNone && other.at(top.chain) >= top.time) {
     now = other;
@@ -63,32 +65,32 @@ void HappensBefore::merge(Known& now, Stamp& top, const Known& other, Stamp stam
     now.join(other);
     top.chain = kNone;
   }
-  now.raise(stamp.chain, stamp.time);
+  now.advance(stamp.chain, stamp.time);
 }
 
-void HappensBefore::startInOrder(StepId id, Stream& stream, Known& now) {
-  const Known at_call(forest_,
-                      program_.canStall() ? thread_at_call_[id] : threadOf(id).known.root());
+void HappensBefore::startInOrder(StepId id, Stream& stream, VectorClock& now) {
+  const VectorClock at_call(forest_,
+                            program_.canStall() ? thread_at_call_[id] : threadOf(id).known.root());
   const uint32_t thread = threadOf(id).head.chain;
   Stamp top = stream.head;
   merge(now, top, at_call, {thread, at_call.at(thread)});
   for (const StepId wait : program_.waits(id)) {
     if (wait >= program_.size() || now.at(stamps_[wait].chain) >= stamps_[wait].time) continue;
-    merge(now, top, Known(forest_, knew_[wait]), stamps_[wait]);
+    merge(now, top, VectorClock(forest_, clocks_[wait]), stamps_[wait]);
   }
 }
 
-void HappensBefore::startOutOfOrder(StepId id, Stream& stream, Known& now) {
-  const Known at_call(forest_,
-                      program_.canStall() ? thread_at_call_[id] : threadOf(id).known.root());
-  const StepId barrier = order_.heldBackBy(id);
+void HappensBefore::startOutOfOrder(StepId id, Stream& stream, VectorClock& now) {
+  const VectorClock at_call(forest_,
+                            program_.canStall() ? thread_at_call_[id] : threadOf(id).known.root());
+  const StepId barrier = order_.streamPredecessor(id);
   if (stream.start_barrier != barrier || stream.start_thread != at_call.root()) {
     stream.start = at_call;
     if (barrier != kNone) join(stream.start, barrier);
     stream.start_barrier = barrier;
     // Held, so that the root's number is not reused while `start_thread` refers to it.
-    forest_.hold(at_call.root());
-    forest_.giveUp(stream.start_thread);
+    forest_.retain(at_call.root());
+    forest_.release(stream.start_thread);
     stream.start_thread = at_call.root();
   }
   now = stream.start;
@@ -97,11 +99,11 @@ void HappensBefore::startOutOfOrder(StepId id, Stream& stream, Known& now) {
   }
 }
 
-void HappensBefore::joinAllBefore(StepId id, Stream& stream, Known& now) {
+void HappensBefore::joinAllBefore(StepId id, Stream& stream, VectorClock& now) {
   const std::vector<StepId>& steps = order_.stepsOf(program_.step(id).stream);
   const uint32_t place = order_.place(id);
   const bool goes_on = stream.all_place <= place;
-  Known all = goes_on ? stream.all : Known(forest_);
+  VectorClock all = goes_on ? stream.all : VectorClock(forest_);
   const uint32_t from = goes_on ? stream.all_place : 0;
   for (uint32_t i = place; i-- > from;) join(all, steps[i]);  // the last step of a chain first
   now.join(all);
@@ -116,7 +118,7 @@ void HappensBefore::joinAllBefore(StepId id, Stream& stream, Known& now) {
   }
 }
 
-uint32_t HappensBefore::freeChain(StepId id, Stream& stream, const Known& now) {
+uint32_t HappensBefore::freeChain(StepId id, Stream& stream, const VectorClock& now) {
   const auto is_free = [&](uint32_t chain) { return now.at(chain) >= chain_ends_[chain]; };
   for (const StepId wait : program_.waits(id)) {
     if (wait < id && program_.step(wait).stream == program_.step(id).stream &&
@@ -139,7 +141,7 @@ void HappensBefore::beginOfStream(StepId id) {
   const Step& step = program_.step(id);
   Stream& stream = streams_[step.stream];
   const bool in_order = !program_.outOfOrder(step.stream);
-  Known& now = in_order ? stream.known : scratch_;
+  VectorClock& now = in_order ? stream.known : scratch_;
   in_order ? startInOrder(id, stream, now) : startOutOfOrder(id, stream, now);
   for (const StepId wait : program_.waits(id)) {
     if (wait < program_.size()) waited(wait);
@@ -170,19 +172,19 @@ void HappensBefore::beginOfThread(StepId id) {
     Stream& stream = streams_[step.stream];
     const uint32_t place = order_.place(id);
     if (program_.outOfOrder(step.stream)) {
-      Known known = thread.known;
+      VectorClock known = thread.known;
       joinAllBefore(id, stream, known);
       stream.cursor = 0;
       if (known.root() != thread.known.root()) {
         thread.known = std::move(known);
-        thread.known.raise(thread.head.chain, ++thread.head.time);
+        thread.known.advance(thread.head.chain, ++thread.head.time);
       }
     } else if (place > 0) {
       learn(thread, order_.stepsOf(step.stream)[place - 1]);
     }
   }
   if (step.kind == StepKind::kHostAccess) {
-    thread.known.raise(thread.head.chain, ++thread.head.time);
+    thread.known.advance(thread.head.chain, ++thread.head.time);
   }
   stamps_[id] = now_stamp_ = thread.head;
   now_ = &thread.known;
@@ -198,7 +200,7 @@ void HappensBefore::beginOfThread(StepId id) {
 
 void HappensBefore::end(StepId id) {
   if (program_.canStall()) {
-    forest_.giveUp(thread_at_call_[id]);
+    forest_.release(thread_at_call_[id]);
     thread_at_call_[id] = 0;
   }
   if (program_.step(id).blocking && isOfStream(program_.step(id).kind)) learn(threadOf(id), id);
@@ -214,9 +216,9 @@ void HappensBefore::learn(Thread& thread, StepId ended) {
   } else {
     // It is the last step of its stream; knowledge of steps without later named waits is not kept.
     thread.known.join(streams_[step.stream].known);
-    thread.known.raise(stamp.chain, stamp.time);
+    thread.known.advance(stamp.chain, stamp.time);
   }
-  thread.known.raise(thread.head.chain, ++thread.head.time);
+  thread.known.advance(thread.head.chain, ++thread.head.time);
 }
 
 }  // namespace tracesmith::races

@@ -41,23 +41,25 @@ class HappensBefore {
   };
   struct Thread {
     Stamp head;
-    Known known;  // includes its head, because the head changes with whatever the thread learns
+    VectorClock
+        known;  // includes its head, because the head changes with whatever the thread learns
   };
   struct Stream {
-    Known known;  // in-order stream: what its last step knew
-    Stamp head;   // in-order stream: its last step
+    VectorClock known;  // in-order stream: what its last step knew
+    Stamp head;         // in-order stream: its last step
     // For an out-of-order stream:
     std::vector<uint32_t> chains;
     size_t cursor = 0;  // chains before it are unlikely to be free
     uint32_t all_place = 0;
-    Known all;    // all steps before `all_place`
-    Known start;  // cache: combined knowledge of `start_barrier` and the thread's `start_thread`
+    VectorClock all;  // all steps before `all_place`
+    VectorClock
+        start;  // cache: combined knowledge of `start_barrier` and the thread's `start_thread`
     StepId start_barrier = kNone;
     ClockForest::Root start_thread = 0;
   };
 
   void called(StepId id) {
-    if (program_.canStall()) thread_at_call_[id] = forest_.hold(threadOf(id).known.root());
+    if (program_.canStall()) thread_at_call_[id] = forest_.retain(threadOf(id).known.root());
   }
   Thread& threadOf(StepId id) { return threads_[one_thread_ ? 0 : program_.step(id).thread]; }
   template <class Visit>
@@ -72,14 +74,14 @@ class HappensBefore {
   void end(StepId id);
   /// Adds to `now` what `other` knew, whose last step has `stamp`. `top`: the step that knew all of
   /// `now`, if any.
-  static void merge(Known& now, Stamp& top, const Known& other, Stamp stamp);
-  void startInOrder(StepId id, Stream& stream, Known& now);
-  void startOutOfOrder(StepId id, Stream& stream, Known& now);
-  void joinAllBefore(StepId id, Stream& stream, Known& now);
-  uint32_t freeChain(StepId id, Stream& stream, const Known& now);
-  void join(Known& now, StepId earlier);
+  static void merge(VectorClock& now, Stamp& top, const VectorClock& other, Stamp stamp);
+  void startInOrder(StepId id, Stream& stream, VectorClock& now);
+  void startOutOfOrder(StepId id, Stream& stream, VectorClock& now);
+  void joinAllBefore(StepId id, Stream& stream, VectorClock& now);
+  uint32_t freeChain(StepId id, Stream& stream, const VectorClock& now);
+  void join(VectorClock& now, StepId earlier);
   void waited(StepId earlier);
-  void keep(StepId id, const Known& known, bool for_stream);
+  void keep(StepId id, const VectorClock& known, bool for_stream);
   void drop(StepId id);
   void learn(Thread& thread, StepId ended);
   uint32_t newChain() {
@@ -96,12 +98,12 @@ class HappensBefore {
   std::vector<uint32_t> chain_ends_;  // the time of each chain's last step
   std::vector<Stamp> stamps_;
   // Knowledge of a step, without itself, kept as long as it may be queried.
-  std::vector<ClockForest::Root> knew_;
+  std::vector<ClockForest::Root> clocks_;
   std::vector<uint32_t> waits_left_;
   std::vector<bool> kept_by_stream_;
   std::vector<ClockForest::Root> thread_at_call_;  // only where steps can stall
-  Known scratch_;
-  Known* now_ = nullptr;
+  VectorClock scratch_;
+  VectorClock* now_ = nullptr;
   Stamp now_stamp_;
 };
 

@@ -5,7 +5,7 @@ namespace tracesmith::races {
 
 LegalOrder::LegalOrder(const Program& program)
     : program_(program),
-      held_back_by_(program.size(), kNone),
+      stream_predecessors_(program.size(), kNone),
       place_(program.size(), 0),
       steps_of_(program.streams()) {
   std::vector<StepId> holding(program.streams(), kNone);
@@ -15,7 +15,7 @@ LegalOrder::LegalOrder(const Program& program)
     std::vector<StepId>& steps = steps_of_[step.stream];
     place_[id] = static_cast<uint32_t>(steps.size());
     if (!isOfStream(step.kind)) continue;
-    held_back_by_[id] = holding[step.stream];
+    stream_predecessors_[id] = holding[step.stream];
     if (!program.outOfOrder(step.stream) || step.kind == StepKind::kBarrier) {
       holding[step.stream] = id;
     }
@@ -46,7 +46,7 @@ StepId LegalOrder::threadBlocker(StepId id) const {
 }
 
 StepId LegalOrder::streamBlocker(StepId id) {
-  const StepId before = held_back_by_[id];
+  const StepId before = stream_predecessors_[id];
   if (before != kNone && !done_[before]) return before;
   const std::span<const StepId> waits = program_.waits(id);
   for (uint32_t& at = waits_done_[id]; at < waits.size(); ++at) {

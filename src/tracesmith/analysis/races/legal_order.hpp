@@ -19,7 +19,7 @@ class LegalOrder {
 
   /// The step of the same stream that delays this one regardless of its wait list: in an in-order
   /// stream the previous step, otherwise the last barrier. kNone: there is none.
-  StepId heldBackBy(StepId id) const { return held_back_by_[id]; }
+  StepId streamPredecessor(StepId id) const { return stream_predecessors_[id]; }
   /// Number of steps of its stream called before it.
   uint32_t place(StepId id) const { return place_[id]; }
   /// All steps of a stream, in call order.
@@ -78,7 +78,7 @@ class LegalOrder {
   }
 
   const Program& program_;
-  std::vector<StepId> held_back_by_;
+  std::vector<StepId> stream_predecessors_;
   std::vector<uint32_t> place_;
   std::vector<std::vector<StepId>> steps_of_;
   // Only where steps can stall.

@@ -102,7 +102,7 @@ std::vector<Race> fast(const Program& program, Grade weakest) {
   return races;
 }
 
-std::string told(const Draft& draft, const std::vector<Race>& a, const std::vector<Race>& b) {
+std::string describe(const Draft& draft, const std::vector<Race>& a, const std::vector<Race>& b) {
   std::string text;
   for (size_t i = 0; i < draft.items.size(); ++i) {
     const Draft::Item& item = draft.items[i];
@@ -142,7 +142,7 @@ void expectSame(const Shape& shape, uint64_t seed, int programs) {
       const std::vector<Race> found = fast(program, weakest);
       const std::vector<Race> right = slow.races(weakest);
       races += right.size();
-      ASSERT_EQ(found, right) << "program " << i << "\n" << told(draft, found, right);
+      ASSERT_EQ(found, right) << "program " << i << "\n" << describe(draft, found, right);
     }
   }
   EXPECT_GT(races, static_cast<size_t>(programs)) << "the programs are of use";
@@ -176,21 +176,21 @@ TEST(RacesAgainstTheDefinition, OutOfOrderStreams) {
         return other.first == race.first && other.second == race.second &&
                other.allocation == race.allocation;
       });
-      ASSERT_NE(same, most.end()) << told(draft, found, most);
+      ASSERT_NE(same, most.end()) << describe(draft, found, most);
       // A reader after this one may account for some bytes or a more certain grade.
-      ASSERT_GE(race.grade, same->grade) << told(draft, found, most);
+      ASSERT_GE(race.grade, same->grade) << describe(draft, found, most);
       if (race.conflict != Conflict::kReadWrite && same->conflict != Conflict::kReadWrite &&
           race.grade == same->grade) {
-        ASSERT_LE(race.bytes, same->bytes) << told(draft, found, most);
+        ASSERT_LE(race.bytes, same->bytes) << describe(draft, found, most);
       }
     }
     for (const Race& race : most) {
       if (named.contains({race.first, race.second, race.allocation})) continue;
-      ASSERT_EQ(race.conflict, Conflict::kReadWrite) << told(draft, found, most);
+      ASSERT_EQ(race.conflict, Conflict::kReadWrite) << describe(draft, found, most);
       ASSERT_TRUE(std::any_of(found.begin(), found.end(), [&](const Race& other) {
         return other.second == race.second && other.allocation == race.allocation &&
                slow.before(race.first, other.first);
-      })) << told(draft, found, most);
+      })) << describe(draft, found, most);
     }
   }
   EXPECT_GT(races, 5000u) << "the programs are of use";

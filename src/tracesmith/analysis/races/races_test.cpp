@@ -207,13 +207,13 @@ TEST_F(Races, EqualOnesAreToldOnceWithTheirNumber) {
 TEST(ClockForest, JoinsShareWhatTheyHaveInCommonAndLoseNoNode) {
   ClockForest forest;
   {
-    Known a(forest), b(forest);
-    for (uint32_t chain = 0; chain < 10'000; chain += 3) a.raise(chain, chain + 1);
+    VectorClock a(forest), b(forest);
+    for (uint32_t chain = 0; chain < 10'000; chain += 3) a.advance(chain, chain + 1);
     const size_t before = forest.nodes();
-    Known copy = a;
-    copy.raise(9'000, 1'000'000);
+    VectorClock copy = a;
+    copy.advance(9'000, 1'000'000);
     EXPECT_LE(forest.nodes(), before + 4) << "a path is copied, not the tree";
-    b.raise(3'000'000'000u, 5);
+    b.advance(3'000'000'000u, 5);
     b.join(copy);
     EXPECT_EQ(b.at(9'000), 1'000'000u);
     EXPECT_EQ(a.at(9'000), 9'001u);
@@ -233,7 +233,7 @@ TEST(AccessMap, ThousandsOfStretchesAndOneWriteMakesThemOne) {
     const uint64_t at = uint64_t{i * 2711u % 5000u} * 16;  // each once, in no particular order
     map.write(at, at + 8, {i}, lists, none);
   }
-  EXPECT_EQ(map.stretches(), 10'000u);
+  EXPECT_EQ(map.intervals(), 10'000u);
   uint32_t reads = 0;
   map.read(0, 80'000, {5000}, 1, lists, [&](Use use, bool wrote, uint64_t begin, uint64_t end) {
     EXPECT_TRUE(wrote);
@@ -247,7 +247,7 @@ TEST(AccessMap, ThousandsOfStretchesAndOneWriteMakesThemOne) {
     if (!wrote) bytes += end - begin;
   });
   EXPECT_EQ(bytes, 79'988u);
-  EXPECT_EQ(map.stretches(), 4u);
+  EXPECT_EQ(map.intervals(), 4u);
 }
 
 TEST(ReaderLists, KeepTheLastOfEachChainHoweverLongAndShared) {
@@ -255,7 +255,7 @@ TEST(ReaderLists, KeepTheLastOfEachChainHoweverLongAndShared) {
   ReaderLists::List list = 0;
   for (uint32_t step = 0; step < 10'000; ++step) {
     list = lists.added(list, {step}, step % 40);
-    if (step == 5'000) lists.hold(list);  // never given up
+    if (step == 5'000) lists.retain(list);  // never given up
   }
   std::vector<StepId> readers;
   lists.forEach(list, [&](Use use) { readers.push_back(use.step); });

@@ -180,11 +180,11 @@ const std::string* RecordedKernels::addLaunch(Handle handle, const RecordedMemor
         does.is_known && i < does.arguments.size() ? does.arguments[i] : ArgumentAccess{};
     const Grade grade = access.is_sure ? Grade::kLikely : Grade::kPossible;
     guesses |= !access.is_sure;
-    behind.reads |= access.reads_behind;
-    behind.writes |= access.writes_behind;
+    behind.reads |= access.reads_indirectly;
+    behind.writes |= access.writes_indirectly;
     for (const bool write : {true, false}) {
       if (write ? !access.writes : !access.reads) continue;
-      if (is_object) memory.addWhole(argument.value, write, grade, out);
+      if (is_object) memory.addObject(argument.value, write, grade, out);
       if (is_pointer) memory.addPointer(argument.value, write, grade, out);
     }
   }

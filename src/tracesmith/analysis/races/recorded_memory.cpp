@@ -137,8 +137,8 @@ void RecordedMemory::release(Handle handle) {
   if (of != host_.end() && it->second.offset == 0) host_.erase(of);
 }
 
-void RecordedMemory::addWhole(Handle handle, bool write, Grade grade,
-                              std::vector<Access>& out) const {
+void RecordedMemory::addObject(Handle handle, bool write, Grade grade,
+                               std::vector<Access>& out) const {
   const auto it = objects_.find(handle);
   if (it == objects_.end()) return;
   const Object& o = it->second;
@@ -151,7 +151,7 @@ void RecordedMemory::addBox(Handle handle, const Box& box, bool write, Grade gra
   if (it == objects_.end()) return;
   const Object& o = it->second;
   if (!o.by_rows) {
-    addWhole(handle, write, Grade::kPossible, out);
+    addObject(handle, write, Grade::kPossible, out);
     return;
   }
   const auto at = [&](int i) { return limited(box.origin[i]); };

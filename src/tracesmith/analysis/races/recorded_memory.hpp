@@ -27,7 +27,7 @@ class RecordedMemory {
 
   bool isObject(recording::Handle handle) const { return objects_.count(handle) != 0; }
   /// Adds an access to a whole object.
-  void addWhole(recording::Handle handle, bool write, Grade grade, std::vector<Access>& out) const;
+  void addObject(recording::Handle handle, bool write, Grade grade, std::vector<Access>& out) const;
   /// Adds an access to a part of an object. If a part has too many rows, it is treated as one range
   /// with grade kPossible.
   void addBox(recording::Handle handle, const recording::Box& box, bool write, Grade grade,

@@ -120,7 +120,7 @@ class Translation {
     }
     const StepId id = enqueue(c, "map", accesses);
     if (c.pointer != 0) maps_[c.pointer] = {c.flags, 0};
-    if (isBegun()) begun_maps_[header_->sequence] = {id, {c.flags, 0}};
+    if (isStarted()) started_maps_[header_->sequence] = {id, {c.flags, 0}};
   }
   void on(const Unmap& c) {
     const Mapped mapped = takeMapped(c.pointer);
@@ -209,17 +209,17 @@ class Translation {
     if (c.event != 0) events_[c.event] = id;
   }
   void on(const Done& c) {
-    if (const auto it = begun_.find(c.of); it != begun_.end()) {
+    if (const auto it = started_.find(c.of); it != started_.end()) {
       if (c.event != 0) events_[c.event] = it->second;
-      begun_.erase(it);
+      started_.erase(it);
     }
-    if (const auto it = begun_maps_.find(c.of); it != begun_maps_.end()) {
+    if (const auto it = started_maps_.find(c.of); it != started_maps_.end()) {
       if (c.pointer != 0) maps_[c.pointer] = it->second.second;
-      begun_maps_.erase(it);
+      started_maps_.erase(it);
     }
   }
 
-  bool isBegun() const { return (header_->flags & command_flags::kBegun) != 0; }
+  bool isStarted() const { return (header_->flags & command_flags::kStarted) != 0; }
 
   Mapped takeMapped(Handle pointer) {
     const auto it = maps_.find(pointer);
@@ -270,7 +270,7 @@ class Translation {
                     .stream = streamOf(c.queue)};
     const StepId id = add(step, label, waits, accesses);
     if (c.event != 0) events_[c.event] = id;
-    if (isBegun()) begun_[header_->sequence] = id;
+    if (isStarted()) started_[header_->sequence] = id;
     return id;
   }
 
@@ -295,8 +295,8 @@ class Translation {
   std::unordered_map<uint64_t, int32_t> results_;  // results of failed commands
   std::unordered_map<Handle, uint32_t> queues_;
   std::unordered_map<Handle, StepId> events_;
-  std::unordered_map<uint64_t, StepId> begun_;
-  std::unordered_map<uint64_t, std::pair<StepId, Mapped>> begun_maps_;
+  std::unordered_map<uint64_t, StepId> started_;
+  std::unordered_map<uint64_t, std::pair<StepId, Mapped>> started_maps_;
   std::unordered_map<Handle, Mapped> maps_;
   std::unordered_map<uint32_t, uint32_t> threads_;
   std::unordered_map<std::string, uint32_t> labels_;

@@ -14,7 +14,7 @@ namespace {
 
 using namespace recording;  // NOLINT: uses the recording vocabulary
 
-constexpr Handle kQueue1 = 0x100, kQueue2 = 0x200, kLoose = 0x300;
+constexpr Handle kQueue1 = 0x100, kQueue2 = 0x200, kOutOfOrder = 0x300;
 constexpr Handle kBuffer = 0x1000, kOther = 0x2000, kKernel = 0x3000, kReader = 0x4000;
 
 /// Commands as an agent would write them.
@@ -31,7 +31,7 @@ class Recorded : public testing::Test {
   void SetUp() override {
     add(CreateQueue{.queue = kQueue1});
     add(CreateQueue{.queue = kQueue2});
-    add(CreateQueue{.queue = kLoose, .properties = 1});
+    add(CreateQueue{.queue = kOutOfOrder, .properties = 1});
     add(CreateBuffer{.buffer = kBuffer, .bytes = 1000});
     add(CreateBuffer{.buffer = kOther, .bytes = 1000});
     program(
@@ -143,13 +143,13 @@ TEST_F(Recorded, AnEventsHandleIsThatOfTheLatestCommandThatMadeIt) {
 
 TEST_F(Recorded, FinishAndBlockingCallsAndWaitsOfTheHostOrder) {
   launch(kQueue1, kKernel);
-  add(Finish{.queue = kQueue1}, {.flags = command_flags::kBegun});
+  add(Finish{.queue = kQueue1}, {.flags = command_flags::kStarted});
   launch(kQueue2, kReader, {}, 0x78);
   const uint64_t events[] = {0x78};
-  add(WaitForEvents{.events = events}, {.flags = command_flags::kBegun});
+  add(WaitForEvents{.events = events}, {.flags = command_flags::kStarted});
   Write write{.queue = kQueue1, .memory = kBuffer};
   write.box.region[0] = 1000;
-  add(write, {.flags = command_flags::kBegun | command_flags::kBlocking});
+  add(write, {.flags = command_flags::kStarted | command_flags::kBlocking});
   launch(kQueue2, kKernel);
   EXPECT_EQ(found(), "");
 }
@@ -157,10 +157,10 @@ TEST_F(Recorded, FinishAndBlockingCallsAndWaitsOfTheHostOrder) {
 TEST_F(Recorded, AFailedCallOrdersNothingAndTouchesNothing) {
   launch(kQueue1, kKernel);
   const uint64_t begun = sequence_;
-  add(Finish{.queue = kQueue1}, {.flags = command_flags::kBegun});
+  add(Finish{.queue = kQueue1}, {.flags = command_flags::kStarted});
   add(Done{.of = begun}, {.result = -36});
   fill(kQueue2, kBuffer, 0, 1000);
-  add(Launch{.queue = kLoose, .kernel = kKernel}, {.result = -5});
+  add(Launch{.queue = kOutOfOrder, .kernel = kKernel}, {.result = -5});
   EXPECT_EQ(found(), "likely w/fill 1:0-1000");
 }
 
@@ -168,9 +168,9 @@ TEST_F(Recorded, TheEventOfABlockingCallIsInItsDone) {
   const uint64_t begun = sequence_;
   Read read{.queue = kQueue1, .memory = kOther};
   read.box.region[0] = 8;
-  add(read, {.flags = command_flags::kBegun | command_flags::kBlocking});
+  add(read, {.flags = command_flags::kStarted | command_flags::kBlocking});
   add(Done{.of = begun, .event = 0x79});
-  add(Marker{.queue = kLoose, .waits = std::span(&sequence_, 0), .event = 0x80});
+  add(Marker{.queue = kOutOfOrder, .waits = std::span(&sequence_, 0), .event = 0x80});
   const uint64_t waits[] = {0x79};
   add(Marker{.queue = kQueue2, .is_barrier = 1, .waits = waits});
   EXPECT_EQ(found(Grade::kPossible), "");
@@ -181,9 +181,9 @@ TEST_F(Recorded, PartsOfBuffersAndSubBuffers) {
   fill(kQueue1, kBuffer, 0, 500);
   fill(kQueue2, 0x1100, 50, 50);
   EXPECT_EQ(found(), "");
-  fill(kLoose, kBuffer, 499, 52);
+  fill(kOutOfOrder, kBuffer, 499, 52);
   EXPECT_EQ(found(), "proven fill/fill 1:499-500");
-  fill(kLoose, 0x1100, 99, 1);
+  fill(kOutOfOrder, 0x1100, 99, 1);
   EXPECT_EQ(found(), "proven fill/fill 1:499-500") << "equal pairs are one group";
 }
 
@@ -199,7 +199,7 @@ TEST_F(Recorded, BoxesOfABufferTouchOnlyTheirRows) {
   box(kQueue1, 0);
   box(kQueue2, 10);
   EXPECT_EQ(found(), "");
-  box(kLoose, 15);
+  box(kOutOfOrder, 15);
   EXPECT_EQ(found(), "proven fill/fill 1:20-65");
 }
 
@@ -217,24 +217,24 @@ TEST_F(Recorded, ImagesByTheirRectangles) {
   part(kQueue1, 0, 0);
   part(kQueue2, 50, 0);
   EXPECT_EQ(found(), "");
-  part(kLoose, 49, 49);
+  part(kOutOfOrder, 49, 49);
   EXPECT_EQ(found(), "proven fill/fill 3:4949-4950");
 }
 
 TEST_F(Recorded, OutOfOrderQueuesAndBarriers) {
-  launch(kLoose, kKernel);
-  add(Marker{.queue = kLoose, .is_barrier = 1});
-  launch(kLoose, kReader);
+  launch(kOutOfOrder, kKernel);
+  add(Marker{.queue = kOutOfOrder, .is_barrier = 1});
+  launch(kOutOfOrder, kReader);
   EXPECT_EQ(found(), "");
-  fill(kLoose, kBuffer, 0, 1);
+  fill(kOutOfOrder, kBuffer, 0, 1);
   EXPECT_EQ(found(), "likely r/fill 1:0-1");
 }
 
 TEST_F(Recorded, ABarrierThatWaitsForAnUnknownEventWaitsForNothing) {
-  launch(kLoose, kKernel);
+  launch(kOutOfOrder, kKernel);
   const uint64_t waits[] = {0x999};
-  add(Marker{.queue = kLoose, .is_barrier = 1, .waits = waits});
-  launch(kLoose, kReader);
+  add(Marker{.queue = kOutOfOrder, .is_barrier = 1, .waits = waits});
+  launch(kOutOfOrder, kReader);
   EXPECT_EQ(found(), "likely w/r 1:0-1000");
 }
 
@@ -244,7 +244,7 @@ TEST_F(Recorded, UserEvents) {
   launch(kQueue2, kReader, {0x89});
   add(SetUserEventStatus{.event = 0x88});
   EXPECT_EQ(found(), "");
-  launch(kLoose, kReader, {0x88});
+  launch(kOutOfOrder, kReader, {0x88});
   EXPECT_EQ(found(), "likely w/r 1:0-1000; likely r/r 2:0-1000");
 }
 
@@ -333,11 +333,11 @@ TEST_F(Recorded, AnImageMadeOfSharedMemoryIsThatMemory) {
 TEST_F(Recorded, WhoWasToldThatAnEventIsCompleteComesAfterIt) {
   const uint64_t events[] = {0x77};
   launch(kQueue1, kKernel, {}, 0x77);
-  add(WaitForEvents{.events = events, .was_told = 1}, {.thread = 1});
+  add(WaitForEvents{.events = events, .without_wait = 1}, {.thread = 1});
   launch(kQueue2, kReader);
   EXPECT_EQ(found(), "");
   launch(kQueue1, kKernel, {}, 0x77);
-  add(WaitForEvents{.events = events, .was_told = 1},
+  add(WaitForEvents{.events = events, .without_wait = 1},
       {.thread = 2});  // another thread learns of it
   launch(kQueue2, kReader);
   EXPECT_EQ(found(Grade::kPossible), "likely r/w 1:0-1000; possible w/r 1:0-1000");
@@ -393,7 +393,7 @@ Pairs racesOf(const RecordedProgram& of) {
 TEST_F(Recorded, AnyCutAndAnyByteIsSurvived) {
   launch(kQueue1, kKernel, {}, 0x77);
   launch(kQueue2, kReader, {0x77});
-  fill(kLoose, kBuffer, 0, 10);
+  fill(kOutOfOrder, kBuffer, 0, 10);
   const auto content = [](const Payload&) -> Result<Bytes> { return Bytes(); };
   const RecordedProgram whole = programOfRecording(bytes_, content);
   const Pairs races = racesOf(whole);

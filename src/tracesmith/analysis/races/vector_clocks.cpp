@@ -6,7 +6,7 @@
 namespace tracesmith::races {
 
 uint32_t ClockForest::at(Root root, uint32_t chain) const {
-  if (root == 0 || beyond(chain, nodes_[root].level)) return 0;
+  if (root == 0 || isBeyond(chain, nodes_[root].level)) return 0;
   for (uint32_t level = nodes_[root].level; level > 0; --level) {
     root = nodes_[root].slots[slotOf(chain, level)];
     if (root == 0) return 0;
@@ -24,15 +24,15 @@ ClockForest::Root ClockForest::make(uint32_t level) {
     root = static_cast<Root>(nodes_.size());
     nodes_.emplace_back();
   }
-  nodes_[root].holders = 1;
+  nodes_[root].references = 1;
   nodes_[root].level = level;
   return root;
 }
 
-void ClockForest::giveUp(Root root) {
-  if (root == 0 || --nodes_[root].holders > 0) return;
+void ClockForest::release(Root root) {
+  if (root == 0 || --nodes_[root].references > 0) return;
   if (nodes_[root].level > 0) {
-    for (const Root below : nodes_[root].slots) giveUp(below);  // at most eight levels deep
+    for (const Root below : nodes_[root].slots) release(below);  // at most eight levels deep
   }
   nodes_[root].slots[0] = free_;
   free_ = root;
@@ -40,20 +40,20 @@ void ClockForest::giveUp(Root root) {
 }
 
 ClockForest::Root ClockForest::ownCopy(Root root) {
-  if (nodes_[root].holders == 1) return root;
+  if (nodes_[root].references == 1) return root;
   const Root copy = make(nodes_[root].level);
   nodes_[copy].slots = nodes_[root].slots;
   if (nodes_[copy].level > 0) {
-    for (const Root below : nodes_[copy].slots) hold(below);
+    for (const Root below : nodes_[copy].slots) retain(below);
   }
-  --nodes_[root].holders;
+  --nodes_[root].references;
   return copy;
 }
 
-ClockForest::Root ClockForest::raised(Root root, uint32_t chain, uint32_t time) {
+ClockForest::Root ClockForest::advanced(Root root, uint32_t chain, uint32_t time) {
   if (at(root, chain) >= time) return root;
   if (root == 0) root = make(0);
-  while (beyond(chain, nodes_[root].level)) {
+  while (isBeyond(chain, nodes_[root].level)) {
     const Root above = make(nodes_[root].level + 1);
     nodes_[above].slots[0] = root;
     root = above;
@@ -72,8 +72,8 @@ ClockForest::Root ClockForest::raised(Root root, uint32_t chain, uint32_t time) 
 }
 
 ClockForest::Root ClockForest::joined(Root a, Root b) {
-  if (a == b || b == 0) return hold(a);
-  if (a == 0) return hold(b);
+  if (a == b || b == 0) return retain(a);
+  if (a == 0) return retain(b);
   if (nodes_[a].level < nodes_[b].level) std::swap(a, b);
   const uint32_t level = nodes_[a].level;
   if (level > nodes_[b].level) {
@@ -81,11 +81,11 @@ ClockForest::Root ClockForest::joined(Root a, Root b) {
     const Root first = nodes_[a].slots[0];
     const Root both = joined(first, b);
     if (both == first) {
-      giveUp(both);
-      return hold(a);
+      release(both);
+      return retain(a);
     }
-    const Root result = ownCopy(hold(a));  // copies if `a` is shared
-    giveUp(nodes_[result].slots[0]);
+    const Root result = ownCopy(retain(a));  // copies if `a` is shared
+    release(nodes_[result].slots[0]);
     nodes_[result].slots[0] = both;
     return result;
   }
@@ -98,9 +98,9 @@ ClockForest::Root ClockForest::joined(Root a, Root b) {
   const Root same = slots == nodes_[a].slots ? a : slots == nodes_[b].slots ? b : 0;
   if (same != 0) {
     if (level > 0) {
-      for (const Root below : slots) giveUp(below);
+      for (const Root below : slots) release(below);
     }
-    return hold(same);
+    return retain(same);
   }
   const Root result = make(level);
   nodes_[result].slots = slots;

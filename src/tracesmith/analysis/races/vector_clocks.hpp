@@ -13,7 +13,7 @@
 namespace tracesmith::races {
 
 /// All nodes of all clocks. A clock is identified by its root; 0 is the empty clock. Roots are
-/// reference counted: a caller that receives one holds it until giveUp(). Use from one thread at a
+/// reference counted: a caller that receives one holds it until release(). Use from one thread at a
 /// time.
 class ClockForest {
  public:
@@ -23,13 +23,13 @@ class ClockForest {
 
   /// The clock's time for `chain`; 0: none.
   uint32_t at(Root root, uint32_t chain) const;
-  Root hold(Root root) {
-    if (root != 0) ++nodes_[root].holders;
+  Root retain(Root root) {
+    if (root != 0) ++nodes_[root].references;
     return root;
   }
-  void giveUp(Root root);
+  void release(Root root);
   /// Replaces `root` (giving it up) by one with at least `time` for `chain`.
-  Root raised(Root root, uint32_t chain, uint32_t time);
+  Root advanced(Root root, uint32_t chain, uint32_t time);
   /// Maximum of both clocks. Gives up neither.
   Root joined(Root a, Root b);
 
@@ -39,14 +39,14 @@ class ClockForest {
  private:
   static constexpr uint32_t kBits = 4;
   struct Node {
-    uint32_t holders = 0;
+    uint32_t references = 0;
     uint32_t level = 0;                // 0: slots are times; else nodes of the level below
     std::array<uint32_t, 16> slots{};  // slots[0] of an unused node: the next unused
   };
   static uint32_t slotOf(uint32_t chain, uint32_t level) {
     return (chain >> (kBits * level)) & 15u;
   }
-  static bool beyond(uint32_t chain, uint32_t level) {
+  static bool isBeyond(uint32_t chain, uint32_t level) {
     return kBits * (level + 1) < 32 && (chain >> (kBits * (level + 1))) != 0;
   }
   Root make(uint32_t level);
@@ -58,25 +58,28 @@ class ClockForest {
 };
 
 /// Owns one reference to a root.
-class Known {
+class VectorClock {
  public:
-  explicit Known(ClockForest& forest) : forest_(&forest) {}
-  Known(ClockForest& forest, ClockForest::Root root) : forest_(&forest), root_(forest.hold(root)) {}
-  Known(const Known& other) : forest_(other.forest_), root_(forest_->hold(other.root_)) {}
-  Known(Known&& other) noexcept : forest_(other.forest_), root_(std::exchange(other.root_, 0)) {}
-  Known& operator=(Known other) noexcept {
+  explicit VectorClock(ClockForest& forest) : forest_(&forest) {}
+  VectorClock(ClockForest& forest, ClockForest::Root root)
+      : forest_(&forest), root_(forest.retain(root)) {}
+  VectorClock(const VectorClock& other)
+      : forest_(other.forest_), root_(forest_->retain(other.root_)) {}
+  VectorClock(VectorClock&& other) noexcept
+      : forest_(other.forest_), root_(std::exchange(other.root_, 0)) {}
+  VectorClock& operator=(VectorClock other) noexcept {
     std::swap(forest_, other.forest_);
     std::swap(root_, other.root_);
     return *this;
   }
-  ~Known() { forest_->giveUp(root_); }
+  ~VectorClock() { forest_->release(root_); }
 
   uint32_t at(uint32_t chain) const { return forest_->at(root_, chain); }
-  void raise(uint32_t chain, uint32_t time) { root_ = forest_->raised(root_, chain, time); }
-  void join(const Known& other) {
+  void advance(uint32_t chain, uint32_t time) { root_ = forest_->advanced(root_, chain, time); }
+  void join(const VectorClock& other) {
     if (other.root_ == root_ || other.root_ == 0) return;
     const ClockForest::Root both = forest_->joined(root_, other.root_);
-    forest_->giveUp(root_);
+    forest_->release(root_);
     root_ = both;
   }
   ClockForest::Root root() const { return root_; }

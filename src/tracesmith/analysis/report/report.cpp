@@ -18,20 +18,20 @@ struct Part {
 using namespace report_parts;
 
 constexpr std::array<Part, kAnalysisParts> kParts = {{
-    {"gpu-util", utilization},
-    {"overlap", overlap},
-    {"idle", idle},
-    {"streams", streams},
-    {"kernels", kernels},
-    {"hotspots", hotspots},
-    {"memory", memory},
-    {"memcpy", copies},
-    {"comm", communication},
-    {"launch", launch},
-    {"queue", queue},
-    {"occupancy", occupancy},
-    {"steps", steps},
-    {"critical-path", criticalPath},
+    {"gpu-util", addUtilization},
+    {"overlap", addOverlap},
+    {"idle", addIdleTimes},
+    {"streams", addStreams},
+    {"kernels", addKernels},
+    {"hotspots", addHotspots},
+    {"memory", addMemory},
+    {"memcpy", addCopies},
+    {"comm", addCommunication},
+    {"launch", addLaunches},
+    {"queue", addQueueDepths},
+    {"occupancy", addOccupancy},
+    {"steps", addStepTimes},
+    {"critical-path", addCriticalPath},
 }};
 
 }  // namespace

@@ -20,7 +20,7 @@ void addBreakdown(ReportTable& table, const std::string& name, const TimeBreakdo
 
 }  // namespace
 
-void utilization(Maker& maker) {
+void addUtilization(Maker& maker) {
   ReportTable& table = maker.table(
       "gpu_util", "Device utilization (from the first start to the last end of device work)",
       {{"device", "device", Q::kText},
@@ -52,7 +52,7 @@ void utilization(Maker& maker) {
   }
 }
 
-void overlap(Maker& maker) {
+void addOverlap(Maker& maker) {
   ReportTable& table = maker.table("overlap", "Time by concurrent classes of work",
                                    {{"device", "device", Q::kText},
                                     {"running", "running", Q::kText},
@@ -87,7 +87,7 @@ void overlap(Maker& maker) {
   maker.tables.push_back(std::move(ratio));
 }
 
-void idle(Maker& maker) {
+void addIdleTimes(Maker& maker) {
   std::vector<ReportColumn> columns = maker.placeColumns();
   columns.insert(columns.end(), {{"gaps", "gaps", Q::kCount},
                                  {"idle_ns", "idle", Q::kNs},
@@ -111,7 +111,7 @@ void idle(Maker& maker) {
   keepLargest(maker, table, "idle_ns");
 }
 
-void streams(Maker& maker) {
+void addStreams(Maker& maker) {
   std::vector<ReportColumn> columns = maker.placeColumns();
   columns.insert(columns.end(), {{"ops", "ops", Q::kCount},
                                  {"kernels", "kernels", Q::kCount},
@@ -143,7 +143,7 @@ void streams(Maker& maker) {
   keepLargest(maker, table, "busy_ns");
 }
 
-void steps(Maker& maker) {
+void addStepTimes(Maker& maker) {
   Steps found = stepsOf(maker.trace, maker.ops);
   if (maker.ops.until_ns) {
     constexpr int64_t kRounding = 1000;  // rounded up, like that time

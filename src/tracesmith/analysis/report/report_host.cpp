@@ -144,7 +144,7 @@ void addWorkOnPath(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
 
 }  // namespace
 
-void launch(Maker& maker) {
+void addLaunches(Maker& maker) {
   const LaunchLatency latency = launchLatency(maker.trace, maker.ops, maker.options.analysis);
   std::vector<ReportColumn> columns = {{"what", "", Q::kText}, {"count", "count", Q::kCount}};
   addColumns(columns, Q::kNs, "_ns");
@@ -165,7 +165,7 @@ void launch(Maker& maker) {
   noteBeforeLaunch(table, latency.before_launch);
 }
 
-void queue(Maker& maker) {
+void addQueueDepths(Maker& maker) {
   std::vector<ReportColumn> columns = maker.placeColumns();
   columns.insert(columns.end(), {{"changes", "changes", Q::kCount, 1},
                                  {"most", "most", Q::kCount},
@@ -188,7 +188,7 @@ void queue(Maker& maker) {
   noteBeforeLaunch(table, before_launch);
 }
 
-void criticalPath(Maker& maker) {
+void addCriticalPath(Maker& maker) {
   const CriticalPath path = CriticalPath::of(maker.trace, maker.ops, maker.options.from_ns,
                                              maker.options.to_ns, maker.options.analysis);
   int64_t whole = 0;

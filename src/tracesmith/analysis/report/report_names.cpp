@@ -33,7 +33,7 @@ std::vector<ReportValue> statsRow(const NamedStats& s) {
 
 }  // namespace
 
-void kernels(Maker& maker) {
+void addKernels(Maker& maker) {
   ReportTable& table = maker.table("kernels", "Kernels by total time", statsColumns("kernel"));
   const std::vector<NamedStats> stats = maker.options.analysis.as_hta
                                             ? kernelStats(maker.trace, maker.ops)
@@ -42,7 +42,7 @@ void kernels(Maker& maker) {
   noteRest(table, stats.size());
 }
 
-void hotspots(Maker& maker) {
+void addHotspots(Maker& maker) {
   ReportTable& calls = maker.table("host_calls", "Host calls by total time", statsColumns("call"));
   const std::vector<NamedStats> stats = hostCallStats(maker.trace, [&](TableId, size_t row) {
     return !maker.ops.until_ns || maker.ops.call_begin_ns[row] < *maker.ops.until_ns;
@@ -71,7 +71,7 @@ void hotspots(Maker& maker) {
                           shareOf(launched[i].device_ns, all)});
   }
   noteRest(paths, launched.size());
-  callStacks(maker);
+  addCallStacks(maker);
   std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
                                        {"begin_ns", "start", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs}};
@@ -99,7 +99,7 @@ void hotspots(Maker& maker) {
   noteRest(longest, order.size());
 }
 
-void memory(Maker& maker) {
+void addMemory(Maker& maker) {
   const MemoryEventTable& events = maker.trace.memory_event;
   ReportTable& table = maker.table("memory", "Allocated memory",
                                    {{"device", "device", Q::kText},
@@ -127,7 +127,7 @@ void memory(Maker& maker) {
   if (usage.places.size() > 1) add("all together", usage.all);
 }
 
-void copies(Maker& maker) {
+void addCopies(Maker& maker) {
   std::vector<ReportColumn> columns = statsColumns("direction");
   columns.push_back({"bytes", "bytes", Q::kBytes});
   columns.push_back({"bytes_per_s", "bytes/time", Q::kBytesPerSecond});
@@ -145,7 +145,7 @@ void copies(Maker& maker) {
   if (table.rows.empty()) table.note = "the trace has none";
 }
 
-void communication(Maker& maker) {
+void addCommunication(Maker& maker) {
   ReportTable& table = maker.table("comm", "Communication by kernel",
                                    {{"name", "kernel", Q::kText},
                                     {"count", "count", Q::kCount},

@@ -14,7 +14,7 @@ using Q = Quantity;
 
 }  // namespace
 
-void occupancy(Maker& maker) {
+void addOccupancy(Maker& maker) {
   ReportTable& table =
       maker.table("occupancy",
                   "Theoretical occupancy of launch shapes (resident warps / maximum, limited by "

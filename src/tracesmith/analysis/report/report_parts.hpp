@@ -55,21 +55,21 @@ void noteRest(ReportTable& table, size_t all);
 /// Keeps only the rows with the largest values of a column (of int64_t), in descending order.
 void keepLargest(const Maker& maker, ReportTable& table, std::string_view key);
 
-void utilization(Maker& maker);
-void overlap(Maker& maker);
-void idle(Maker& maker);
+void addUtilization(Maker& maker);
+void addOverlap(Maker& maker);
+void addIdleTimes(Maker& maker);
 /// Part of hotspots; adds nothing if the trace has no stacks.
-void callStacks(Maker& maker);
-void streams(Maker& maker);
-void kernels(Maker& maker);
-void hotspots(Maker& maker);
-void memory(Maker& maker);
-void copies(Maker& maker);
-void communication(Maker& maker);
-void launch(Maker& maker);
-void queue(Maker& maker);
-void occupancy(Maker& maker);
-void steps(Maker& maker);
-void criticalPath(Maker& maker);
+void addCallStacks(Maker& maker);
+void addStreams(Maker& maker);
+void addKernels(Maker& maker);
+void addHotspots(Maker& maker);
+void addMemory(Maker& maker);
+void addCopies(Maker& maker);
+void addCommunication(Maker& maker);
+void addLaunches(Maker& maker);
+void addQueueDepths(Maker& maker);
+void addOccupancy(Maker& maker);
+void addStepTimes(Maker& maker);
+void addCriticalPath(Maker& maker);
 
 }  // namespace tracesmith::report_parts

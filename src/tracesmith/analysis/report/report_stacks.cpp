@@ -70,7 +70,7 @@ std::vector<CallPathCost> joinedCosts(const CallPathTable& paths,
 
 }  // namespace
 
-void callStacks(Maker& maker) {
+void addCallStacks(Maker& maker) {
   std::vector<CallPathCost> paths = callPathCosts(maker.trace);
   if (paths.empty()) return;
   const FrameSymbols symbols(maker.trace);

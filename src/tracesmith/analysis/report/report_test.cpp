@@ -420,7 +420,7 @@ TEST(Report, StreamsOfOneNumberAreToldApart) {
     s.trace.stream.ordinal.back() = 7;
     s.kernel("k", stream, 0, 10 + static_cast<int64_t>(s.trace.kernel.size()));
   }
-  size_t told_apart = 0;
+  size_t distinguished = 0;
   for (const ReportTable& table : analyze(s.trace)) {
     std::set<std::vector<ReportValue>> places;
     size_t names = 0;
@@ -434,9 +434,9 @@ TEST(Report, StreamsOfOneNumberAreToldApart) {
       if (place.size() == 2) ++names, places.insert(place);
     }
     EXPECT_EQ(places.size(), names) << table.key;
-    told_apart += names == 3;
+    distinguished += names == 3;
   }
-  EXPECT_EQ(told_apart, 3U) << "idle, streams, longest ops";
+  EXPECT_EQ(distinguished, 3U) << "idle, streams, longest ops";
 }
 
 TEST(Report, EveryPartOfNothingIsHarmless) {

@@ -30,7 +30,7 @@ int64_t numberAt(std::string_view text, size_t at) {
 }
 
 /// True if one of its words is a usual name for steps.
-bool saysStep(std::string_view text) {
+bool isStepName(std::string_view text) {
   constexpr std::array<std::string_view, 6> kWords = {"step",  "iteration", "iter",
                                                       "batch", "minibatch", "frame"};
   std::string word;
@@ -103,8 +103,8 @@ class RangeSteps {
       const RangeTable& ranges = trace_.range;
       if (recordedByTool(ranges.category[row])) return;
       Name& name = names_[id];
-      if (!name.seen) look(name, trace_.text(ranges.name[row]));
-      if (!name.says_step) return;
+      if (!name.seen) classifyName(name, trace_.text(ranges.name[row]));
+      if (!name.is_step_name) return;
       const Member member{ranges.start_ns[row],
                           endOf(ranges.start_ns[row], ranges.duration_ns[row]), name.number, row};
       repeated[{ranges.thread_id[row], ranges.name[row]}].push_back(member);
@@ -134,15 +134,15 @@ class RangeSteps {
   /// Result of parsing a name. Cached, because names may be long and shared by many ranges.
   struct Name {
     bool seen = false;
-    bool says_step = false;
+    bool is_step_name = false;
     uint32_t pattern = DeviceOp::kNone;  ///< the text around its last number
     int64_t number = 0;                  ///< its last number
   };
 
-  void look(Name& name, std::string_view text) {
+  void classifyName(Name& name, std::string_view text) {
     name.seen = true;
-    name.says_step = saysStep(text);
-    if (!name.says_step) return;
+    name.is_step_name = isStepName(text);
+    if (!name.is_step_name) return;
     const size_t last = text.find_last_of(kDigits);
     if (last == std::string_view::npos) return;
     // npos + 1: everything before is digits.
@@ -246,7 +246,7 @@ class RangeSteps {
 // --- Kernels ---------------------------------------------------------------------------------
 
 /// Hashes of any range of a sequence in constant time: polynomials modulo 2^61 - 1.
-class StretchHash {
+class RangeHash {
  public:
   void add(uint64_t value) {
     sums_.push_back(mod(multiply(sums_.back(), kBase) + value + 1));
@@ -281,8 +281,8 @@ class KernelSteps {
 
   Steps find() {
     collect();
-    for (const auto& [name, places] : places_) consider(places);
-    return best_places_.empty() ? Steps{} : made();
+    for (const auto& [name, positions] : positions_) consider(positions);
+    return best_positions_.empty() ? Steps{} : made();
   }
 
  private:
@@ -301,33 +301,33 @@ class KernelSteps {
     }
     for (const DeviceOp& op : most) {
       if (op.table != TableId::kKernel) continue;
-      places_[op.name].push_back(static_cast<uint32_t>(kernels_.size()));
+      positions_[op.name].push_back(static_cast<uint32_t>(kernels_.size()));
       kernels_.push_back(&op);
       hash_.add(static_cast<uint64_t>(op.name));
     }
   }
 
   /// Considers the positions of a name as starts of steps.
-  void consider(const std::vector<uint32_t>& places) {
-    if (places.size() < kFewestRepetitions) return;
+  void consider(const std::vector<uint32_t>& positions) {
+    if (positions.size() < kFewestRepetitions) return;
     struct Piece {
       size_t count = 0;
       uint32_t first = 0;
     };
     std::unordered_map<uint64_t, Piece> pieces;
     const Piece* most = nullptr;
-    for (size_t i = 0; i + 1 < places.size(); ++i) {
-      Piece& piece = pieces[hash_.of(places[i], places[i + 1])];
+    for (size_t i = 0; i + 1 < positions.size(); ++i) {
+      Piece& piece = pieces[hash_.of(positions[i], positions[i + 1])];
       if (piece.count++ == 0) piece.first = static_cast<uint32_t>(i);
       if (most == nullptr || piece.count > most->count) most = &piece;
     }
-    const size_t begin = places[most->first];
-    const size_t length = places[most->first + 1] - begin;
+    const size_t begin = positions[most->first];
+    const size_t length = positions[most->first + 1] - begin;
     const uint64_t shape = hash_.of(begin, begin + length);
     // The remainders before the first and after the last step may be parts of another one.
-    const size_t front = places.front();
-    const size_t behind = kernels_.size() - places.back();
-    const bool part_behind = behind <= length && hash_.of(places.back(), kernels_.size()) ==
+    const size_t front = positions.front();
+    const size_t behind = kernels_.size() - positions.back();
+    const bool part_behind = behind <= length && hash_.of(positions.back(), kernels_.size()) ==
                                                      hash_.of(begin, begin + behind);
     const bool part_front =
         front <= length && hash_.of(0, front) == hash_.of(begin + length - front, begin + length);
@@ -336,23 +336,24 @@ class KernelSteps {
         most->count * length + (part_behind ? behind : 0) + (part_front ? front : 0);
     if (repeated < kFewestRepetitions || covered * 2 < kernels_.size()) return;
     if (length < best_length_) return;
-    const int64_t idle = idleBefore(places);
+    const int64_t idle = idleBefore(positions);
     if (length == best_length_ && idle <= best_idle_) return;
     best_length_ = length;
     best_idle_ = idle;
-    best_places_.clear();
-    for (size_t i = 0; i < places.size(); ++i) {
-      const bool whole = i + 1 < places.size() ? hash_.of(places[i], places[i + 1]) == shape
-                                               : part_behind && behind == length;
-      if (whole) best_places_.push_back(places[i]);
+    best_positions_.clear();
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const bool whole = i + 1 < positions.size()
+                             ? hash_.of(positions[i], positions[i + 1]) == shape
+                             : part_behind && behind == length;
+      if (whole) best_positions_.push_back(positions[i]);
     }
   }
 
   /// Median of the idle times before these kernels. Differences of times in DeviceOps cannot
   /// overflow.
-  int64_t idleBefore(const std::vector<uint32_t>& places) const {
+  int64_t idleBefore(const std::vector<uint32_t>& positions) const {
     std::vector<int64_t> idle;
-    for (const uint32_t at : places) {
+    for (const uint32_t at : positions) {
       if (at > 0) idle.push_back(kernels_[at]->begin_ns - kernels_[at - 1]->end_ns);
     }
     if (idle.empty()) return 0;
@@ -365,16 +366,16 @@ class KernelSteps {
     Steps steps;
     steps.from = Steps::From::kRepeatedKernels;
     steps.pattern = fmt::format("{} kernels from {} on", best_length_,
-                                trace_.text(kernels_[best_places_[0]]->name));
+                                trace_.text(kernels_[best_positions_[0]]->name));
     steps.device_times = std::any_of(kernels_.begin(), kernels_.end(), [](const DeviceOp* kernel) {
       return kernel->launch == DeviceOp::kNone;
     });
     // One call may launch a graph of several repetitions.
-    for (size_t i = 1; i < best_places_.size(); ++i) {
-      const uint32_t launch = kernels_[best_places_[i]]->launch;
-      if (launch == kernels_[best_places_[i - 1]]->launch) steps.device_times = true;
+    for (size_t i = 1; i < best_positions_.size(); ++i) {
+      const uint32_t launch = kernels_[best_positions_[i]]->launch;
+      if (launch == kernels_[best_positions_[i - 1]]->launch) steps.device_times = true;
     }
-    for (const uint32_t at : best_places_) {
+    for (const uint32_t at : best_positions_) {
       const size_t last = at + best_length_ - 1;
       const size_t next = at + best_length_;
       Step step{.number = static_cast<int64_t>(steps.all.size()),
@@ -397,11 +398,11 @@ class KernelSteps {
   const Trace& trace_;
   const DeviceOps& ops_;
   std::vector<const DeviceOp*> kernels_;  // kernels of the stream, by start
-  StretchHash hash_;
-  std::map<StringId, std::vector<uint32_t>> places_;
+  RangeHash hash_;
+  std::map<StringId, std::vector<uint32_t>> positions_;
   size_t best_length_ = 0;
   int64_t best_idle_ = 0;
-  std::vector<uint32_t> best_places_;
+  std::vector<uint32_t> best_positions_;
 };
 
 }  // namespace
