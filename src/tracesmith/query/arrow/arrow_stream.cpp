@@ -17,7 +17,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr size_t kRowsToLookAt = 4096;
+constexpr size_t kRowsToExamine = 4096;
 constexpr size_t kBatchRows = 65536;
 /// Text offsets have 32 bits, and one text may have 64 MiB.
 constexpr size_t kBatchBytes = size_t{1} << 28;
@@ -153,7 +153,7 @@ class AnswerStream {
   /// Reads the first rows and determines the types. `engine` can run `sql` again.
   Status begin(QueryEngine& engine, std::string_view sql, const QueryOptions& options) {
     std::vector<std::vector<QueryResult::Cell>> first;
-    while (first.size() < kRowsToLookAt) {
+    while (first.size() < kRowsToExamine) {
       TS_TRY(const bool any, cursor_.next());
       if (!any) break;
       auto& row = first.emplace_back();
@@ -163,9 +163,9 @@ class AnswerStream {
     }
     std::vector<std::optional<ArrowType>> types;
     for (size_t c = 0; c < cursor_.columns().size(); ++c) types.push_back(typeOf(c, first));
-    if (first.size() == kRowsToLookAt && contains(types, std::nullopt)) {
+    if (first.size() == kRowsToExamine && contains(types, std::nullopt)) {
       TS_TRY(QueryCursor ahead, engine.start(sql, options));
-      TS_CHECK_OK(lookAhead(ahead, types));
+      TS_CHECK_OK(inferTypes(ahead, types));
     }
     for (const auto& type : types) types_.push_back(type.value_or(ArrowType::kUtf8));
     startBatch();
@@ -267,7 +267,7 @@ class AnswerStream {
   }
   /// Columns that start with NULLs get the type of their first value. This runs the query a second
   /// time, which takes no memory; storing all rows up to that value would.
-  static Status lookAhead(QueryCursor& ahead, std::vector<std::optional<ArrowType>>& types) {
+  static Status inferTypes(QueryCursor& ahead, std::vector<std::optional<ArrowType>>& types) {
     while (contains(types, std::nullopt)) {
       TS_TRY(const bool any, ahead.next());
       if (!any) break;

@@ -67,14 +67,14 @@ class TableMaker {
 
  private:
   /// Declares the schema columns from which the last added column is computed.
-  void madeOf(const std::vector<std::string_view>& names) {
+  void sourceColumns(const std::vector<std::string_view>& names) {
     std::vector<uint16_t> numbers;
     Table::visitColumns(t_, [&](const ColumnInfo& info, const auto&) {
       if (std::find(names.begin(), names.end(), info.name) != names.end()) {
         numbers.push_back(info.number);
       }
     });
-    out_.mutableColumns().back()->setMadeOf(std::move(numbers));
+    out_.mutableColumns().back()->setSourceColumns(std::move(numbers));
   }
 
   template <class F>
@@ -90,7 +90,7 @@ class TableMaker {
     addReading(info, column);
     std::vector<std::string_view> sources{info.name};
     if constexpr (requires { t_.queued_before_ns; }) sources.push_back("flags");
-    madeOf(sources);
+    sourceColumns(sources);
   }
 
   template <class T>
@@ -205,7 +205,7 @@ class TableMaker {
         const uint32_t bit = columns.first[i].bit;
         add(columns.first[i].name, ColumnRole::kPlain, columns.first[i].meaning,
             [t = &t_, bit](uint64_t row) { return flag((t->flags[row] & bit) != 0); });
-        madeOf({"flags"});
+        sourceColumns({"flags"});
       }
     }
   }
@@ -220,14 +220,14 @@ class TableMaker {
         const bool overflow = __builtin_add_overflow(t->start_ns[row], t->duration_ns[row], &end);
         return overflow ? Value{} : numberValue(end);
       });
-      madeOf({"start_ns", "duration_ns", "flags"});
+      sourceColumns({"start_ns", "duration_ns", "flags"});
     }
     if constexpr (requires { t_.queued_before_ns; }) {
       addBefore("queued_ns", "host time at which it was queued, if known", t_.queued_before_ns);
-      madeOf({"start_ns", "queued_before_ns", "flags"});
+      sourceColumns({"start_ns", "queued_before_ns", "flags"});
       addBefore("submitted_ns", "host time at which it was submitted to the device, if known",
                 t_.submitted_before_ns);
-      madeOf({"start_ns", "submitted_before_ns", "flags"});
+      sourceColumns({"start_ns", "submitted_before_ns", "flags"});
     }
   }
 
@@ -251,7 +251,7 @@ class TableMaker {
             return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{}
                                                                  : numberValue(pids[i - 1]);
           });
-      madeOf({"process_id"});
+      sourceColumns({"process_id"});
     }
     if constexpr (requires { t_.thread_id; }) {
       add("tid", ColumnRole::kReference, "the system's thread number",
@@ -261,7 +261,7 @@ class TableMaker {
             return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{}
                                                                  : numberValue(tids[i - 1]);
           });
-      madeOf({"thread_id"});
+      sourceColumns({"thread_id"});
     }
     if constexpr (requires { t_.stream_id; }) {
       add("device_id", ColumnRole::kReference, "device of the stream",
@@ -269,13 +269,13 @@ class TableMaker {
             const DeviceId id = trace->deviceOf(t->stream_id[row]);
             return id == DeviceId::kNone ? Value{} : numberValue(id);
           });
-      madeOf({"stream_id"});
+      sourceColumns({"stream_id"});
       add("context_id", ColumnRole::kReference, "context of the stream",
           [trace, t = &t_](uint64_t row) {
             const ContextId id = trace->contextOf(t->stream_id[row]);
             return id == ContextId::kNone ? Value{} : numberValue(id);
           });
-      madeOf({"stream_id"});
+      sourceColumns({"stream_id"});
     }
   }
 
@@ -306,7 +306,7 @@ class TableMaker {
       const auto i = static_cast<size_t>(t->shape_id[row]);
       return i == 0 || i > column.size() ? Value{} : numberValue(column[i - 1]);
     });
-    madeOf({"shape_id"});
+    sourceColumns({"shape_id"});
   }
 
   void addGrid(const char* name, const char* meaning, const Column<uint64_t>& global,
@@ -317,7 +317,7 @@ class TableMaker {
       const uint64_t block = local[i - 1];
       return Value::ofUnsigned(global[i - 1] / block + (global[i - 1] % block != 0 ? 1 : 0));
     });
-    madeOf({"shape_id"});
+    sourceColumns({"shape_id"});
   }
 
   void addTickRate() {

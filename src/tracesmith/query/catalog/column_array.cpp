@@ -98,8 +98,9 @@ void fillRanked(ColumnArray& array, const SqlColumn& column, const std::vector<u
     });
   };
   const uint64_t half = array.rows / 2;
-  inTwoHalves(
-      column.twoMayRead(), array.rows, [&] { fill(0, half); }, [&] { fill(half, array.rows); });
+  runInParallel(
+      column.canReadConcurrently(), array.rows, [&] { fill(0, half); },
+      [&] { fill(half, array.rows); });
   settleTexts(array, std::move(texts), codes);
   if (column.rowsPerRank().empty() || column.rowsPerRank()[0] == 0) return;
   for (uint64_t i = 0; i < array.rows; ++i) {
@@ -179,7 +180,7 @@ bool anyBeyondSigned(const SqlColumn& column, uint64_t all, const std::vector<ui
 
 }  // namespace
 
-uint64_t rowsThere(const SqlTable& table) {
+uint64_t presentRows(const SqlTable& table) {
   const std::vector<uint64_t> sparse = rowsOfSparse(table);
   return sparse.empty() ? table.rows() : sparse.size();
 }

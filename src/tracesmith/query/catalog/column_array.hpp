@@ -32,6 +32,6 @@ ColumnArray columnArray(std::shared_ptr<const TraceTables::Loaded> loaded, const
                         const SqlColumn& column);
 
 /// Number of rows, without rows that a keyed table has lost.
-uint64_t rowsThere(const SqlTable& table);
+uint64_t presentRows(const SqlTable& table);
 
 }  // namespace tracesmith

@@ -57,8 +57,8 @@ struct TraceTables::Impl {
   bool whole = false;                           // everything has been read
 
   Status readBase();
-  Status readWhole();
-  /// Fails with kDamaged if readWhole() is needed.
+  Status readAllBlocks();
+  /// Fails with kDamaged if readAllBlocks() is needed.
   template <class Table>
   Status readColumns(Table& table, const ColumnNumbers& wanted);
   template <class Table>
@@ -85,7 +85,7 @@ Status TraceTables::Impl::readBase() {
   return {};
 }
 
-Status TraceTables::Impl::readWhole() {
+Status TraceTables::Impl::readAllBlocks() {
   TS_TRY(Trace trace, reader.read());
   auto loaded = std::make_shared<Loaded>();
   loaded->trace = std::move(trace);
@@ -107,7 +107,7 @@ Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
     if (std::find(missing.begin(), missing.end(), info.number) == missing.end()) return;
     row_bytes += sizeof(typename std::decay_t<decltype(column)>::value_type);
   });
-  const uint64_t limit = memoryToTake();
+  const uint64_t limit = memoryBudget();
   if (table.size() > limit / row_bytes) {
     return fail(
         ErrorCode::kNoSpace,
@@ -176,7 +176,7 @@ Result<TraceTables> TraceTables::open(TraceReader reader) {
   if (impl->reader.losses().empty()) {
     TS_CHECK_OK(impl->readBase());
   } else {
-    TS_CHECK_OK(impl->readWhole());
+    TS_CHECK_OK(impl->readAllBlocks());
   }
   return TraceTables(std::move(impl));
 }
@@ -200,14 +200,14 @@ Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::need(
       return fail(ErrorCode::kNotFound,
                   fmt::format("table '{}' has no column '{}'", table_name, name));
     }
-    const std::vector<uint16_t>& made_of = (*column)->madeOf();
+    const std::vector<uint16_t>& made_of = (*column)->sourceColumns();
     if (made_of.empty()) wanted.reset();
     if (wanted) wanted->insert(wanted->end(), made_of.begin(), made_of.end());
   }
   if (others) return needAll();
   if (impl_->whole) return impl_->now;
   Status status = impl_->readOf(id, wanted);
-  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readWhole();
+  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readAllBlocks();
   if (!status) return tl::unexpected(status.error());
   return impl_->now;
 }
@@ -218,7 +218,7 @@ Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::needAll() {
   forEachTable(impl_->now->trace, [&](const auto& table) {
     if (status) status = impl_->readOf(table.kId, std::nullopt);
   });
-  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readWhole();
+  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readAllBlocks();
   if (!status) return tl::unexpected(status.error());
   impl_->whole = true;
   return impl_->now;

@@ -88,7 +88,7 @@ void expectSame(TraceTables& tables, const Catalog& whole, const std::string& ta
     ASSERT_TRUE(i == 1 || before < text);
     before = text;
   }
-  EXPECT_EQ(place, rowsThere(table));
+  EXPECT_EQ(place, presentRows(table));
 }
 
 /// All columns in random order, from files that are reopened after a few columns.
@@ -204,7 +204,7 @@ TEST(ArrowTable, IsReleasedWhateverWasTaken) {
       columns.emplace_back(column->name(), columnArray(*loaded, table, *column));
     }
     ArrowArrayStream stream;
-    startArrowTable(rowsThere(table), std::move(columns), &stream);
+    startArrowTable(presentRows(table), std::move(columns), &stream);
     ArrowSchema schema;
     ArrowArray batch;
     if (taken > 0) {
@@ -215,7 +215,7 @@ TEST(ArrowTable, IsReleasedWhateverWasTaken) {
     }
     if (taken > 1) {
       ASSERT_EQ(stream.get_next(&stream, &batch), 0);
-      EXPECT_EQ(batch.length, static_cast<int64_t>(rowsThere(table)));
+      EXPECT_EQ(batch.length, static_cast<int64_t>(presentRows(table)));
       ArrowArray moved = *batch.children[0];  // consumers take a child out like this
       batch.children[0]->release = nullptr;
       batch.release(&batch);

@@ -52,8 +52,8 @@ void DictionaryColumn::rankTexts() const {
     }
   };
   const uint64_t all = table_.rows();
-  inTwoHalves(
-      twoMayRead(), all, [&] { countRows(0, all / 2, rows_of); },
+  runInParallel(
+      canReadConcurrently(), all, [&] { countRows(0, all / 2, rows_of); },
       [&] { countRows(all / 2, all, more); });
   for (size_t i = 0; i < more.size(); ++i) rows_of[i] += more[i];
   std::vector<uint32_t> found;

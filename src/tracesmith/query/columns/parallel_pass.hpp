@@ -12,7 +12,7 @@ namespace tracesmith {
 /// thread, and if one can be started; otherwise one after the other. Neither may throw, nor write
 /// anything that the other reads.
 template <class First, class Second>
-void inTwoHalves(bool allowed, uint64_t rows, First&& first, Second&& second) {
+void runInParallel(bool allowed, uint64_t rows, First&& first, Second&& second) {
   constexpr uint64_t kWorthAThread = 1u << 20;
   std::thread other;
   if (allowed && rows >= kWorthAThread && std::thread::hardware_concurrency() > 1) {

@@ -103,7 +103,7 @@ std::vector<uint32_t> sortByText(const SqlColumn& column, uint64_t rows) {
       }
     }
   };
-  inTwoHalves(column.twoMayRead(), rows, forwards, backwards);
+  runInParallel(column.canReadConcurrently(), rows, forwards, backwards);
   if (first_lies && second_lies) sorted.clear();
   return sorted;
 }
@@ -272,7 +272,7 @@ RowOrder RowOrder::by(std::span<const SqlColumn* const> columns, uint64_t rows) 
   return order;
 }
 
-RowOrder RowOrder::asTheyLie(uint64_t rows) {
+RowOrder RowOrder::inStorageOrder(uint64_t rows) {
   RowOrder order;
   order.count_ = order.end_integer_ = rows;
   return order;

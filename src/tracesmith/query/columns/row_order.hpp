@@ -21,7 +21,7 @@ class RowOrder {
   /// Uses a radix sort, so time and memory depend only on the number of rows.
   static RowOrder by(std::span<const SqlColumn* const> columns, uint64_t rows);
   /// For a column that has only integers, already in ascending order.
-  static RowOrder asTheyLie(uint64_t rows);
+  static RowOrder inStorageOrder(uint64_t rows);
 
   /// The row at position `i` of the order.
   uint64_t row(uint64_t i) const { return rows_.empty() ? i : rows_[i]; }

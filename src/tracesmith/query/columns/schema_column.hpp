@@ -32,7 +32,7 @@ class TextColumn final : public DictionaryColumn {
       : DictionaryColumn(std::move(name), std::move(meaning), table),
         strings_(strings),
         ids_(ids) {}
-  bool twoMayRead() const override { return true; }
+  bool canReadConcurrently() const override { return true; }
 
  protected:
   uint32_t count() const override { return static_cast<uint32_t>(strings_.size()); }

@@ -12,14 +12,14 @@ const RowOrder& SqlTable::order(const std::vector<size_t>& columns) const {
     std::vector<const SqlColumn*> keys;
     for (const size_t i : columns) keys.push_back(&column(i));
     const bool lies = columns.size() == 1 && column(columns[0]).role() != ColumnRole::kText &&
-                      liesInOrder(columns[0]);
-    RowOrder made = lies ? RowOrder::asTheyLie(rows()) : RowOrder::by(keys, rows());
+                      isSorted(columns[0]);
+    RowOrder made = lies ? RowOrder::inStorageOrder(rows()) : RowOrder::by(keys, rows());
     it = orders_.emplace(columns, std::move(made)).first;
   }
   return it->second;
 }
 
-bool SqlTable::liesInOrder(size_t i) const {
+bool SqlTable::isSorted(size_t i) const {
   if (auto it = in_order_.find(i); it != in_order_.end()) return it->second;
   constexpr size_t kBlock = 1024;
   std::vector<uint64_t> rows(kBlock);

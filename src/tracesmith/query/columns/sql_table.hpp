@@ -57,7 +57,7 @@ class SqlColumn {
   }
   virtual uint32_t largestRank() const { return 0; }
   /// Whether two threads may read it once it has been ranked, because reading changes nothing.
-  virtual bool twoMayRead() const { return false; }
+  virtual bool canReadConcurrently() const { return false; }
   /// Number of rows of each rank, from 0 to the largest.
   virtual std::span<const uint32_t> rowsPerRank() const { return {}; }
   /// The text of a rank; NULL for 0.
@@ -77,8 +77,8 @@ class SqlColumn {
   void setNeverNull(bool never) { never_null_ = never; }
   /// Numbers of the schema's columns, in its table, from which it is computed; empty: it may depend
   /// on anything in the trace.
-  const std::vector<uint16_t>& madeOf() const { return made_of_; }
-  void setMadeOf(std::vector<uint16_t> numbers) { made_of_ = std::move(numbers); }
+  const std::vector<uint16_t>& sourceColumns() const { return source_columns_; }
+  void setSourceColumns(std::vector<uint16_t> numbers) { source_columns_ = std::move(numbers); }
 
  private:
   std::string name_;
@@ -87,7 +87,7 @@ class SqlColumn {
   ColumnRole role_;
   bool hidden_ = false;
   bool never_null_ = false;
-  std::vector<uint16_t> made_of_;
+  std::vector<uint16_t> source_columns_;
 };
 
 /// SQL's rowid: every table has this column but does not list it.
@@ -122,10 +122,10 @@ class SqlTable {
   const RowOrder& order(const std::vector<size_t>& columns) const;
   bool hasOrder(size_t i) const { return orders_.count({i}) != 0; }
   /// Whether the rows are already sorted by column `i`. Determined once.
-  bool liesInOrder(size_t i) const;
+  bool isSorted(size_t i) const;
   /// The cost of queries so far: rows visited, and row orders computed.
   uint64_t rowsVisited() const { return visited_; }
-  size_t ordersMade() const { return orders_.size(); }
+  size_t orderCount() const { return orders_.size(); }
   void visit(uint64_t rows) const { visited_ += rows; }
   /// How often column `i` has been searched, including this time.
   uint32_t countSearch(size_t i) const { return ++searches_[i]; }

@@ -44,7 +44,7 @@ class Stack {
   /// Calls f(part, rows, n, first) for runs of `rows` that belong to one part. The rows passed are
   /// row numbers in that part; `first` is their index in `rows`.
   template <class F>
-  void forEachStretch(const uint64_t* rows, size_t n, F&& f) const {
+  void forEachRun(const uint64_t* rows, size_t n, F&& f) const {
     build();
     uint64_t own[kStackBlock];
     for (size_t i = 0; i < n;) {
@@ -110,13 +110,13 @@ class StackedColumn final : public SqlColumn {
 
   Value at(uint64_t row) const override {
     Value value;
-    stack_->forEachStretch(&row, 1, [&](size_t part, const uint64_t* rows, size_t, size_t) {
+    stack_->forEachRun(&row, 1, [&](size_t part, const uint64_t* rows, size_t, size_t) {
       if (columns_[part] != nullptr) value = columns_[part]->at(rows[0]);
     });
     return value;
   }
   void read(const uint64_t* rows, size_t n, Cell* out) const override {
-    stack_->forEachStretch(rows, n, [&](size_t part, const uint64_t* own, size_t size, size_t at) {
+    stack_->forEachRun(rows, n, [&](size_t part, const uint64_t* own, size_t size, size_t at) {
       if (columns_[part] == nullptr) {
         std::fill_n(out + at, size, Cell{});
       } else {
@@ -140,13 +140,13 @@ class RowNumberColumn final : public SqlColumn {
 
   Value at(uint64_t row) const override {
     Value value;
-    stack_->forEachStretch(&row, 1, [&](size_t, const uint64_t* rows, size_t, size_t) {
+    stack_->forEachRun(&row, 1, [&](size_t, const uint64_t* rows, size_t, size_t) {
       value = Value::ofUnsigned(rows[0]);
     });
     return value;
   }
   void read(const uint64_t* rows, size_t n, Cell* out) const override {
-    stack_->forEachStretch(rows, n, [&](size_t, const uint64_t* own, size_t size, size_t at) {
+    stack_->forEachRun(rows, n, [&](size_t, const uint64_t* own, size_t size, size_t at) {
       for (size_t i = 0; i < size; ++i) out[at + i] = Cell::of(Value::ofUnsigned(own[i]));
     });
   }
@@ -177,7 +177,7 @@ class StackedTextColumn final : public DictionaryColumn {
                              : words_[number - strings - 1];
   }
   void numbers(const uint64_t* rows, size_t n, uint32_t* out) const override {
-    stack_->forEachStretch(rows, n, [&](size_t part, const uint64_t* own, size_t size, size_t at) {
+    stack_->forEachRun(rows, n, [&](size_t part, const uint64_t* own, size_t size, size_t at) {
       numbers_(*stack_, part, own, size, out + at);
     });
   }

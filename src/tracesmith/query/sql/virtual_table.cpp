@@ -227,7 +227,7 @@ void search(Cursor& c, const Check& check) {
   if (table.rows() > RowOrder::kMaxRows) return;
   const auto column = static_cast<size_t>(check.index);
   const bool text = role == ColumnRole::kText;
-  if (!table.hasOrder(column) && (text || !table.liesInOrder(column))) {
+  if (!table.hasOrder(column) && (text || !table.isSorted(column))) {
     // Computing the order pays from the second search on; the first one may be the only one.
     if (table.rows() < 64 || table.countSearch(column) < 2) return;
   }

@@ -270,9 +270,9 @@ TEST(VirtualTable, LooksAtNoMoreRowsThanAConditionLeaves) {
   (void)engine->run(by_name);  // from the second search on there is an order
   EXPECT_EQ(visits(*engine, "kernel", by_name), kRows / 100);
   EXPECT_EQ(visits(*engine, "kernel", "SELECT count(*) FROM kernel WHERE name = 'nobody'"), 0u);
-  const size_t orders = engine->catalog().find("kernel")->ordersMade();
+  const size_t orders = engine->catalog().find("kernel")->orderCount();
   (void)engine->run(by_name);
-  EXPECT_EQ(engine->catalog().find("kernel")->ordersMade(), orders);  // reused, not computed again
+  EXPECT_EQ(engine->catalog().find("kernel")->orderCount(), orders);  // reused, not computed again
 }
 
 TEST(VirtualTable, ARowIsFoundByItsRowidFromBothSides) {
