@@ -78,12 +78,12 @@ def call(name, at, duration, correlation):
 
 
 class WhatIf(CommandTest):
-    def program(self, count=50, orphans=0):
+    def program(self, count=50, unmatched=0):
         """Kernels of 90 us each behind launches every 20 us, and a wait for all of them."""
         events = []
         at = 10
         for i in range(count):
-            if i >= count - orphans:
+            if i >= count - unmatched:
                 at += 500
             else:
                 events.append(call("cudaLaunchKernel", 20 * i, 5, i + 1))
@@ -130,14 +130,14 @@ class WhatIf(CommandTest):
             self.assertIn(words, shown)
 
     def test_unknown_launches_are_refused_with_the_reason(self):
-        trace = self.program(orphans=10)
+        trace = self.program(unmatched=10)
         run = self.run_command("whatif", trace)
         self.assertEqual(run.returncode, 1)
         self.assertIn(b"10 of 50 operations (20.0 % of the device's time) have no launch",
                       run.stderr)
-        orphans = self.report(trace, "--allow-orphans")["orphans"][0]
-        self.assertEqual((orphans["operations"], orphans["unknown"]), (50, 10))
-        self.assertAlmostEqual(orphans["unknown_share"], 0.2)
+        unmatched = self.report(trace, "--allow-unmatched")["unmatched"][0]
+        self.assertEqual((unmatched["operations"], unmatched["unknown"]), (50, 10))
+        self.assertAlmostEqual(unmatched["unknown_share"], 0.2)
 
     def test_what_makes_no_sense_is_said(self):
         trace = self.program()
@@ -197,7 +197,7 @@ class WhatIf(CommandTest):
             recorded, typical = report["model_errors"]
             self.assertLess(abs(recorded["error"]), makespan, name)
             self.assertLess(recorded["end_p95_ns"] / recorded["recorded_ns"], ends, name)
-            held = report.get("held_out_errors", [])
+            held = report.get("validation_errors", [])
             errors["makespan"].append(abs(recorded["error"]))
             errors["re-derived"].append(abs(typical["error"]))
             if held:

@@ -88,7 +88,7 @@ class Machine {
       now_ = event.time_ns;
       switch (event.what) {
         case Event::What::kReady:
-          become(event.which);
+          makeReady(event.which);
           break;
         case Event::What::kDone:
           done(event.which);
@@ -222,7 +222,7 @@ class Machine {
   }
 
   /// Called when everything an operation waited for has ended.
-  void become(uint32_t i) {
+  void makeReady(uint32_t i) {
     const EmulatedOp& op = graph_.ops[i];
     if (op.engine != EmulatedOp::kNone && !op.gone) {
       Engine& engine = engines_[op.engine];
@@ -284,7 +284,7 @@ class Machine {
     schedule(d);
   }
 
-  void letIn(uint32_t d) {
+  void admitWaiting(uint32_t d) {
     Device& device = devices_[d];
     while (!device.waiting.empty() && !device.full()) {
       const uint32_t next = device.waiting.front();
@@ -314,7 +314,7 @@ class Machine {
     in_tail_[i] = true;
     device.endings.emplace(clock + op.work_ns * op.tail_share, i);
     load(d, op.tail_demand - op.demand);
-    letIn(d);
+    admitWaiting(d);
   }
 
   void done(uint32_t i) {
@@ -325,7 +325,7 @@ class Machine {
     if (!op.gone && op.demand > 0) {
       --devices_[op.device].running;
       load(op.device, in_tail_[i] ? -op.tail_demand : -op.demand);
-      letIn(op.device);
+      admitWaiting(op.device);
     }
     if (!op.gone && op.engine != EmulatedOp::kNone) {
       Engine& engine = engines_[op.engine];

@@ -34,7 +34,7 @@ EmulatorGraph withTypicalHost(const Trace& trace, const EmulatorGraph& graph, ui
 
 /// Validation split: the second half of the iterations, predicted from measurements of the first
 /// half.
-struct HeldOut {
+struct Validation {
   std::string why_not;  ///< "" if there is a result
   std::string basis;    ///< how iterations were identified
   struct Iteration {
@@ -61,6 +61,6 @@ struct HeldOut {
   double meanError() const;   ///< mean of absolute errors of iterations
   double totalError() const;  ///< error of all iterations together
 };
-Result<HeldOut> heldOut(const Trace& trace, const EmulatorGraph& graph);
+Result<Validation> validate(const Trace& trace, const EmulatorGraph& graph);
 
 }  // namespace tracesmith

@@ -20,7 +20,7 @@ class Demands {
       : m_(maker),
         g_(maker.graph),
         unknown_(maker.graph.ops.size(), false),
-        begun_(maker.graph.ops.size()) {}
+        start_states_(maker.graph.ops.size()) {}
 
   void add() {
     fromShapes();
@@ -50,7 +50,7 @@ class Demands {
     uint32_t op;
   };
   /// State of a device at the start of an operation.
-  struct Begun {
+  struct StartState {
     double clock = 0;
     int64_t crowded_ns = 0;
     bool full = false;
@@ -148,7 +148,7 @@ class Demands {
       const bool was_full = demand > 1 - 1e-6;
       switch (edge.what) {
         case Edge::What::kBegin:
-          begun_[edge.op] = {clock, crowded, was_full};
+          start_states_[edge.op] = {clock, crowded, was_full};
           if (!was_full) m_.room_ns[edge.op] = room;
           demand += op.demand;
           break;
@@ -157,10 +157,10 @@ class Demands {
           break;
         case Edge::What::kEnd: {
           demand -= op.tail_share > 0 ? op.tail_demand : op.demand;
-          const Begun& begun = begun_[edge.op];
-          const int64_t beside = crowded - begun.crowded_ns;
-          if (begun.full) op.squeezes_in = 2 * beside >= op.end_ns - op.begin_ns;
-          if (op.work == WorkClass::kCompute) op.work_ns = clock - begun.clock;
+          const StartState& start = start_states_[edge.op];
+          const int64_t beside = crowded - start.crowded_ns;
+          if (start.full) op.squeezes_in = 2 * beside >= op.end_ns - op.begin_ns;
+          if (op.work == WorkClass::kCompute) op.work_ns = clock - start.clock;
           break;
         }
       }
@@ -170,8 +170,8 @@ class Demands {
 
   GraphMaker& m_;
   EmulatorGraph& g_;
-  std::vector<bool> unknown_;  // kernels of unknown demand
-  std::vector<Begun> begun_;   // by operation
+  std::vector<bool> unknown_;             // kernels of unknown demand
+  std::vector<StartState> start_states_;  // by operation
 };
 
 }  // namespace

@@ -26,8 +26,8 @@ class Events {
   explicit Events(GraphMaker& maker) : m_(maker) {}
 
   void add() {
-    known();
-    likely();
+    addKnownEdges();
+    addInferredEdges();
   }
 
  private:
@@ -36,7 +36,7 @@ class Events {
     m_.has_event[to] = true;
   }
 
-  void known() {
+  void addKnownEdges() {
     const Trace& t = m_.trace;
     const auto any = [](const auto& column, auto value) {
       return std::find(column.begin(), column.end(), value) != column.end();
@@ -88,7 +88,7 @@ class Events {
 
   /// Infers that a stream waits for the last work that its thread gave to another stream before the
   /// wait call.
-  void likely() {
+  void addInferredEdges() {
     const HostCallTable& calls = m_.trace.host_call;
     std::unordered_map<uint32_t, StreamId> stream_of;  // call to the stream that waits
     const SyncTable& syncs = m_.trace.sync;
@@ -151,15 +151,15 @@ class Costs {
 
   void add() {
     findEventEnds();
-    learnLatencies();
-    learnGaps();
+    estimateLatencies();
+    estimateGaps();
     streamEdges();
     launchEdges();
     for (EmulatedEdge& edge : g_.edges) {
       if (!isEvent(edge.kind)) continue;
       edge.offset_ns = eventGap(edge.kind, edge.to);
     }
-    orphans();
+    addUnmatched();
     settle();
     g_.facts.latency_assumed = latencies_.count(kAll) == 0;
     g_.facts.launch_latency_ns =
@@ -193,7 +193,7 @@ class Costs {
     }
   }
 
-  bool launched(uint32_t i) const {
+  bool isLaunched(uint32_t i) const {
     return g_.ops[i].launch != kNone && m_.begin_step[g_.ops[i].launch] != kNone;
   }
   bool firstOfLaunch(uint32_t i) const {
@@ -208,10 +208,10 @@ class Costs {
 
   /// Latencies from calls to work on an idle stream: measured from the start or from the end of
   /// calls, whichever varies less for that function.
-  void learnLatencies() {
+  void estimateLatencies() {
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const EmulatedOp& op = g_.ops[i];
-      if (!launched(i) || !firstOfLaunch(i)) continue;
+      if (!isLaunched(i) || !firstOfLaunch(i)) continue;
       const int64_t begin = m_.callBegin(op.launch);
       const int64_t end = m_.callEnd(op.launch);
       if (earlierEnd(i) > begin || m_.room_ns[i] > begin || op.begin_ns < begin) continue;
@@ -228,7 +228,7 @@ class Costs {
     }
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const EmulatedOp& op = g_.ops[i];
-      if (!launched(i) || !firstOfLaunch(i) || op.begin_ns < m_.callBegin(op.launch)) continue;
+      if (!isLaunched(i) || !firstOfLaunch(i) || op.begin_ns < m_.callBegin(op.launch)) continue;
       const int64_t cost = op.begin_ns - referenceOf(i);
       if (std::max(earlierEnd(i), m_.room_ns[i]) <= m_.callBegin(op.launch) &&
           op.begin_ns - m_.callEnd(op.launch) <= 20 * kUnexplainedNs) {
@@ -268,15 +268,15 @@ class Costs {
   }
 
   /// Gaps before work that was ready before its predecessor in the stream had ended.
-  void learnGaps() {
+  void estimateGaps() {
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const EmulatedOp& op = g_.ops[i];
       const uint32_t before = m_.before[i];
       if (before == kNone || m_.ended_last[i] != before) continue;
       const int64_t end = g_.ops[before].end_ns;
       if (end > op.begin_ns || event_end_[i] > end || m_.room_ns[i] > end) continue;
-      const bool ready = launched(i) ? m_.callEnd(op.launch) + latencyOf(i) < end
-                                     : op.begin_ns - end < kUnexplainedNs;
+      const bool ready = isLaunched(i) ? m_.callEnd(op.launch) + latencyOf(i) < end
+                                       : op.begin_ns - end < kUnexplainedNs;
       if (!ready) continue;
       const int64_t gap = op.begin_ns - end;
       gaps_.add(TypicalCosts::key(3, nameOf(before), nameOf(i)), gap);
@@ -289,7 +289,7 @@ class Costs {
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       const int64_t end = event_end_[i];
       if (end == INT64_MIN || end > g_.ops[i].begin_ns || m_.room_ns[i] > end) continue;
-      if (launched(i) && m_.callEnd(g_.ops[i].launch) + latencyOf(i) >= end) continue;
+      if (isLaunched(i) && m_.callEnd(g_.ops[i].launch) + latencyOf(i) >= end) continue;
       if (m_.before[i] != kNone && g_.ops[m_.before[i]].end_ns >= end) continue;
       event_gaps_.add(kAll, g_.ops[i].begin_ns - end);
     }
@@ -328,7 +328,7 @@ class Costs {
 
   void launchEdges() {
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
-      if (!launched(i)) continue;
+      if (!isLaunched(i)) continue;
       const uint32_t call = g_.ops[i].launch;
       m_.edge(fromEnd(i) ? m_.end_step[call] : m_.begin_step[call], g_.nodeOf(i), latencyOf(i),
               EmulatedEdgeKind::kLaunch);
@@ -338,11 +338,11 @@ class Costs {
   /// Handles operations without a known launch. Those at the start of a stream that never idled
   /// were launched before the trace started, and waited only for the stream. The dependencies of
   /// others are unknown.
-  void orphans() {
+  void addUnmatched() {
     std::vector<bool> queued(g_.streams, true);
     for (uint32_t i = 0; i < g_.ops.size(); ++i) {
       EmulatedOp& op = g_.ops[i];
-      if (launched(i)) {
+      if (isLaunched(i)) {
         queued[op.stream] = false;
         continue;
       }
@@ -354,12 +354,12 @@ class Costs {
       // not.
       if (first && op.begin_ns - g_.begin_ns > 20 * kUnexplainedNs) queued[op.stream] = false;
       if (queued[op.stream]) {
-        ++g_.facts.orphans_queued;
+        ++g_.facts.unmatched_queued;
         if (first) op.earliest_ns = op.begin_ns;
         continue;
       }
-      ++g_.facts.orphans_unknown;
-      g_.facts.orphans_unknown_ns += op.end_ns - op.begin_ns;
+      ++g_.facts.unmatched_unknown;
+      g_.facts.unmatched_unknown_ns += op.end_ns - op.begin_ns;
       op.earliest_ns = op.begin_ns;
     }
   }

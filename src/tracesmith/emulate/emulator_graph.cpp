@@ -15,19 +15,20 @@ namespace {
 /// worthless: they alone could cause a larger error than the model itself (docs/whatif.md).
 constexpr double kMostUnknown = 0.01;
 
-Status checkOrphans(const EmulatorGraph& graph, bool allowed) {
+Status checkUnmatched(const EmulatorGraph& graph, bool allowed) {
   const EmulatorGraph::Facts& facts = graph.facts;
-  if (allowed || facts.orphans_unknown == 0) return {};
-  const double ops = static_cast<double>(facts.orphans_unknown) /
+  if (allowed || facts.unmatched_unknown == 0) return {};
+  const double ops = static_cast<double>(facts.unmatched_unknown) /
                      static_cast<double>(std::max<size_t>(graph.ops.size(), 1));
-  const double time = static_cast<double>(facts.orphans_unknown_ns) /
+  const double time = static_cast<double>(facts.unmatched_unknown_ns) /
                       static_cast<double>(std::max<int64_t>(facts.device_ns, 1));
   if (ops <= kMostUnknown && time <= kMostUnknown) return {};
-  return fail(ErrorCode::kUnsupported,
-              fmt::format("{} of {} operations ({:.1f} % of the device's time) have no launch in "
-                          "the trace, so it is unknown what they waited for; record calls and "
-                          "device work together, or keep their recorded times with --allow-orphans",
-                          facts.orphans_unknown, graph.ops.size(), 100 * time));
+  return fail(
+      ErrorCode::kUnsupported,
+      fmt::format("{} of {} operations ({:.1f} % of the device's time) have no launch in "
+                  "the trace, so it is unknown what they waited for; record calls and "
+                  "device work together, or keep their recorded times with --allow-unmatched",
+                  facts.unmatched_unknown, graph.ops.size(), 100 * time));
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ Result<EmulatorGraph> emulatorGraph(const Trace& trace, const EmulatorOptions& o
     add(maker);
     TS_CHECK_OK(checkCancelled());
   }
-  TS_CHECK_OK(checkOrphans(graph, options.allow_orphans));
+  TS_CHECK_OK(checkUnmatched(graph, options.allow_unmatched));
   for (const HostStep& step : graph.steps) {
     if (!step.end || step.own_ns <= 100'000) continue;
     ++graph.facts.long_calls;

@@ -102,21 +102,21 @@ struct EmulatorGraph {
   /// Indicators of the graph's accuracy.
   struct Facts {
     /// Launched before the trace started, in a queue that was never idle since.
-    uint64_t orphans_queued = 0;
-    uint64_t orphans_unknown = 0;  ///< no launch, and unknown dependencies
-    int64_t orphans_unknown_ns = 0;
+    uint64_t unmatched_queued = 0;
+    uint64_t unmatched_unknown = 0;  ///< no launch, and unknown dependencies
+    int64_t unmatched_unknown_ns = 0;
     int64_t device_ns = 0;  ///< total duration of all operations
     uint64_t unexplained = 0;
     int64_t unexplained_ns = 0;
-    uint64_t onlookers = 0;   ///< ignored threads, which launch nothing and wait for nothing
-    uint64_t long_calls = 0;  ///< calls with own time above 100 us: perhaps an unknown wait
+    uint64_t ignored_threads = 0;  ///< ignored threads, which launch nothing and wait for nothing
+    uint64_t long_calls = 0;       ///< calls with own time above 100 us: perhaps an unknown wait
     int64_t long_calls_ns = 0;
     uint64_t kernels_with_demand = 0;  ///< kernels whose share of the device is known
     uint64_t kernels = 0;
-    uint64_t lone_collectives = 0;  ///< collectives without another rank in the trace
-    uint64_t left_out = 0;          ///< rows with impossible times
-    int64_t launch_latency_ns = 0;  ///< median over kernels
-    bool latency_assumed = false;   ///< no launch met an idle stream
+    uint64_t unmatched_collectives = 0;  ///< collectives without another rank in the trace
+    uint64_t left_out = 0;               ///< rows with impossible times
+    int64_t launch_latency_ns = 0;       ///< median over kernels
+    bool latency_assumed = false;        ///< no launch met an idle stream
     int64_t stream_gap_ns = 0;
     uint64_t queue_room = 0;  ///< launches in a full queue; 0: it was never full
   };
@@ -134,7 +134,7 @@ struct EmulatorOptions {
   /// reproduces the recorded times. For tests, and to measure the error of the typical values.
   bool recorded_costs = false;
   /// Operations without a known launch start at their recorded time, instead of causing an error.
-  bool allow_orphans = false;
+  bool allow_unmatched = false;
 };
 
 /// Fails with kUnsupported if too much is unknown, and says what.

@@ -285,7 +285,7 @@ void addHostSteps(GraphMaker& maker) {
   uint32_t number = 0;
   for (auto& [thread, list] : threads) {
     if (std::none_of(list.begin(), list.end(), works)) {
-      ++graph.facts.onlookers;
+      ++graph.facts.ignored_threads;
       continue;
     }
     std::stable_sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {

@@ -166,7 +166,7 @@ void addCollectives(GraphMaker& maker) {
   }
   for (const auto& [name, ranks] : all) {
     if (ranks.size() < 2 || ranks.size() > kMostRanks) {
-      for (const auto& [rank, ops] : ranks) graph.facts.lone_collectives += ops.size();
+      for (const auto& [rank, ops] : ranks) graph.facts.unmatched_collectives += ops.size();
       continue;
     }
     // Kernels of all ranks that ran at the same time form one collective; those without a partner
@@ -188,7 +188,7 @@ void addCollectives(GraphMaker& maker) {
       if (over) break;
       if (head(first_end).end_ns <= last_begin) {
         ++at[first_end];
-        ++graph.facts.lone_collectives;
+        ++graph.facts.unmatched_collectives;
         continue;
       }
       std::vector<uint32_t> members;
@@ -200,7 +200,7 @@ void addCollectives(GraphMaker& maker) {
       graph.groups.push_back(std::move(members));
     }
     for (size_t r = 0; r < lists.size(); ++r) {
-      graph.facts.lone_collectives += lists[r]->size() - at[r];
+      graph.facts.unmatched_collectives += lists[r]->size() - at[r];
     }
   }
 }

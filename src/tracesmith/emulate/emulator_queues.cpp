@@ -34,7 +34,7 @@ class FullQueues {
       : m_(maker), g_(maker.graph), calls_(maker.trace.host_call) {}
 
   void add() {
-    learnLengths();
+    estimateLengths();
     fillQueues();
     for (auto& [place, queue] : queues_) addWaits(queue);
   }
@@ -55,7 +55,7 @@ class FullQueues {
     int64_t held;    // launches in the queue
   };
 
-  void learnLengths() {
+  void estimateLengths() {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
       if (m_.begin_step[i] == kNone || calls_.kind[i] == CallKind::kSync) continue;
       lengths_.add(static_cast<uint64_t>(calls_.name[i]), m_.callEnd(i) - m_.callBegin(i));

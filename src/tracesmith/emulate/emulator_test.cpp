@@ -200,9 +200,9 @@ TEST(Emulator, RefusesWhereLaunchesAreUnknownAndSaysHowMany) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
   EXPECT_THAT(refused.error().message, HasSubstr("10 of 100 operations (10.0 %"));
-  EXPECT_THAT(refused.error().message, HasSubstr("--allow-orphans"));
-  const EmulatorGraph graph = graphOf(s.trace, {.allow_orphans = true});
-  EXPECT_EQ(graph.facts.orphans_unknown, 10U);
+  EXPECT_THAT(refused.error().message, HasSubstr("--allow-unmatched"));
+  const EmulatorGraph graph = graphOf(s.trace, {.allow_unmatched = true});
+  EXPECT_EQ(graph.facts.unmatched_unknown, 10U);
   EXPECT_NEAR(static_cast<double>(makespanOf(graph)), 19'825'000, 1'000);
 }
 
@@ -219,7 +219,7 @@ TEST(Emulator, WorkThatWasQueuedBeforeTheTraceBeganIsNoReasonToRefuse) {
     }
   }
   const EmulatorGraph graph = graphOf(s.trace);
-  EXPECT_EQ(graph.facts.orphans_queued, 30U);
+  EXPECT_EQ(graph.facts.unmatched_queued, 30U);
   WhatIf change;
   change.scale.push_back(*WhatIf::parseScale("k:0.5"));
   EXPECT_NEAR(static_cast<double>(makespanWith(s.trace, graph, change)), 50 * 5'500, 2'000)
@@ -302,8 +302,8 @@ TEST(Emulator, WorkWithoutALaunchFillsNoQueue) {
   SampleTrace s = fullQueue(2, 0);
   auto& ids = s.trace.kernel.correlation_id;
   for (size_t i = 850; i < 1'050; i += 25) ids[i] = 0;
-  const EmulatorGraph graph = graphOf(s.trace, {.allow_orphans = true});
-  EXPECT_EQ(graph.facts.orphans_unknown, 8U);
+  const EmulatorGraph graph = graphOf(s.trace, {.allow_unmatched = true});
+  EXPECT_EQ(graph.facts.unmatched_unknown, 8U);
   EXPECT_NEAR(static_cast<double>(graph.facts.queue_room), 300, 4);
 }
 
@@ -345,14 +345,14 @@ TEST(Emulator, DamagedTracesGetAMessageOrAnAnswerAndNeverHang) {
           t.flow.to_correlation_id[row(t.flow)] = t.kernel.correlation_id[row(t.kernel)];
       }
     }
-    const Result<EmulatorGraph> graph = emulatorGraph(t, {.allow_orphans = round % 2 == 0});
+    const Result<EmulatorGraph> graph = emulatorGraph(t, {.allow_unmatched = round % 2 == 0});
     if (!graph) continue;
     const Result<Emulation> times = emulate(*graph);
     if (times) {
       EXPECT_GE(times->makespan(), 0);
       EXPECT_GE(EmulatedPath::of(*graph, *times).length(), 0);
-      if (const Result<HeldOut> held = heldOut(t, *graph); !held) {
-        EXPECT_EQ(held.error().code, ErrorCode::kDamaged);
+      if (const Result<Validation> validation = validate(t, *graph); !validation) {
+        EXPECT_EQ(validation.error().code, ErrorCode::kDamaged);
       }
     } else {
       EXPECT_EQ(times.error().code, ErrorCode::kDamaged);
@@ -403,13 +403,13 @@ TEST(Emulator, TheSecondHalfOfIterationsIsPredictedByTheFirst) {
                         .thread_id = thread});
   }
   const EmulatorGraph graph = graphOf(s.trace);
-  const Result<HeldOut> held = heldOut(s.trace, graph);
-  ASSERT_TRUE(held);
-  EXPECT_EQ(held->why_not, "");
-  ASSERT_EQ(held->iterations.size(), 3U);
-  EXPECT_EQ(held->known, 3U);
-  EXPECT_LT(held->meanError(), 0.001);
-  EXPECT_LT(held->end_p95_ns, 100);
+  const Result<Validation> validation = validate(s.trace, graph);
+  ASSERT_TRUE(validation);
+  EXPECT_EQ(validation->why_not, "");
+  ASSERT_EQ(validation->iterations.size(), 3U);
+  EXPECT_EQ(validation->known, 3U);
+  EXPECT_LT(validation->meanError(), 0.001);
+  EXPECT_LT(validation->end_p95_ns, 100);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class Predictor {
   Predictor(const Trace& trace, const EmulatorGraph& graph)
       : trace_(trace), graph_(graph), context_(trace, graph) {}
 
-  Result<HeldOut> run() {
+  Result<Validation> run() {
     findWindows();
     if (windows_.size() < 2) {
       out_.why_not = "fewer than two iterations that start with a host call: " + out_.basis;
@@ -298,7 +298,7 @@ class Predictor {
         out_.iterations.push_back({windows_[w].name, recorded - begin, predicted - begun});
       }
     }
-    for (const HeldOut::Iteration& it : out_.iterations) {
+    for (const Validation::Iteration& it : out_.iterations) {
       const auto recorded = static_cast<double>(std::max<int64_t>(it.recorded_ns, 1));
       out_.spread +=
           std::abs(known_ns_ - recorded) / recorded / static_cast<double>(out_.iterations.size());
@@ -319,18 +319,18 @@ class Predictor {
   std::set<uint64_t> workers_;
   ProcessId process_{};  // process with the iterations
   std::vector<Window> windows_;
-  HeldOut out_;
+  Validation out_;
 };
 
 }  // namespace
 
-double HeldOut::meanError() const {
+double Validation::meanError() const {
   double sum = 0;
   for (const Iteration& iteration : iterations) sum += std::abs(iteration.error());
   return iterations.empty() ? 0 : sum / static_cast<double>(iterations.size());
 }
 
-double HeldOut::totalError() const {
+double Validation::totalError() const {
   Iteration all;
   for (const Iteration& iteration : iterations) {
     all.recorded_ns += iteration.recorded_ns;
@@ -339,7 +339,7 @@ double HeldOut::totalError() const {
   return all.error();
 }
 
-Result<HeldOut> heldOut(const Trace& trace, const EmulatorGraph& graph) {
+Result<Validation> validate(const Trace& trace, const EmulatorGraph& graph) {
   return Predictor(trace, graph).run();
 }
 

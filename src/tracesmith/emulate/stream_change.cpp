@@ -19,7 +19,7 @@ class StreamChange {
 
   Result<uint64_t> run(uint32_t count) {
     orderByLaunch();
-    if (!deal(count)) return 0;
+    if (!distribute(count)) return 0;
     TS_CHECK_OK(rewire());
     uint64_t moved = 0;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
@@ -48,7 +48,7 @@ class StreamChange {
   }
 
   /// Assigns operations to lanes. Returns true if any device changes its number of streams.
-  bool deal(uint32_t count) {
+  bool distribute(uint32_t count) {
     using Place = std::pair<ProcessId, uint32_t>;
     std::map<Place, std::vector<uint32_t>> streams_of;
     std::vector<uint32_t> place_in(graph_.streams, EmulatedOp::kNone);

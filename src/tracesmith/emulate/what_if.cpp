@@ -44,7 +44,7 @@ class Changes {
       for (uint32_t i = 0; i < graph_.ops.size(); ++i) {
         if (!graph_.ops[i].gone && what.matches(trace_, graph_.ops[i].table, graph_.ops[i].name)) {
           count(effect, i);
-          vanish(i);
+          removeOperations(i);
         }
       }
       effect.calls = dropCalls();
@@ -98,7 +98,7 @@ class Changes {
       whole.work_ns += op.work_ns;
       whole.demand = std::max(whole.demand, op.demand);
       whole.tail_share = 0;
-      vanish(i);
+      removeOperations(i);
     }
     effect.calls = dropCalls();
     effect.note = fmt::format("into {} kernels; each takes as long as its parts did", runs);
@@ -181,7 +181,7 @@ class Changes {
     effect.recorded_ns += graph_.ops[i].end_ns - graph_.ops[i].begin_ns;
   }
 
-  void vanish(uint32_t i) {
+  void removeOperations(uint32_t i) {
     EmulatedOp& op = graph_.ops[i];
     op.gone = true;
     op.work_ns = 0;

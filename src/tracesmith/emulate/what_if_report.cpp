@@ -154,22 +154,22 @@ class Report {
         "ends of operations, from the start of the trace; {} of {} host times are the only ones of "
         "their kind and are kept",
         kept, graph.steps.size());
-    TS_TRY(const HeldOut held, heldOut(trace_, graph));
+    TS_TRY(const Validation validation, validate(trace_, graph));
     ReportTable& iterations =
-        table("held_out", "Iterations, the second half predicted by the first",
+        table("validation", "Iterations, the second half predicted by the first",
               {{"iteration", "iteration", Q::kText},
                {"recorded_ns", "recorded", Q::kNs},
                {"predicted_ns", "by the model", Q::kNs},
                {"error", "error", Q::kShare}});
-    if (!held.why_not.empty()) {
-      iterations.note = held.why_not;
+    if (!validation.why_not.empty()) {
+      iterations.note = validation.why_not;
       return {};
     }
-    for (const HeldOut::Iteration& it : held.iterations) {
+    for (const Validation::Iteration& it : validation.iterations) {
       if (options_.limit != 0 && iterations.rows.size() == options_.limit) break;
       iterations.rows.push_back({it.name, it.recorded_ns, it.predicted_ns, it.error()});
     }
-    ReportTable& sum = table("held_out_errors", "All of these iterations",
+    ReportTable& sum = table("validation_errors", "All of these iterations",
                              {{"iterations", "iterations", Q::kCount},
                               {"mean_error", "mean error", Q::kShare},
                               {"spread", "own variation", Q::kShare},
@@ -177,14 +177,15 @@ class Report {
                               {"end_p50_ns", "end error (p50)", Q::kNs},
                               {"end_p95_ns", "p95", Q::kNs},
                               {"unseen", "unseen values", Q::kShare}});
-    sum.rows.push_back({count(held.iterations.size()), held.meanError(), held.spread,
-                        held.totalError(), held.end_p50_ns, held.end_p95_ns,
-                        held.values == 0
-                            ? ReportValue(std::monostate{})
-                            : static_cast<double>(held.unseen) / static_cast<double>(held.values)});
-    sum.note = "ends of operations, from the start of their iteration; " + held.basis;
+    sum.rows.push_back(
+        {count(validation.iterations.size()), validation.meanError(), validation.spread,
+         validation.totalError(), validation.end_p50_ns, validation.end_p95_ns,
+         validation.values == 0
+             ? ReportValue(std::monostate{})
+             : static_cast<double>(validation.unseen) / static_cast<double>(validation.values)});
+    sum.note = "ends of operations, from the start of their iteration; " + validation.basis;
     ReportTable& list = tables_[tables_.size() - 2];
-    rest(list, held.iterations.size());
+    rest(list, validation.iterations.size());
     return {};
   }
 
@@ -214,20 +215,20 @@ class Report {
            {"inferred", "inferred", Q::kCount},
            {"share", "share", Q::kShare}})
         .rows.push_back({count(all), count(inferred), share(inferred, all)});
-    table("orphans", "Device work whose launch is not in the trace",
+    table("unmatched", "Device work whose launch is not in the trace",
           {{"operations", "operations", Q::kCount},
            {"queued_before", "queued before the trace", Q::kCount},
            {"unknown", "unknown, as recorded", Q::kCount},
            {"unknown_share", "of the device's time", Q::kShare}})
-        .rows.push_back({count(graph.ops.size()), count(f.orphans_queued), count(f.orphans_unknown),
-                         share(f.orphans_unknown_ns, f.device_ns)});
+        .rows.push_back({count(graph.ops.size()), count(f.unmatched_queued),
+                         count(f.unmatched_unknown), share(f.unmatched_unknown_ns, f.device_ns)});
     ReportTable& table_of = table("model", "Basis of the model",
                                   {{"what", "what", Q::kText}, {"value", "value", Q::kText}});
     const auto row = [&](const char* what, std::string value) {
       table_of.rows.push_back({what, std::move(value)});
     };
     row("operations, host calls", fmt::format("{}, {}", graph.ops.size(), graph.steps.size() / 2));
-    row("onlooker threads, left out", fmt::format("{}", f.onlookers));
+    row("onlooker threads, left out", fmt::format("{}", f.ignored_threads));
     row("launch latency of kernels",
         fmt::format("{} ns ({})", f.launch_latency_ns,
                     f.latency_assumed ? "assumed: no launch found its stream idle" : "median"));
@@ -238,7 +239,7 @@ class Report {
     row("kernels of known occupancy", fmt::format("{} of {}", f.kernels_with_demand, f.kernels));
     row("collectives of several ranks",
         fmt::format("{}; {} lack their other ranks, so their duration includes the wait for them",
-                    graph.groups.size(), f.lone_collectives));
+                    graph.groups.size(), f.unmatched_collectives));
     row("host calls over 100 us that wait for nothing known",
         fmt::format("{}, {:.3f} ms in total, as recorded", f.long_calls,
                     static_cast<double>(f.long_calls_ns) / 1e6));

@@ -23,7 +23,7 @@ class WhatIfCommand : public Command {
     list("--bandwidth", bandwidth_, "FACTOR",
          "Multiply the bandwidth of copies: 2x, or of one direction: h2d=2x (h2d, d2h, d2d, p2p)");
     count("--streams", streams_, "N", "Spread each device's work over N streams");
-    flag("--allow-orphans", allow_orphans_,
+    flag("--allow-unmatched", allow_unmatched_,
          "Keep the recorded start of work whose launch is not in the trace, instead of refusing "
          "the trace");
     flag("--no-check", no_check_, "Skip the model's error estimate, which takes most of the time");
@@ -50,7 +50,7 @@ class WhatIfCommand : public Command {
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
     WhatIfOptions options;
-    options.emulator.allow_orphans = allow_orphans_;
+    options.emulator.allow_unmatched = allow_unmatched_;
     options.check = !no_check_;
     options.limit = static_cast<size_t>(limit_.value_or(json_ ? 0 : 15));
     const Result<std::vector<ReportTable>> report = whatIfReport(file->trace, *change, options);
@@ -110,7 +110,7 @@ class WhatIfCommand : public Command {
   std::vector<std::string> scale_, remove_, fuse_, bandwidth_;
   std::optional<uint64_t> streams_;
   std::optional<uint64_t> limit_;
-  bool allow_orphans_ = false;
+  bool allow_unmatched_ = false;
   bool no_check_ = false;
   bool json_ = false;
 };
