@@ -17,8 +17,8 @@ namespace {
 
 /// The recorded return code; for a call that waited, its Done has it.
 int32_t recordedResult(const ReplayPlan& plan, const ReplayStep& step) {
-  const bool begun = (step.header.flags & recording::command_flags::kBegun) != 0;
-  return begun && step.done != kNoStep ? plan.step(step.done).header.result : step.header.result;
+  const bool started = (step.header.flags & recording::command_flags::kStarted) != 0;
+  return started && step.done != kNoStep ? plan.step(step.done).header.result : step.header.result;
 }
 
 Timestamp length(int64_t begin_ns, int64_t end_ns) {

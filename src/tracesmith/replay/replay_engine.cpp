@@ -233,7 +233,7 @@ Result<RunSettings> ReplayEngine::Impl::settingsOf(const ReplayConfig& config) c
 
 /// Durations from the trace beside the recording.
 StepDurations ReplayEngine::Impl::durations(std::vector<std::string>& warnings) const {
-  const std::string beside = recording::traceBeside(path);
+  const std::string beside = recording::tracePathFor(path);
   StepDurations out;
   if (access(beside.c_str(), F_OK) != 0) {
     out = StepDurations::none(source->plan, beside + " does not exist");
@@ -383,10 +383,10 @@ Status ReplayEngine::Impl::emulateTrace(ReplayResult& result) {
   result.operations_skipped = result.operations_total - order.size();
   result.replay_duration = timestampOf(simulation.virtual_ns);
   result.original_duration = timestampOf(simulation.recorded_ns);
-  if (simulation.orphans() != 0) {
+  if (simulation.unmatched() != 0) {
     result.warnings.push_back(fmt::format(
         "{} of {} operations have no launch in the trace: they start at their recorded time",
-        simulation.orphans(), simulation.graph.ops.size()));
+        simulation.unmatched(), simulation.graph.ops.size()));
   }
   return {};
 }

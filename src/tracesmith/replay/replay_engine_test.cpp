@@ -136,7 +136,7 @@ TEST(ReplayEngine, ChecksumsNameTheLaunchThatLeftSomethingElse) {
     const uint64_t launch = r.launch(q, kernel, 3);
     const auto hashes = r.content(left);
     r.add(recording::Snapshot{.memory = buffer, .after = launch + 1, .content = {12, hashes}},
-          recording::command_flags::kMadeUp);
+          recording::command_flags::kAddedByAgent);
   }
   (void)r.reader();
   ReplayEngine engine;

@@ -93,11 +93,11 @@ class StreamScheduler {
     bool out_of_order = false;
   };
   /// Order: the lowest key first; among equals the one added first.
-  struct Turn {
+  struct QueueEntry {
     int64_t key = 0;
     uint32_t node = kNone;
     uint32_t operation = kNone;
-    bool operator>(const Turn& other) const {
+    bool operator>(const QueueEntry& other) const {
       return std::pair(key, operation) > std::pair(other.key, other.operation);
     }
   };
@@ -114,7 +114,7 @@ class StreamScheduler {
   std::unordered_map<uint64_t, uint32_t> node_of_id_;
   std::unordered_map<uint64_t, uint32_t> stream_of_key_;  // device and stream
   std::queue<uint32_t> turns_;                            // RoundRobin: nodes
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> heap_;
+  std::priority_queue<QueueEntry, std::vector<QueueEntry>, std::greater<>> heap_;
   size_t completed_ = 0;
   size_t active_ = 0;
 };

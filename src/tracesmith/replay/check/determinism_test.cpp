@@ -272,7 +272,7 @@ TEST(Determinism, NamesTheFirstLaunchThatIsNotAsRecorded) {
     const std::vector<ContentHash> hashes = {
         hashOf({reinterpret_cast<const uint8_t*>(after.data()), 4096})};
     r.add(Snapshot{.memory = a, .after = of + 1, .content = {4096, hashes}},
-          command_flags::kMadeUp);
+          command_flags::kAddedByAgent);
   }
   const auto report = checked(r);
   SKIP_WITHOUT_REPORT(report);

@@ -34,25 +34,25 @@ constexpr uint64_t kSeenBytes = 64u << 20;
 struct Pair {
   StepIndex earlier = kNoStep;
   StepIndex later = kNoStep;
-  TurnedOrder turned;
+  ReversedOrder reversed;
   std::set<ObjectIndex> memory;  // whole objects that the two commands write
 };
 
 /// The same content, observed in two replays.
 struct Difference {
-  const Seen* one;
-  const Seen* other;
+  const Observation* one;
+  const Observation* other;
 };
 
-using Looks = decltype(RunSettings::looks);
+using ObservationPoints = decltype(RunSettings::observation_points);
 
-bool isOf(const Pair& pair, const Seen& seen) {
+bool isOf(const Pair& pair, const Observation& seen) {
   return seen.step != kNoStep ||
-         (seen.after == pair.turned.settled && pair.memory.contains(seen.memory));
+         (seen.after == pair.reversed.settled && pair.memory.contains(seen.memory));
 }
 
-const Seen* find(const RunResult& result, const Seen& like) {
-  for (const Seen& seen : result.seen) {
+const Observation* find(const RunResult& result, const Observation& like) {
+  for (const Observation& seen : result.seen) {
     if (seen.step == like.step && seen.after == like.after && seen.memory == like.memory) {
       return &seen;
     }
@@ -75,9 +75,10 @@ class Trials {
  private:
   Result<Pair> pairOf(const Race& race) const;
   Result<StepIndex> stepOf(races::StepId id) const;
-  bool waitsForWhatIsSetLater(StepIndex last) const;
+  bool waitsForLaterEvent(StepIndex last) const;
   const ChildOutcome& recordedOrderRun(size_t i);
-  ChildOutcome run(const std::vector<StepIndex>& order, Looks looks, bool keeps_bytes);
+  ChildOutcome run(const std::vector<StepIndex>& order, ObservationPoints observation_points,
+                   bool keeps_bytes);
   std::optional<RaceVerdict> whyUnusable(const Pair& pair, const ChildOutcome& outcome,
                                          const char* order) const;
   RaceVerdict tryOut(const Pair& pair);
@@ -88,7 +89,7 @@ class Trials {
   const RecordedProgram& recorded_;
   const RaceTrialOptions& options_;
   const StepDependencies dependencies_;
-  Looks looks_;                               // for the recorded order, for all pairs
+  ObservationPoints observation_points_;      // for the recorded order, for all pairs
   std::vector<ChildOutcome> recorded_order_;  // replays of the recorded order, as many as needed
   RaceTrials out_;
 };
@@ -124,7 +125,7 @@ Result<StepIndex> Trials::stepOf(races::StepId id) const {
 
 /// Replays run one command after the other, so they would run a command that waits for a later user
 /// event too early.
-bool Trials::waitsForWhatIsSetLater(StepIndex last) const {
+bool Trials::waitsForLaterEvent(StepIndex last) const {
   std::set<ObjectIndex> unset;
   for (StepIndex i = 0; i <= last; ++i) {
     const ReplayStep& step = plan_.step(i);
@@ -148,20 +149,20 @@ Result<Pair> Trials::pairOf(const Race& race) const {
   TS_TRY(const StepIndex first, stepOf(race.first));
   TS_TRY(const StepIndex second, stepOf(race.second));
   Pair pair{std::min(first, second), std::max(first, second), {}, {}};
-  if (waitsForWhatIsSetLater(pair.later)) {
+  if (waitsForLaterEvent(pair.later)) {
     return fail(ErrorCode::kUnsupported,
                 "a command before them waits for an event that the program sets later, which "
                 "replays in other orders do not support");
   }
-  auto turned = turnedRound(plan_, dependencies_, pair.earlier, pair.later);
-  if (!turned) {
+  auto reversed = reverseCommands(plan_, dependencies_, pair.earlier, pair.later);
+  if (!reversed) {
     return fail(ErrorCode::kUnsupported,
                 race.across_threads
                     ? "calls of different threads are replayed in the recorded order"
                     : "replays keep the two in the recorded order, possibly because of a wait that "
                       "is not needed");
   }
-  pair.turned = std::move(*turned);
+  pair.reversed = std::move(*reversed);
   for (const StepIndex step : {pair.earlier, pair.later}) {
     for (const MemoryUse& use : memoryUse(plan_, plan_.step(step))) {
       if (use.writes) pair.memory.insert(rootOf(plan_, use.memory));
@@ -176,14 +177,15 @@ Result<Pair> Trials::pairOf(const Race& race) const {
   return pair;
 }
 
-ChildOutcome Trials::run(const std::vector<StepIndex>& order, Looks looks, bool keeps_bytes) {
+ChildOutcome Trials::run(const std::vector<StepIndex>& order, ObservationPoints observation_points,
+                         bool keeps_bytes) {
   ChildSettings settings;
   settings.executor = options_.executor;
   settings.step_limit_s = options_.step_limit_s;
   settings.run.order = ReplayOrder::kRandom;
   settings.run.given_order = order;
-  settings.run.looks = std::move(looks);
-  settings.run.seen_bytes = keeps_bytes ? kSeenBytes : 0;
+  settings.run.observation_points = std::move(observation_points);
+  settings.run.observed_bytes = keeps_bytes ? kSeenBytes : 0;
   const uint32_t replay = ++out_.replays;
   settings.progress = [&](const RunProgress& progress) {
     if (!options_.progress) return;
@@ -199,8 +201,8 @@ ChildOutcome Trials::run(const std::vector<StepIndex>& order, Looks looks, bool 
 
 const ChildOutcome& Trials::recordedOrderRun(size_t i) {
   while (recorded_order_.size() <= i) {
-    recorded_order_.push_back(
-        run(lateLegalOrder(plan_, dependencies_, {}), looks_, recorded_order_.empty()));
+    recorded_order_.push_back(run(lateLegalOrder(plan_, dependencies_, {}), observation_points_,
+                                  recorded_order_.empty()));
   }
   return recorded_order_[i];
 }
@@ -236,10 +238,10 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
     return verdictOf(Verdict::kNotTried,
                      fmt::format("{} calls cannot be repeated as recorded", result.problem_count));
   }
-  const auto looks = std::count_if(result.seen.begin(), result.seen.end(), [&](const Seen& seen) {
-    return seen.step == kNoStep && isOf(pair, seen);
-  });
-  if (static_cast<size_t>(looks) != pair.memory.size()) {
+  const auto observed = std::count_if(
+      result.seen.begin(), result.seen.end(),
+      [&](const Observation& seen) { return seen.step == kNoStep && isOf(pair, seen); });
+  if (static_cast<size_t>(observed) != pair.memory.size()) {
     return verdictOf(Verdict::kUndecided, "not all memory that the two wrote can be read");
   }
   return std::nullopt;
@@ -293,21 +295,22 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
                      fmt::format("the limit of {} replays was reached", options_.most_replays));
   }
   constexpr const char* kAsRecorded = "in the recorded order";
-  constexpr const char* kTurned = "with the two in the opposite order";
+  constexpr const char* kReversed = "with the two in the opposite order";
   if (const auto why = whyUnusable(pair, recordedOrderRun(0), kAsRecorded)) return *why;
   const RunResult& as_recorded = recordedOrderRun(0).result;
-  Looks looks;
-  for (const ObjectIndex memory : pair.memory) looks.emplace(pair.turned.settled, memory);
-  const ChildOutcome turned = run(pair.turned.order, looks, true);
-  if (const auto why = whyUnusable(pair, turned, kTurned)) return *why;
+  ObservationPoints observation_points;
+  for (const ObjectIndex memory : pair.memory)
+    observation_points.emplace(pair.reversed.settled, memory);
+  const ChildOutcome reversed = run(pair.reversed.order, observation_points, true);
+  if (const auto why = whyUnusable(pair, reversed, kReversed)) return *why;
 
   RaceVerdict out;
-  out.moved_along = pair.turned.moved_along;
-  out.problems = std::max(as_recorded.problem_count, turned.result.problem_count);
+  out.moved_along = pair.reversed.moved_along;
+  out.problems = std::max(as_recorded.problem_count, reversed.result.problem_count);
   std::vector<Difference> differences;
-  for (const Seen& seen : as_recorded.seen) {
+  for (const Observation& seen : as_recorded.seen) {
     if (!isOf(pair, seen)) continue;
-    const Seen* other = find(turned.result, seen);
+    const Observation* other = find(reversed.result, seen);
     if (other == nullptr) continue;
     if (seen.step != kNoStep) ++out.read_backs;
     if (seen.chunks != other->chunks) differences.push_back({&seen, other});
@@ -324,11 +327,11 @@ RaceVerdict Trials::tryOut(const Pair& pair) {
   for (size_t i = 1; i < kRuns; ++i) {
     const ChildOutcome& one = recordedOrderRun(i);
     if (const auto why = whyUnusable(pair, one, kAsRecorded)) return *why;
-    const ChildOutcome other = run(pair.turned.order, looks, false);
-    if (const auto why = whyUnusable(pair, other, kTurned)) return *why;
+    const ChildOutcome other = run(pair.reversed.order, observation_points, false);
+    if (const auto why = whyUnusable(pair, other, kReversed)) return *why;
     std::erase_if(differences, [&](const Difference& d) {
-      const Seen* again = find(one.result, *d.one);
-      const Seen* other_again = find(other.result, *d.one);
+      const Observation* again = find(one.result, *d.one);
+      const Observation* other_again = find(other.result, *d.one);
       return again == nullptr || other_again == nullptr || again->chunks != d.one->chunks ||
              other_again->chunks != d.other->chunks;
     });
@@ -374,7 +377,8 @@ RaceTrials Trials::go(std::span<const RaceGroup> groups) {
     }
   }
   for (const Pair& pair : pairs) {
-    for (const ObjectIndex memory : pair.memory) looks_.emplace(pair.turned.settled, memory);
+    for (const ObjectIndex memory : pair.memory)
+      observation_points_.emplace(pair.reversed.settled, memory);
   }
   std::vector<std::optional<RaceVerdict>> tried(pairs.size());
   for (size_t i = 0; i < groups.size(); ++i) {

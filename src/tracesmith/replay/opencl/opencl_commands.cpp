@@ -15,7 +15,7 @@ namespace {
 
 /// True for a contiguous range of a buffer. Even a single row is a box if its origin is in another
 /// row: its pitch is then that of the region.
-bool isStretch(const Box& box) {
+bool isContiguous(const Box& box) {
   return box.is_image == 0 && box.region[1] == 1 && box.region[2] == 1 && box.origin[1] == 0 &&
          box.origin[2] == 0 && box.row_pitch == 0 && box.slice_pitch == 0;
 }
@@ -76,7 +76,7 @@ void OpenClExecutor::readsUpload(cl_event event) {
   constexpr size_t kMany = 256;
   uploads_.back().readers.push_back(event);
   if (uploads_.back().readers.size() % kMany != 0) return;
-  next_upload_look_ = 0;
+  next_upload_check_ = 0;
   dropUploads(kMostUploadBytes);
 }
 
@@ -136,7 +136,7 @@ StepOutcome OpenClExecutor::finish() {
 /// `most_bytes` remain besides the last upload.
 void OpenClExecutor::dropUploads(size_t most_bytes) {
   // Each check queries all uploads, so the next one waits until there are twice as many.
-  if (most_bytes > 0 && old_upload_bytes_ <= most_bytes && uploads_.size() < next_upload_look_)
+  if (most_bytes > 0 && old_upload_bytes_ <= most_bytes && uploads_.size() < next_upload_check_)
     return;
   for (auto it = uploads_.begin(); it != uploads_.end();) {
     std::deque<cl_event>& readers = it->readers;
@@ -160,7 +160,7 @@ void OpenClExecutor::dropUploads(size_t most_bytes) {
     old_upload_bytes_ -= it->bytes.size();
     it = uploads_.erase(it);
   }
-  next_upload_look_ = std::max<size_t>(64, uploads_.size() * 2);
+  next_upload_check_ = std::max<size_t>(64, uploads_.size() * 2);
 }
 
 std::vector<cl_event> OpenClExecutor::waits() const {
@@ -184,7 +184,7 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
   }
   // Drivers do not check all their arguments.
   const bool worked = step_->header.result == CL_SUCCESS;
-  if (worked && (!isThere(step_->object) || !isThere(step_->other))) return CL_SUCCESS;
+  if (worked && (!exists(step_->object) || !exists(step_->other))) return CL_SUCCESS;
   const std::vector<cl_event> list = waits();
   cl_event event = nullptr;
   const bool followed = mode_ == StepMode::kConcurrent;
@@ -211,10 +211,10 @@ cl_int OpenClExecutor::command(Enqueue&& enqueue, cl_event* own) {
 cl_int OpenClExecutor::call(const Launch& c) {
   if (step_->object == 0 || objects_[step_->object] == nullptr) {
     if (step_->header.result == CL_SUCCESS) {
-      if (isThere(step_->object, "its ")) problem("its kernel does not exist");
+      if (exists(step_->object, "its ")) problem("its kernel does not exist");
       return CL_SUCCESS;
     }
-  } else if (!argumentsAreThere()) {
+  } else if (!argumentsExist()) {
     return CL_SUCCESS;
   } else if (const cl_int result = applyArguments(); result != CL_SUCCESS) {
     return result;
@@ -274,7 +274,7 @@ cl_int OpenClExecutor::call(const Write& c) {
           return cl_.clEnqueueWriteImage(queue(), memory, wait, origin.data(), region.data(), 0, 0,
                                          from, n, list, event);
         }
-        if (isStretch(c.box)) {
+        if (isContiguous(c.box)) {
           return cl_.clEnqueueWriteBuffer(queue(), memory, wait, c.box.origin[0], c.box.region[0],
                                           from, n, list, event);
         }
@@ -300,7 +300,7 @@ cl_int OpenClExecutor::call(const Read& c) {
   const bool blocking = isBlocking();
   shown.is_dropped = !blocking && !failed && !is_unrecorded_.empty() && is_unrecorded_[index_];
   if (!shown.is_dropped) shown.bytes = buffers_.take(failed && *bytes > (1u << 20) ? 0 : *bytes);
-  void* to = shown.is_dropped        ? placeOfDropped(*bytes)
+  void* to = shown.is_dropped        ? discardBuffer(*bytes)
              : failed && c.host == 0 ? nullptr
                                      : shown.bytes.data();
   auto* const memory = live<cl_mem>(step_->object);
@@ -313,7 +313,7 @@ cl_int OpenClExecutor::call(const Read& c) {
           return cl_.clEnqueueReadImage(queue(), memory, wait, origin.data(), region.data(), 0, 0,
                                         to, n, list, event);
         }
-        if (isStretch(c.box)) {
+        if (isContiguous(c.box)) {
           return cl_.clEnqueueReadBuffer(queue(), memory, wait, c.box.origin[0], c.box.region[0],
                                          to, n, list, event);
         }
@@ -345,7 +345,7 @@ cl_int OpenClExecutor::call(const Copy& c) {
       return cl_.clEnqueueCopyBufferToImage(queue(), from, to, c.from.origin[0], to_origin.data(),
                                             region.data(), n, list, event);
     }
-    if (isStretch(c.from) && isStretch(c.to)) {
+    if (isContiguous(c.from) && isContiguous(c.to)) {
       return cl_.clEnqueueCopyBuffer(queue(), from, to, c.from.origin[0], c.to.origin[0],
                                      c.from.region[0], n, list, event);
     }
@@ -439,7 +439,7 @@ cl_int OpenClExecutor::call(const Unmap& c) {
 cl_int OpenClExecutor::call(const Migrate& c) {
   std::vector<void*> objects;
   for (const uint32_t object : plan_.listOf(*step_)) {
-    if (step_->header.result == CL_SUCCESS && !isThere(object)) return CL_SUCCESS;
+    if (step_->header.result == CL_SUCCESS && !exists(object)) return CL_SUCCESS;
     objects.push_back(objects_[object]);
   }
   return command([&](cl_uint n, const cl_event* list, cl_event* event) -> cl_int {
@@ -475,13 +475,13 @@ cl_int OpenClExecutor::call(const SvmCopy& c) {
   }
   const bool blocking = isBlocking();
   cl_event own = nullptr;
-  const bool asks = !blocking && (step_->object == 0 || step_->other == 0);
+  const bool queries = !blocking && (step_->object == 0 || step_->other == 0);
   const cl_int result = command(
       [&](cl_uint n, const cl_event* list, cl_event* event) {
         return cl_.clEnqueueSVMMemcpy(queue(), blocking ? CL_TRUE : CL_FALSE, to, from, c.bytes, n,
                                       list, event);
       },
-      asks ? &own : nullptr);
+      queries ? &own : nullptr);
   if (step_->object == 0) {
     shown.event = own;
     if (result == CL_SUCCESS && called_) shown_[index_] = std::move(shown);
@@ -544,7 +544,7 @@ cl_int OpenClExecutor::call(const Marker& c) {
 
 cl_int OpenClExecutor::call(const Finish&) {
   called_ = true;
-  if (putsOffItsWait()) {
+  if (defersWait()) {
     cl_event all = nullptr;
     const cl_int result = cl_.clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &all);
     if (result == CL_SUCCESS) hostWaitsFor({all});
@@ -566,7 +566,7 @@ cl_int OpenClExecutor::call(const WaitForEvents& c) {
     return cl_.clEnqueueBarrierWithWaitList(queue(), static_cast<cl_uint>(events.size()),
                                             events.data(), nullptr);
   }
-  if (putsOffItsWait()) {
+  if (defersWait()) {
     for (cl_event event : events) cl_.clRetainEvent(event);
     hostWaitsFor(events);
     return CL_SUCCESS;

@@ -15,14 +15,14 @@ namespace {
 constexpr size_t kMostInFlight = 1024;
 }  // namespace
 
-bool OpenClExecutor::putsOffItsWait() const {
+bool OpenClExecutor::defersWait() const {
   // A failed call has to fail again, and a command cannot wait for one of another context.
   return mode_ == StepMode::kConcurrent && step_->header.result == CL_SUCCESS && contexts_ == 1;
 }
 
 bool OpenClExecutor::isBlocking() const {
   return mode_ == StepMode::kAlone ||
-         ((step_->header.flags & command_flags::kBlocking) != 0 && !putsOffItsWait());
+         ((step_->header.flags & command_flags::kBlocking) != 0 && !defersWait());
 }
 
 /// Takes over the references to `events`.
@@ -52,7 +52,7 @@ void OpenClExecutor::hostWaitsFor(std::vector<cl_event> events) {
 /// Takes over the reference to `event`, of the command just submitted.
 void OpenClExecutor::follow(cl_event event) {
   in_flight_.push_back(event);
-  if ((step_->header.flags & command_flags::kBlocking) != 0 && putsOffItsWait()) {
+  if ((step_->header.flags & command_flags::kBlocking) != 0 && defersWait()) {
     cl_.clRetainEvent(event);
     hostWaitsFor({event});
   }

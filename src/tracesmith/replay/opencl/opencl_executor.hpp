@@ -38,7 +38,7 @@ class OpenClExecutor final : public Executor {
   Status chooseDevices();
 
   StepOutcome perform(StepIndex step, StepMode mode) override;
-  void passOver(StepIndex command) override;
+  void skipCommand(StepIndex command) override;
   StepOutcome performPermuted(StepIndex launch, uint64_t seed) override;
   StepOutcome finish() override;
   bool waitForOldest() override;
@@ -73,15 +73,15 @@ class OpenClExecutor final : public Executor {
   cl_command_queue queue() const { return live<cl_command_queue>(step_->queue); }
   void findUnrecordedReads();
   /// Destination of a read whose result is not used.
-  uint8_t* placeOfDropped(uint64_t bytes);
+  uint8_t* discardBuffer(uint64_t bytes);
   void keep(ObjectIndex object, void* handle);
   void giveUp(ObjectIndex object);
   void destroy(ObjectIndex object);
   void problem(std::string text);
   /// False if `object` names an object that does not exist; reports a problem that starts with
   /// `what`.
-  bool isThere(ObjectIndex object, const std::string& what = "");
-  bool argumentsAreThere();
+  bool exists(ObjectIndex object, const std::string& what = "");
+  bool argumentsExist();
   Result<Bytes> content(const recording::Payload& payload, uint64_t bytes);
   /// As content(), for data that a command reads while it runs. The view is valid until the next
   /// call, and until the commands passed to readsUpload() have ended.
@@ -93,7 +93,7 @@ class OpenClExecutor final : public Executor {
   /// because it runs alone.
   bool isBlocking() const;
   /// True if the current call need not wait because later commands wait on the device.
-  bool putsOffItsWait() const;
+  bool defersWait() const;
   void hostWaitsFor(std::vector<cl_event> events);
   void follow(cl_event event);
   std::vector<cl_device_id> devicesOf(const ReplayStep& step) const;
@@ -106,8 +106,8 @@ class OpenClExecutor final : public Executor {
   Bytes undefinedContent(uint64_t bytes, ObjectIndex object) const;
   /// Which size queries the kernel of the current launch makes that would return other values if
   /// the launch were split.
-  enum class Asks : uint8_t { kNothing, kOfTheWhole, kUnknown };
-  Asks asksForItsSize(ObjectIndex kernel, bool without_local_size);
+  enum class SizeQueries : uint8_t { kNothing, kWholeLaunch, kUnknown };
+  SizeQueries findSizeQueries(ObjectIndex kernel, bool without_local_size);
   /// A kernel compiled so that its size queries return the values of the whole launch when it runs
   /// in parts. No kernel: this is not possible.
   struct CutKernel {
@@ -183,7 +183,7 @@ class OpenClExecutor final : public Executor {
   /// Keeps host memory that an object uses as its storage (CL_MEM_USE_HOST_PTR) as long as the
   /// object lives.
   void keepHostMemory(cl_mem memory, Bytes bytes);
-  void makeAnew(ObjectIndex program);
+  void recreate(ObjectIndex program);
   cl_program linked(const recording::CreateProgram& c, cl_int& result);
   cl_program fromBinary(ByteView code, const recording::CreateProgram& c, cl_int& result);
 
@@ -227,17 +227,17 @@ class OpenClExecutor final : public Executor {
   };
   static constexpr size_t kMostUploadBytes = 64u << 20;
   std::deque<Upload> uploads_;
-  size_t old_upload_bytes_ = 0;  // of all uploads but the last
-  size_t next_upload_look_ = 0;  // number of uploads at which finished ones are looked for next
-  BufferPool buffers_;           // for data read back
-  ObjectIndex context_ = 0;      // the most recent context
+  size_t old_upload_bytes_ = 0;   // of all uploads but the last
+  size_t next_upload_check_ = 0;  // number of uploads at which finished ones are looked for next
+  BufferPool buffers_;            // for data read back
+  ObjectIndex context_ = 0;       // the most recent context
   uint32_t contexts_ = 0;
   // Events of commands that may still be running, the oldest first.
   std::deque<cl_event> in_flight_;
-  cl_event host_wait_ = nullptr;             // covers everything the host has waited for
-  cl_int failed_in_flight_ = CL_SUCCESS;     // status of the first command that failed
-  bool host_events_ = false;                 // the program created user events
-  std::unordered_map<uint64_t, Asks> asks_;  // asksForItsSize() by kernel
+  cl_event host_wait_ = nullptr;                    // covers everything the host has waited for
+  cl_int failed_in_flight_ = CL_SUCCESS;            // status of the first command that failed
+  bool host_events_ = false;                        // the program created user events
+  std::unordered_map<uint64_t, SizeQueries> asks_;  // findSizeQueries() by kernel
   std::map<std::pair<ObjectIndex, std::string>, CutKernel> cut_kernels_;  // by their added lines
   std::unordered_map<ObjectIndex, std::string> built_with_;               // options, by program
   Buffer<uint8_t> last_shown_;

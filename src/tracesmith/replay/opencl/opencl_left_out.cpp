@@ -12,7 +12,7 @@ namespace tracesmith {
 
 using namespace recording;
 
-bool OpenClExecutor::isThere(ObjectIndex object, const std::string& what) {
+bool OpenClExecutor::exists(ObjectIndex object, const std::string& what) {
   if (object == 0 || objects_[object] != nullptr) return true;
   const auto why = absent_.find(object);
   problem(fmt::format("{}{} does not exist: {}", what, plan_.objectName(object),
@@ -20,13 +20,13 @@ bool OpenClExecutor::isThere(ObjectIndex object, const std::string& what) {
   return false;
 }
 
-bool OpenClExecutor::argumentsAreThere() {
+bool OpenClExecutor::argumentsExist() {
   const std::span<const uint32_t> wanted = plan_.listOf(*step_);
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == kNoStep) continue;
     const ReplayStep& set = plan_.step(wanted[i]);
     const std::string what = fmt::format("argument {} of {}, ", i, plan_.kernelName(*step_));
-    if (!isThere(set.other, what)) return false;
+    if (!exists(set.other, what)) return false;
     SetArgument c;
     const bool svm = set.other == 0 && decode(set.fields, c) && c.form == ArgumentForm::kSvm;
     if (svm && std::any_of(c.value.begin(), c.value.end(), [](uint8_t b) { return b != 0; })) {
@@ -37,7 +37,7 @@ bool OpenClExecutor::argumentsAreThere() {
   return true;
 }
 
-void OpenClExecutor::passOver(StepIndex index) {
+void OpenClExecutor::skipCommand(StepIndex index) {
   index_ = index;
   step_ = &plan_.step(index);
   mode_ = StepMode::kAsRecorded;

@@ -35,7 +35,7 @@ void OpenClExecutor::findUnrecordedReads() {
   }
 }
 
-uint8_t* OpenClExecutor::placeOfDropped(uint64_t bytes) {
+uint8_t* OpenClExecutor::discardBuffer(uint64_t bytes) {
   if (dropped_.empty() || dropped_.back().size() < bytes) dropped_.push_back(buffers_.take(bytes));
   return dropped_.back().data();
 }

@@ -200,7 +200,7 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
     return released(buffer, result);
   }
   if (const ObjectIndex shared = step_->object == 0 ? 0 : plan_.object(step_->object).parent) {
-    if (!isThere(shared)) return CL_SUCCESS;
+    if (!exists(shared)) return CL_SUCCESS;
     cl_int result = CL_SUCCESS;
     called_ = true;
     keep(step_->object, cl_.clCreateBuffer(live<cl_context>(step_->other), c.flags & ~kHostAccess,
@@ -231,7 +231,7 @@ cl_int OpenClExecutor::call(const CreateBuffer& c) {
 
 cl_int OpenClExecutor::call(const CreateSubBuffer& c) {
   const bool failed = step_->header.result != CL_SUCCESS;
-  if (!failed && !isThere(step_->other)) return CL_SUCCESS;
+  if (!failed && !exists(step_->other)) return CL_SUCCESS;
   const cl_buffer_region region = {c.offset, c.bytes};
   const auto type = c.other_type == 0 ? cl_buffer_create_type{CL_BUFFER_CREATE_TYPE_REGION}
                                       : static_cast<cl_buffer_create_type>(c.other_type);
@@ -258,7 +258,7 @@ cl_int OpenClExecutor::call(const CreateImage& c) {
   description.num_samples = static_cast<cl_uint>(c.samples);
   if (step_->header.result != CL_SUCCESS) return failImage(c, format, description);
   const ObjectIndex under = step_->object == 0 ? 0 : plan_.object(step_->object).parent;
-  if (!isThere(under)) return CL_SUCCESS;
+  if (!exists(under)) return CL_SUCCESS;
   if (under != 0) {
     description.image_row_pitch = c.row_pitch;
     if (c.buffer != 0) description.mem_object = live<cl_mem>(under);

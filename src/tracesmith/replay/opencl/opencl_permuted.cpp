@@ -28,8 +28,8 @@ constexpr size_t kMostParts = 16;
 constexpr size_t kMostCutKernels = 32;
 
 /// Queries whose result differs in a part of the launch.
-constexpr std::string_view kOfTheWhole[] = {"get_group_id", "get_num_groups", "get_global_size",
-                                            "get_global_offset", "get_global_linear_id"};
+constexpr std::string_view kWholeLaunch[] = {"get_group_id", "get_num_groups", "get_global_size",
+                                             "get_global_offset", "get_global_linear_id"};
 constexpr std::string_view kPrints[] = {"printf"};
 /// Without a local size from the program, the driver may choose another one for a part.
 constexpr std::string_view kOfTheGroup[] = {
@@ -43,8 +43,8 @@ bool mentions(std::string_view source, std::span<const std::string_view> names) 
 }
 
 /// Lines to insert before a source so that it gets the values of the whole launch.
-std::string linesForWhole(std::span<const size_t> offset, std::span<const size_t> global,
-                          std::span<const size_t> local) {
+std::string linesForLaunch(std::span<const size_t> offset, std::span<const size_t> global,
+                           std::span<const size_t> local) {
   std::string lines;
   const auto define = [&](std::string_view name, auto&& valueOf, size_t beyond) {
     lines += fmt::format("#define {}(d) ((size_t)(", name);
@@ -121,10 +121,11 @@ void OpenClExecutor::releaseCutKernels() {
   }
 }
 
-OpenClExecutor::Asks OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool without_local_size) {
+OpenClExecutor::SizeQueries OpenClExecutor::findSizeQueries(ObjectIndex kernel,
+                                                            bool without_local_size) {
   const ObjectIndex program = plan_.object(kernel).parent;
   const auto [it, is_new] =
-      asks_.try_emplace(uint64_t{kernel} * 2 + (without_local_size ? 1 : 0), Asks::kUnknown);
+      asks_.try_emplace(uint64_t{kernel} * 2 + (without_local_size ? 1 : 0), SizeQueries::kUnknown);
   if (!is_new) return it->second;
   CreateProgram made;
   if (program == 0 || !decode(plan_.step(plan_.object(program).made_by).fields, made) ||
@@ -142,9 +143,10 @@ OpenClExecutor::Asks OpenClExecutor::asksForItsSize(ObjectIndex kernel, bool wit
   const bool prints = mentions(text, kPrints);
   const bool group = without_local_size && (hidden || mentions(text, kOfTheGroup));
   if (prints || group) {
-    it->second = Asks::kUnknown;
+    it->second = SizeQueries::kUnknown;
   } else {
-    it->second = hidden || mentions(text, kOfTheWhole) ? Asks::kOfTheWhole : Asks::kNothing;
+    it->second =
+        hidden || mentions(text, kWholeLaunch) ? SizeQueries::kWholeLaunch : SizeQueries::kNothing;
   }
   return it->second;
 }
@@ -193,19 +195,20 @@ StepOutcome OpenClExecutor::performPermuted(StepIndex launch, uint64_t seed) {
       objects_[step_->object] == nullptr || queue() == nullptr) {
     return refuse("is not a launch that can be executed");
   }
-  const Asks asks = asksForItsSize(step_->object, c.local.empty());
-  if (asks == Asks::kUnknown) return refuse("it is unknown what the kernel queries of its launch");
+  const SizeQueries queries = findSizeQueries(step_->object, c.local.empty());
+  if (queries == SizeQueries::kUnknown)
+    return refuse("it is unknown what the kernel queries of its launch");
   const LaunchSizes sizes(c);
   if (!sizes.hasSeveralGroups()) return refuse("has one work-group");
-  if (!argumentsAreThere()) return refuse(problem_.c_str());
+  if (!argumentsExist()) return refuse(problem_.c_str());
   auto* kernel = live<cl_kernel>(step_->object);
-  if (asks == Asks::kOfTheWhole) {
+  if (queries == SizeQueries::kWholeLaunch) {
     // With a local size chosen by the driver, group ids are unpredictable.
     if (!sizes.haveFixedGroups() || exec_infos_.contains(step_->object)) {
       return refuse("the kernel queries its group or the global size");
     }
     kernel =
-        cutKernel(step_->object, linesForWhole(sizes.offset, sizes.global, sizes.local)).kernel;
+        cutKernel(step_->object, linesForLaunch(sizes.offset, sizes.global, sizes.local)).kernel;
     if (kernel == nullptr) return refuse("the kernel cannot be compiled for a part of its launch");
     for (const StepIndex argument : plan_.listOf(*step_)) {
       if (argument != kNoStep) outcome.result = applyArgument(kernel, argument);

@@ -91,7 +91,7 @@ cl_int OpenClExecutor::call(const CreateProgram& c) {
 
 /// A program with kernels cannot be built again (CL_INVALID_OPERATION), and when objects are kept
 /// the kernels of the previous build still exist. Those kernels keep a reference to their program.
-void OpenClExecutor::makeAnew(ObjectIndex program) {
+void OpenClExecutor::recreate(ObjectIndex program) {
   const ReplayStep* const build = step_;
   const uint32_t references = references_[program];
   auto* const before = live<cl_program>(program);
@@ -108,10 +108,10 @@ void OpenClExecutor::makeAnew(ObjectIndex program) {
 }
 
 cl_int OpenClExecutor::call(const BuildProgram& c) {
-  if (step_->header.result == CL_SUCCESS && !isThere(step_->object)) return CL_SUCCESS;
+  if (step_->header.result == CL_SUCCESS && !exists(step_->object)) return CL_SUCCESS;
   const bool again = step_->object != 0 && c.compile_only == 0 &&
                      step_->header.result == CL_SUCCESS && !built_.insert(step_->object).second;
-  if (again && keep_objects_) makeAnew(step_->object);
+  if (again && keep_objects_) recreate(step_->object);
   auto* const program = live<cl_program>(step_->object);
   std::string options(c.options.begin(), c.options.end());
   if (const auto folder = folders_.find(step_->object); folder != folders_.end()) {
@@ -172,7 +172,7 @@ cl_int OpenClExecutor::call(const IncludedFile& c) {
 }
 
 cl_int OpenClExecutor::call(const CreateKernel& c) {
-  if (step_->header.result == CL_SUCCESS && !isThere(step_->other)) return CL_SUCCESS;
+  if (step_->header.result == CL_SUCCESS && !exists(step_->other)) return CL_SUCCESS;
   const std::string name(c.name.begin(), c.name.end());
   cl_int result = CL_SUCCESS;
   called_ = true;

@@ -47,8 +47,9 @@ OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& depend
   return out;
 }
 
-std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDependencies& dependencies,
-                                       StepIndex earlier, StepIndex later) {
+std::optional<ReversedOrder> reverseCommands(const ReplayPlan& plan,
+                                             const StepDependencies& dependencies,
+                                             StepIndex earlier, StepIndex later) {
   const std::vector<StepIndex> order = lateLegalOrder(plan, dependencies, {});
   std::vector<size_t> place(plan.steps().size());
   for (size_t p = 0; p < order.size(); ++p) place[order[p]] = p;
@@ -73,7 +74,7 @@ std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDepende
   const auto with_first = std::count(after.begin(), after.end(), true);
   const auto with_last = std::count(before.begin(), before.end(), true);
   const bool delay = with_first <= with_last;
-  TurnedOrder out;
+  ReversedOrder out;
   out.moved_along = static_cast<uint32_t>((delay ? with_first : with_last) - 1);
   out.order.assign(order.begin(), order.begin() + static_cast<ptrdiff_t>(first));
   const auto addBetween = [&](bool moved) {

@@ -22,7 +22,7 @@ struct OrderChanges {
 OrderChanges orderChanges(const ReplayPlan& plan, const StepDependencies& dependencies,
                           size_t most);
 
-struct TurnedOrder {
+struct ReversedOrder {
   std::vector<StepIndex> order;  ///< all steps that move
   /// The first `settled` entries hold the same steps as that part of the recorded order, reordered.
   /// Nothing after them moved.
@@ -34,7 +34,8 @@ struct TurnedOrder {
 /// moves behind `later`, or `later` moves in front of `earlier`, together with the steps between
 /// them that must stay with it; the choice is whichever moves fewer steps. Returns none if
 /// something orders the two. `earlier` must precede `later` in the recording.
-std::optional<TurnedOrder> turnedRound(const ReplayPlan& plan, const StepDependencies& dependencies,
-                                       StepIndex earlier, StepIndex later);
+std::optional<ReversedOrder> reverseCommands(const ReplayPlan& plan,
+                                             const StepDependencies& dependencies,
+                                             StepIndex earlier, StepIndex later);
 
 }  // namespace tracesmith

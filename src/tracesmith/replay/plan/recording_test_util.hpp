@@ -39,7 +39,7 @@ class RecordingBuilder {
     writer_.emplace(std::move(*made));
     EXPECT_TRUE(writer_->addProcess({1, 4711, 1, "by hand"}));
     const std::string name = "no such device";
-    add(rec::Device{.handle = kDevice, .type = 2, .name = name}, rec::command_flags::kMadeUp);
+    add(rec::Device{.handle = kDevice, .type = 2, .name = name}, rec::command_flags::kAddedByAgent);
     const rec::Handle devices[] = {kDevice};
     add(rec::CreateContext{.context = kContext, .devices = devices});
   }
@@ -142,7 +142,7 @@ class RecordingBuilder {
     const uint64_t bytes = values.size() * sizeof(T);
     rec::Read c{.queue = queue, .memory = buffer, .host = 1};
     c.box.region[0] = bytes;
-    const uint64_t of = add(c, rec::command_flags::kBlocking | rec::command_flags::kBegun);
+    const uint64_t of = add(c, rec::command_flags::kBlocking | rec::command_flags::kStarted);
     std::vector<rec::ContentHash> hashes;
     if (keep) {
       hashes = content(values);

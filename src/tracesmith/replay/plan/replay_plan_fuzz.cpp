@@ -104,7 +104,7 @@ void checkOrder(const ReplayPlan& plan, const StepDependencies& dependencies,
   const std::vector<bool> in_order = orderable(plan, dependencies);
   for (StepIndex i = 0; i < plan.steps().size(); ++i) {
     const bool placed = place[i] != UINT32_MAX;
-    if (i < end && (all || moves(plan, i)) && !placed) abort();  // lost
+    if (i < end && (all || isMovable(plan, i)) && !placed) abort();  // lost
     if (!placed || !in_order[i]) continue;
     for (const StepIndex before : dependencies.before(i)) {
       if (place[before] >= place[i]) abort();

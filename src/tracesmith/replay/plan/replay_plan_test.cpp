@@ -200,8 +200,8 @@ TEST(ReplayPlan, OfBytesThatWereChangedIsStillAPlan) {
     const StepDependencies dependencies = StepDependencies::of(*plan);
     size_t moving = 0;
     for (StepIndex i = 0; i < plan->steps().size(); ++i) {
-      moving += moves(*plan, i) ? 1 : 0;
-      for (const StepIndex before : dependencies.before(i)) ASSERT_TRUE(moves(*plan, before));
+      moving += isMovable(*plan, i) ? 1 : 0;
+      for (const StepIndex before : dependencies.before(i)) ASSERT_TRUE(isMovable(*plan, before));
       for (const ObjectIndex event : plan->waitsOf(plan->step(i))) {
         ASSERT_LT(event, plan->objects().size());
       }

@@ -24,7 +24,7 @@ struct Queue {
 
 /// True for a call recorded when it started: its Done marks its end. If the Done is missing, the
 /// call never ended in the recording.
-bool hasEnd(const ReplayStep& call) { return (call.header.flags & command_flags::kBegun) != 0; }
+bool hasEnd(const ReplayStep& call) { return (call.header.flags & command_flags::kStarted) != 0; }
 
 /// For each user event: the call that sets it.
 std::vector<StepIndex> eventSetters(const ReplayPlan& plan) {
@@ -77,16 +77,16 @@ bool hostWaits(const ReplayStep& step) {
   return isCommand(step) && (step.header.flags & command_flags::kBlocking) != 0;
 }
 
-bool restores(const ReplayStep& step) {
+bool restoresMemory(const ReplayStep& step) {
   Snapshot snapshot;
   // A snapshot that belongs to a launch is for comparison only.
   return step.kind() == CommandKind::kSnapshot && step.object != 0 &&
          decode(step.fields, snapshot) && snapshot.after == 0;
 }
 
-bool moves(const ReplayPlan& plan, StepIndex i) {
+bool isMovable(const ReplayPlan& plan, StepIndex i) {
   const ReplayStep& step = plan.step(i);
-  if (step.kind() == CommandKind::kSetUserEventStatus || restores(step)) return true;
+  if (step.kind() == CommandKind::kSetUserEventStatus || restoresMemory(step)) return true;
   if (step.kind() != CommandKind::kDone || step.of == kNoStep) {
     return isCommand(step) || hostWaits(step);
   }
@@ -139,7 +139,7 @@ class DependencyWalk {
 void DependencyWalk::add(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   // A call that failed when it was recorded had no effect on any queue.
-  if (step.header.result != 0 || !moves(plan_, i)) return;
+  if (step.header.result != 0 || !isMovable(plan_, i)) return;
   depend(last_wait_);
   if (step.kind() == CommandKind::kSetUserEventStatus) return;
   if (step.kind() == CommandKind::kDone) {
@@ -232,7 +232,7 @@ class Schedule {
     for (StepIndex i = 0; i < n; ++i) {
       left_[i] = static_cast<uint32_t>(dependencies.before(i).size());
       for (const StepIndex on : dependencies.before(i)) ++first_[on + 1];
-      if (!moves(plan, i)) continue;
+      if (!isMovable(plan, i)) continue;
       moving_.push_back(i);
       if (left_[i] == 0) ready.push_back(i);
     }
@@ -358,7 +358,7 @@ class NearOrder {
   bool makesReady(StepIndex i) const {
     const CommandKind kind = plan_.step(i).kind();
     // A released object may be needed until the position of its release in the recording.
-    return !moves(plan_, i) && kind != CommandKind::kRelease && kind != CommandKind::kSvmFree &&
+    return !isMovable(plan_, i) && kind != CommandKind::kRelease && kind != CommandKind::kSvmFree &&
            kind != CommandKind::kDone;
   }
   void add(StepIndex i) {
@@ -391,7 +391,7 @@ std::vector<StepIndex> asRecorded(StepIndex end) {
 
 /// Calls at which an executor waits for queues, although the program did not.
 bool waitsForQueues(const ReplayPlan& plan, const ReplayStep& step) {
-  if (step.kind() == CommandKind::kSvmFree || restores(step)) return true;
+  if (step.kind() == CommandKind::kSvmFree || restoresMemory(step)) return true;
   return step.kind() == CommandKind::kRelease && step.object != 0 &&
          plan.object(step.object).object_class == ObjectClass::kQueue;
 }

@@ -22,11 +22,11 @@ bool isCommand(const ReplayStep& step);
 bool hostWaits(const ReplayStep& step);
 /// True for steps that restore recorded memory content: the start of a range, or what the host left
 /// in shared memory.
-bool restores(const ReplayStep& step);
+bool restoresMemory(const ReplayStep& step);
 /// True for steps that other orders may move: commands, waiting calls, steps that restore memory,
 /// and steps that mark when the host continued (the Done of a waiting call, the setting of an
 /// event).
-bool moves(const ReplayPlan& plan, StepIndex step);
+bool isMovable(const ReplayPlan& plan, StepIndex step);
 
 /// True for steps that move and still have to be executed when each command ends before the next
 /// starts, so that there is nothing to wait for.

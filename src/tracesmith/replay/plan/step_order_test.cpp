@@ -127,7 +127,7 @@ TEST(StepOrder, DrawnOrdersAndLateOnesRespectAllThatTheProgramSaid) {
     const ReplayPlan plan = planOf(program.r);
     const StepDependencies dependencies = StepDependencies::of(plan);
     size_t moving = 0;
-    for (StepIndex i = 0; i < plan.steps().size(); ++i) moving += moves(plan, i) ? 1 : 0;
+    for (StepIndex i = 0; i < plan.steps().size(); ++i) moving += isMovable(plan, i) ? 1 : 0;
     for (uint64_t drawn = 0; drawn < 5; ++drawn) {
       const auto order = randomLegalOrder(plan, dependencies, drawn);
       ASSERT_EQ(order.size(), moving);
@@ -201,7 +201,7 @@ struct Gates {
   }
   uint64_t set(Handle event) { return r.add(SetUserEventStatus{.event = event}); }
   uint64_t wait(Handle event) {
-    return r.add(WaitForEvents{.events = {&event, 1}}, command_flags::kBegun);
+    return r.add(WaitForEvents{.events = {&event, 1}}, command_flags::kStarted);
   }
   uint64_t done(uint64_t of) { return r.add(Done{.of = of}); }
 
@@ -256,8 +256,8 @@ TEST(StepOrder, AWaitThatAnotherThreadEndsIsNotBeforeWhatEndsIt) {
   Gates g;
   const Handle gate = g.gate(), event = g.r.newHandle();
   const auto held = g.fill(g.one, {gate});
-  const auto finish = g.r.add(Finish{.queue = g.one}, command_flags::kBegun);  // thread A waits
-  const auto other = g.fill(g.two, {}, event);                                 // thread B does not
+  const auto finish = g.r.add(Finish{.queue = g.one}, command_flags::kStarted);  // thread A waits
+  const auto other = g.fill(g.two, {}, event);  // thread B does not
   const auto wait = g.wait(event);
   const auto waited = g.done(wait);
   const Handle made_meanwhile = g.r.buffer(16);
@@ -285,7 +285,7 @@ TEST(StepOrder, WhatRestoresMemoryKeepsItsPlaceAmongAllQueues) {
   Gates g;
   const Handle free = g.r.queue(1);
   const auto snapshot = [&](uint64_t after) {
-    return g.r.add(Snapshot{.memory = g.buffer, .after = after}, command_flags::kMadeUp);
+    return g.r.add(Snapshot{.memory = g.buffer, .after = after}, command_flags::kAddedByAgent);
   };
   const auto first = snapshot(0);
   const auto a = g.fill(g.one), b = g.fill(free), c = g.fill(free);
@@ -294,7 +294,7 @@ TEST(StepOrder, WhatRestoresMemoryKeepsItsPlaceAmongAllQueues) {
   const auto d = g.fill(g.two);
   const ReplayPlan plan = planOf(g.r);
   const StepDependencies dependencies = StepDependencies::of(plan);
-  EXPECT_FALSE(moves(plan, static_cast<StepIndex>(of_a_launch)));
+  EXPECT_FALSE(isMovable(plan, static_cast<StepIndex>(of_a_launch)));
   std::set<std::vector<StepIndex>> orders;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const auto order = randomLegalOrder(plan, dependencies, seed);
@@ -314,7 +314,7 @@ TEST(StepOrder, WhatTheHostLeftInMappedMemoryWaitsForTheMapAlone) {
   g.r.add(SvmAlloc{.pointer = pointer, .context = RecordingBuilder::kContext, .bytes = 64});
   const auto held = g.fill(g.one, {gate});
   const auto map = g.r.add(SvmMap{.queue = g.two, .pointer = pointer, .bytes = 64});
-  const auto left = g.r.add(Snapshot{.memory = pointer, .is_svm = 1}, command_flags::kMadeUp);
+  const auto left = g.r.add(Snapshot{.memory = pointer, .is_svm = 1}, command_flags::kAddedByAgent);
   const auto unmap = g.r.add(SvmUnmap{.queue = g.two, .pointer = pointer});
   const auto set = g.set(gate);
   const ReplayPlan plan = planOf(g.r);
@@ -377,24 +377,24 @@ TEST(OrderChanges, TwoCommandsAreTurnedRoundWhereNothingOrdersThem) {
     const std::vector<StepIndex> recorded = lateLegalOrder(plan, dependencies, {});
     for (size_t a = 0; a < recorded.size(); ++a) {
       for (size_t b = a + 1; b < recorded.size(); ++b) {
-        const auto turned = turnedRound(plan, dependencies, recorded[a], recorded[b]);
+        const auto reversed = reverseCommands(plan, dependencies, recorded[a], recorded[b]);
         const bool ordered = all.contains(
             {plan.step(recorded[a]).header.sequence, plan.step(recorded[b]).header.sequence});
-        ASSERT_NE(turned.has_value(), ordered) << "seed " << seed << ": " << a << " and " << b;
-        if (!turned) continue;
-        const std::vector<StepIndex>& order = turned->order;
+        ASSERT_NE(reversed.has_value(), ordered) << "seed " << seed << ": " << a << " and " << b;
+        if (!reversed) continue;
+        const std::vector<StepIndex>& order = reversed->order;
         ASSERT_EQ(order.size(), recorded.size());
         expectLegal(plan, program.edges, order, seed);
         const auto place = [&](size_t of) {
           return std::find(order.begin(), order.end(), recorded[of]) - order.begin();
         };
         ASSERT_LT(place(b), place(a));
-        ASSERT_EQ(turned->settled, b + 1);
+        ASSERT_EQ(reversed->settled, b + 1);
         ASSERT_TRUE(
             std::equal(order.begin(), order.begin() + static_cast<ptrdiff_t>(a), recorded.begin()));
-        ASSERT_TRUE(std::equal(order.begin() + turned->settled, order.end(),
-                               recorded.begin() + turned->settled));
-        ASSERT_LT(turned->moved_along, b - a);
+        ASSERT_TRUE(std::equal(order.begin() + reversed->settled, order.end(),
+                               recorded.begin() + reversed->settled));
+        ASSERT_LT(reversed->moved_along, b - a);
       }
     }
   }

@@ -198,7 +198,7 @@ TEST(ConcurrentRun, WhatWasMappedIsSeenBeforeItIsChanged) {
     constexpr Handle kMapped = 0x9000;
     Map map{.queue = q, .memory = b, .flags = 3};
     map.box.region[0] = 8;
-    const uint64_t of = r.add(map, command_flags::kBlocking | command_flags::kBegun);
+    const uint64_t of = r.add(map, command_flags::kBlocking | command_flags::kStarted);
     const auto seen = r.content(after);
     r.add(Done{.of = of, .content = {8, seen}, .pointer = kMapped});
     const auto next = r.content(std::vector<int>{round + 2, round + 3});

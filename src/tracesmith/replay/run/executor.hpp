@@ -56,7 +56,7 @@ class Executor {
   /// Issues the call of a step. Steps that create objects come before those that use them.
   virtual StepOutcome perform(StepIndex step, StepMode mode) = 0;
   /// Replaces a skipped command: steps that waited for it wait for what it waited for.
-  virtual void passOver(StepIndex /*command*/) {}
+  virtual void skipCommand(StepIndex /*command*/) {}
   /// Runs a launch alone, with its work-groups in a random order, one part after the other; any
   /// such order is legal. Seed 0: from the last to the first. A kernel that queries its group or
   /// the global size is recompiled so that it gets the values of the whole launch. Returns not

@@ -43,14 +43,14 @@ class PairRun {
     const int64_t began_ns = monotonicNs();
     executor_.keepObjects();
     for (StepIndex i = 0; i < plan_.steps().size(); ++i) {
-      if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
+      if (!isMovable(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
     }
     for (const UnorderedPair& pair : pairs) {
       if (over_[pair.first] || over_[pair.second]) continue;
       const size_t until = std::min(place_[pair.first], place_[pair.second]);
       for (size_t p = 0; p < until; ++p) performOnce(order_[p]);
-      bringBefore(pair.first);
-      bringBefore(pair.second);
+      performUpTo(pair.first);
+      performUpTo(pair.second);
       if (over_[pair.first] || over_[pair.second]) continue;  // they are ordered after all
       tryPair(pair);
     }
@@ -76,7 +76,7 @@ class PairRun {
     if (isExecutedAlone(plan_.step(i))) perform(i);
   }
   /// Runs everything that must end before `step`, in recorded order.
-  void bringBefore(StepIndex step) {
+  void performUpTo(StepIndex step) {
     std::vector<StepIndex> needed, open = {step};
     std::vector<bool> met(plan_.steps().size());
     while (!open.empty()) {
@@ -106,10 +106,10 @@ class PairRun {
   }
 
   /// False when a command could not be run.
-  bool run(const UnorderedPair& pair, bool turned, const std::vector<ObjectIndex>& roots,
+  bool run(const UnorderedPair& pair, bool reversed, const std::vector<ObjectIndex>& roots,
            Outcome& outcome) {
-    const StepIndex steps[] = {turned ? pair.second : pair.first,
-                               turned ? pair.first : pair.second};
+    const StepIndex steps[] = {reversed ? pair.second : pair.first,
+                               reversed ? pair.first : pair.second};
     for (const StepIndex step : steps) {
       if (!perform(step)) return false;
       if (!isRead(plan_.step(step))) continue;
@@ -139,18 +139,19 @@ class PairRun {
       }
       return true;
     };
-    Outcome as_recorded, turned, turned_again, again;
+    Outcome as_recorded, reversed, reversed_again, again;
     over_[pair.first] = over_[pair.second] = true;
     // The rest of the replay continues from the last of these runs.
     out.tried = before.size() == roots.size() && run(pair, false, roots, as_recorded) &&
-                restore() && run(pair, true, roots, turned) && restore() &&
-                run(pair, true, roots, turned_again) && restore() && run(pair, false, roots, again);
+                restore() && run(pair, true, roots, reversed) && restore() &&
+                run(pair, true, roots, reversed_again) && restore() &&
+                run(pair, false, roots, again);
     if (out.tried) {
       const auto unlike = [](const Outcome& a, const Outcome& b) {
         return a.memory != b.memory || a.shown[0] != b.shown[0] || a.shown[1] != b.shown[1];
       };
-      out.unsteady = unlike(again, as_recorded) || unlike(turned_again, turned);
-      compare(pair, roots, as_recorded, turned, out);
+      out.unsteady = unlike(again, as_recorded) || unlike(reversed_again, reversed);
+      compare(pair, roots, as_recorded, reversed, out);
     }
     result_.pairs.push_back(out);
   }

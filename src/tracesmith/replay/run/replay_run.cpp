@@ -86,8 +86,8 @@ class Run {
   template <class F>
   void forEachRecordedHash(StepIndex launch, F&& f) const;
   void takeDumps(uint32_t launch);
-  void hashWhatIsLeft();
-  void keepSeen(Seen seen, ByteView bytes);
+  void hashRemaining();
+  void keepSeen(Observation seen, ByteView bytes);
   void look(uint32_t after);
   void waitForItsTime(const ReplayStep& step);
   void begins();
@@ -144,7 +144,7 @@ void Run::perform(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
   if (!needed_.empty() && !needed_[i]) {
     ++result_.skipped;
-    if (mode_ == StepMode::kAsRecorded) executor_.passOver(i);
+    if (mode_ == StepMode::kAsRecorded) executor_.skipCommand(i);
     return;
   }
   begins();
@@ -174,16 +174,17 @@ bool Run::performAlone(StepIndex i) {
   StepOutcome outcome = executor_.perform(i, mode_);
   if (!outcome.executed) {
     // Steps that represent no call are neither executed nor skipped.
-    const bool made_up = (step.header.flags & command_flags::kMadeUp) != 0 ||
-                         step.kind() == CommandKind::kDone || step.kind() == CommandKind::kDevice ||
-                         step.kind() == CommandKind::kRangeEdge ||
-                         step.kind() == CommandKind::kSnapshot || step.kind() == CommandKind::kEnd;
+    const bool added_by_agent =
+        (step.header.flags & command_flags::kAddedByAgent) != 0 ||
+        step.kind() == CommandKind::kDone || step.kind() == CommandKind::kDevice ||
+        step.kind() == CommandKind::kRangeEdge || step.kind() == CommandKind::kSnapshot ||
+        step.kind() == CommandKind::kEnd;
     // A failed command changed nothing, so nothing is missing.
     const bool no_loss = step.header.result != 0 && outcome.problem.empty();
-    if (!made_up && outcome.simulated) {
+    if (!added_by_agent && outcome.simulated) {
       ++result_.simulated;
       if (step.kind() == CommandKind::kLaunch) ++result_.launches;
-    } else if (!made_up && !no_loss) {
+    } else if (!added_by_agent && !no_loss) {
       ++result_.skipped;
     }
     if (!settings_.given_order.empty() && isCommand(step)) result_.not_executed.push_back(i);
@@ -192,7 +193,7 @@ bool Run::performAlone(StepIndex i) {
     if (step.kind() == CommandKind::kLaunch && step.header.result == 0) ++result_.launches;
     // The return code of a call that waited is in its Done.
     int32_t recorded = step.header.result;
-    if ((step.header.flags & command_flags::kBegun) != 0 && step.done != kNoStep) {
+    if ((step.header.flags & command_flags::kStarted) != 0 && step.done != kNoStep) {
       recorded = plan_.step(step.done).header.result;
     }
     if (outcome.result == recorded) {
@@ -428,7 +429,7 @@ void Run::takeDumps(uint32_t launch) {
   }
 }
 
-void Run::hashWhatIsLeft() {
+void Run::hashRemaining() {
   for (ObjectIndex o = 1; o < plan_.objects().size(); ++o) {
     const PlannedObject& object = plan_.object(o);
     if (object.object_class != ObjectClass::kMemory || rootOf(plan_, o) != o || !executor_.has(o)) {
@@ -448,9 +449,9 @@ std::vector<StepIndex> Run::stops() const {
   return stops;
 }
 
-void Run::keepSeen(Seen seen, ByteView bytes) {
+void Run::keepSeen(Observation seen, ByteView bytes) {
   seen.chunks = outputOf(seen.memory, bytes).chunks;
-  if (bytes.size() <= settings_.seen_bytes - seen_bytes_) {
+  if (bytes.size() <= settings_.observed_bytes - seen_bytes_) {
     seen_bytes_ += bytes.size();
     seen.bytes.assign(bytes.begin(), bytes.end());
   }
@@ -458,8 +459,8 @@ void Run::keepSeen(Seen seen, ByteView bytes) {
 }
 
 void Run::look(uint32_t after) {
-  for (auto it = settings_.looks.lower_bound({after, 0});
-       it != settings_.looks.end() && it->first == after; ++it) {
+  for (auto it = settings_.observation_points.lower_bound({after, 0});
+       it != settings_.observation_points.end() && it->first == after; ++it) {
     if (const auto bytes = executor_.contents(it->second)) {
       keepSeen({.after = after, .memory = it->second}, *bytes);
     } else {
@@ -494,7 +495,7 @@ void Run::performInOrder() {
 void Run::performInRandomOrder() {
   const auto count = static_cast<StepIndex>(plan_.steps().size());
   for (StepIndex i = 0; i < count; ++i) {
-    if (!moves(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
+    if (!isMovable(plan_, i) && plan_.step(i).kind() != CommandKind::kDone) perform(i);
   }
   const StepDependencies dependencies = StepDependencies::of(plan_);
   result_.order = !settings_.given_order.empty() ? settings_.given_order
@@ -531,7 +532,7 @@ RunResult Run::go() {
       problem(launch, "is not executed: memory cannot be shown after it");
     }
   }
-  if (settings_.hash_launches) hashWhatIsLeft();
+  if (settings_.hash_launches) hashRemaining();
   return std::move(result_);
 }
 

@@ -46,9 +46,9 @@ struct RunSettings {
   std::vector<StepIndex> given_order;
   /// With a given order: records the content of these objects (second) after this many of its steps
   /// (first).
-  std::set<std::pair<uint32_t, ObjectIndex>> looks;
+  std::set<std::pair<uint32_t, ObjectIndex>> observation_points;
   /// Most bytes of observed content to keep; the rest is kept as hashes only.
-  uint64_t seen_bytes = 0;
+  uint64_t observed_bytes = 0;
   double speed = 1;  ///< for kTiming
   /// The selection. What it needs is replayed as well; the rest is skipped.
   std::vector<LaunchRange> ranges;  ///< empty: all launches
@@ -163,12 +163,12 @@ struct PairOutcome {
 
 /// Content observed in a given order: data shown to the host, or an object recorded because of
 /// RunSettings::looks.
-struct Seen {
+struct Observation {
   StepIndex step = kNoStep;  ///< the read or map; kNoStep: an entry of `looks`
   uint32_t after = 0;        ///< for an entry of `looks`: number of steps executed before it
   ObjectIndex memory = 0;
   std::vector<recording::ContentHash> chunks;
-  Bytes bytes;  ///< empty if seen_bytes was exhausted
+  Bytes bytes;  ///< empty if observed_bytes was exhausted
 };
 
 struct Dump {
@@ -201,7 +201,7 @@ struct RunResult {
   std::vector<ShownHash> shown_hashes;  ///< with hash_launches
   std::vector<MemoryHash> left;         ///< with hash_launches: content at the end
   std::vector<StepIndex> order;         ///< for kRandom: the order of its commands
-  std::vector<Seen> seen;               ///< for a given order
+  std::vector<Observation> seen;        ///< for a given order
   std::vector<StepIndex> not_executed;  ///< for a given order: commands whose call was not issued
   std::vector<Dump> dumps;
   int64_t duration_ns = 0;  ///< of all calls, including program builds

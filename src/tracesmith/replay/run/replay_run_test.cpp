@@ -163,7 +163,7 @@ TEST(ReplayRun, AHangIsEndedAndACrashSurvived) {
     const auto k = r.kernel(r.program(kSource), name);
     r.argument(k, 0, b);
     r.launch(q, k, 1);
-    r.add(Finish{.queue = q}, command_flags::kBegun);
+    r.add(Finish{.queue = q}, command_flags::kStarted);
     ChildSettings settings;
     settings.step_limit_s = name[0] == 'f' ? 5 : 60;
     const ChildOutcome outcome = replayed(r, settings);

@@ -25,13 +25,13 @@ TEST(ReplayedMemory, MapsOfSharedMemoryAreComparedUnlessTheyAreToBeOverwritten) 
     constexpr uint64_t kRead = 1, kInvalidate = 4;
     const auto map = [&](uint64_t flags, const std::vector<ContentHash>& shown) {
       SvmMap c{.queue = q, .pointer = shared, .flags = flags, .bytes = 16};
-      const auto of = r.add(c, command_flags::kBlocking | command_flags::kBegun);
+      const auto of = r.add(c, command_flags::kBlocking | command_flags::kStarted);
       r.add(Done{.of = of, .content = {shown.empty() ? 0u : 16u, shown}});
     };
     map(kInvalidate, {});
     const auto left = r.content<int>({1, 2, 3, 4});
     r.add(Snapshot{.memory = shared, .is_svm = 1, .content = {16, left}, .kept = 1},
-          command_flags::kMadeUp);
+          command_flags::kAddedByAgent);
     r.add(SvmUnmap{.queue = q, .pointer = shared});
     uint8_t address[8];
     std::memcpy(address, &shared, sizeof shared);
@@ -60,7 +60,7 @@ TEST(ReplayedMemory, ABufferThatIsMappedToBeOverwrittenNeedNoComparison) {
   const auto b = r.buffer(8);
   Map map{.queue = q, .memory = b, .flags = 4, .pointer = 0};  // CL_MAP_WRITE_INVALIDATE_REGION
   map.box.region[0] = 8;
-  const auto of = r.add(map, command_flags::kBlocking | command_flags::kBegun);
+  const auto of = r.add(map, command_flags::kBlocking | command_flags::kStarted);
   r.add(Done{.of = of, .pointer = 0x7000'0000});
   const auto left = r.content<int>({5, 6});
   Unmap unmap{.queue = q, .memory = b, .pointer = 0x7000'0000, .content = {8, left}};
@@ -138,7 +138,7 @@ TEST(ReplayedMemory, ARowBeginsWhereItsOriginSays) {
   Read read{.queue = q, .memory = b, .host = 1};
   read.box.origin[0] = 40;
   read.box.region[0] = 8;
-  const auto of = r.add(read, command_flags::kBlocking | command_flags::kBegun);
+  const auto of = r.add(read, command_flags::kBlocking | command_flags::kStarted);
   r.add(Done{.of = of, .content = {8, content}});
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
@@ -171,7 +171,7 @@ TEST(ReplayedMemory, AnImageOfABufferHasTheRowsThatItHad) {
   Read read{.queue = q, .memory = image, .host = 1};
   read.box.is_image = 1;
   read.box.region[0] = read.box.region[1] = 4;
-  const auto of = r.add(read, command_flags::kBlocking | command_flags::kBegun);
+  const auto of = r.add(read, command_flags::kBlocking | command_flags::kStarted);
   const auto content = r.content(pixels);
   r.add(Done{.of = of, .content = {64, content}});
   const ChildOutcome outcome = replayed(r);

@@ -28,7 +28,7 @@ TEST(ReplayedOrder, WhatTheProgramLetRunFirstRunsFirst) {
     Fill fill{.queue = q2, .memory = b, .pattern = seven, .event = filled};
     fill.box.region[0] = 4;
     r.add(fill);
-    const auto wait = r.add(WaitForEvents{.events = {&filled, 1}}, command_flags::kBegun);
+    const auto wait = r.add(WaitForEvents{.events = {&filled, 1}}, command_flags::kStarted);
     r.add(Done{.of = wait});
     r.add(SetUserEventStatus{.event = gate});
     r.read<int>(q1, b, {70});
@@ -54,7 +54,7 @@ TEST(ReplayedOrder, AnEventThatAnotherThreadSetMeanwhileIsSetInTime) {
     const Handle gate = r.newHandle();
     r.add(CreateUserEvent{.event = gate, .context = RecordingBuilder::kContext});
     r.launch(q, k, 1, {gate});
-    const auto finish = r.add(Finish{.queue = q}, command_flags::kBegun);
+    const auto finish = r.add(Finish{.queue = q}, command_flags::kStarted);
     r.add(SetUserEventStatus{.event = gate});
     r.add(Done{.of = finish});
     r.read<int>(q, b, {30});
@@ -80,8 +80,9 @@ TEST(ReplayedOrder, WhatARangeFoundInMemoryIsPutThereAtItsBegin) {
     r.argument(k, 1, 10);
     for (const int found : {2, 5}) {
       const auto content = r.content<int>({found});
-      r.add(Snapshot{.memory = b, .content = {4, content}, .kept = 1}, command_flags::kMadeUp);
-      r.add(RangeEdge{.is_begin = 1}, command_flags::kMadeUp);
+      r.add(Snapshot{.memory = b, .content = {4, content}, .kept = 1},
+            command_flags::kAddedByAgent);
+      r.add(RangeEdge{.is_begin = 1}, command_flags::kAddedByAgent);
       r.launch(q, k, 1);
       r.read<int>(q, b, {10 * found});
     }

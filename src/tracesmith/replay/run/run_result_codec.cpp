@@ -59,7 +59,7 @@ void visit(V& v, LaunchHash& h) {
       v(h.runs_again), v(h.recorded), v(h.unlike_recorded);
 }
 template <class V>
-void visit(V& v, Seen& s) {
+void visit(V& v, Observation& s) {
   v(s.step), v(s.after), v(s.memory), v(s.chunks), v(s.bytes);
 }
 template <class V>

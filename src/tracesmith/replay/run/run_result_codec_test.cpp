@@ -96,7 +96,7 @@ size_t heldBy(const RunResult& r) {
     }
   }
   for (const DifferenceExample& e : r.examples) bytes += bytesOf(e.argument_type, e.one, e.other);
-  for (const Seen& s : r.seen) bytes += bytesOf(s.chunks, s.bytes);
+  for (const Observation& s : r.seen) bytes += bytesOf(s.chunks, s.bytes);
   for (const Dump& d : r.dumps) bytes += d.bytes.capacity();
   return bytes;
 }

@@ -12,7 +12,7 @@ Result<TraceSimulation> simulateTrace(const Trace& trace, ReplayOrder order) {
   }
   TraceSimulation out;
   // Rejecting orphans would exclude traces that have only device work.
-  TS_TRY(out.graph, emulatorGraph(trace, {.allow_orphans = true}));
+  TS_TRY(out.graph, emulatorGraph(trace, {.allow_unmatched = true}));
   const size_t n = out.graph.ops.size();
   out.begin_ns.resize(n);
   out.end_ns.resize(n);

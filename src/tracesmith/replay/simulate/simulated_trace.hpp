@@ -22,7 +22,7 @@ struct TraceSimulation {
   int64_t recorded_ns = 0;  ///< from the trace's first call or operation to the last end
   /// Operations without a launching call in the trace, which were not queued before the trace
   /// started either. Their dependencies are unknown, so they start at their recorded time.
-  uint64_t orphans() const { return graph.facts.orphans_unknown; }
+  uint64_t unmatched() const { return graph.facts.unmatched_unknown; }
 };
 
 /// kRecorded: keeps host threads, launches, streams and waits. kSerial: runs one operation after

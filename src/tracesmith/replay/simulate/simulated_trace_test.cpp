@@ -22,7 +22,7 @@ TEST(SimulatedTrace, TakesAsLongAsTheEmulatorSays) {
   ASSERT_TRUE(graph);
   EXPECT_EQ(simulation->virtual_ns, emulate(*graph)->makespan());
   EXPECT_EQ(simulation->graph.ops.size(), 5u);
-  EXPECT_EQ(simulation->orphans(), 0u);
+  EXPECT_EQ(simulation->unmatched(), 0u);
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_LE(simulation->begin_ns[i], simulation->end_ns[i]);
     EXPECT_LE(simulation->end_ns[i], simulation->virtual_ns);
@@ -49,7 +49,7 @@ TEST(SimulatedTrace, DeviceWorkAloneIsTimedAndTheMissingLaunchesAreSaid) {
   for (int i = 0; i < 10; ++i) s.kernel("k", stream, 1'000'000 * (i + 1), 1'000);
   const auto simulation = simulateTrace(s.trace, ReplayOrder::kRecorded);
   ASSERT_TRUE(simulation) << simulation.error().toString();
-  EXPECT_GT(simulation->orphans(), 0u);
+  EXPECT_GT(simulation->unmatched(), 0u);
   const auto report = simulationReport(*simulation);
   ASSERT_EQ(report.back().key, "remarks");
   EXPECT_THAT(std::get<std::string>(report.back().rows[0][1]), HasSubstr("no launch in the trace"));

@@ -113,11 +113,11 @@ std::vector<ReportTable> simulationReport(const TraceSimulation& simulation) {
   work.note = "there is no recording: the trace's own operations, timed by the model of `whatif`";
   tables.push_back(std::move(work));
   std::vector<std::pair<std::string, std::string>> notes;
-  if (simulation.orphans() != 0) {
+  if (simulation.unmatched() != 0) {
     notes.emplace_back("launches",
                        fmt::format("{} of {} operations have no launch in the trace: what they "
                                    "waited for is unknown, and they start at their recorded time",
-                                   simulation.orphans(), simulation.graph.ops.size()));
+                                   simulation.unmatched(), simulation.graph.ops.size()));
   }
   if (simulation.graph.facts.left_out != 0) {
     notes.emplace_back("times",
