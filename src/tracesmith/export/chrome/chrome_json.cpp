@@ -36,19 +36,19 @@ ChromeJsonEncoder::ChromeJsonEncoder(const Trace& trace, Output& out,
   if (!options.all_frames) shown_paths_ = withoutRuntimeFrames(trace);
   streams_ = trace.stream.size() + trace.process.size() + 1;
   lane_ends_.resize(streams_);
-  numberPlaces();
+  assignTrackIds();
 }
 
 /// Viewers merge processes or threads that have equal numbers. So duplicates get new numbers, and
 /// so do processes and threads of an imported trace that have only a name.
-void ChromeJsonEncoder::numberPlaces() {
+void ChromeJsonEncoder::assignTrackIds() {
   const ProcessTable& processes = trace_.process;
   // Pids of devices must not collide with real pids.
   for (uint32_t pid : processes.pid) device_pid_ = std::max<uint64_t>(device_pid_, pid + 1ull);
-  uint64_t made_up = device_pid_ + trace_.device.size();
+  uint64_t generated = device_pid_ + trace_.device.size();
   std::unordered_set<uint64_t> taken;
   for (const uint32_t pid : processes.pid) {
-    pids_.push_back(taken.insert(pid).second ? pid : ++made_up);
+    pids_.push_back(taken.insert(pid).second ? pid : ++generated);
   }
   const ThreadTable& threads = trace_.thread;
   taken.clear();
@@ -60,32 +60,32 @@ void ChromeJsonEncoder::numberPlaces() {
 
 void ChromeJsonEncoder::run() {
   out_.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-  describe();
-  hostSlices();
-  deviceWork();
-  deviceArrows();
-  if (options_.counters) counters();
+  writeNames();
+  writeHostSlices();
+  writeDeviceWork();
+  writeDeviceArrows();
+  if (options_.counters) writeCounters();
   out_.write("\n]");
-  stackFrames();
+  writeStackFrames();
   out_.write(",\"otherData\":");
-  otherData();
+  writeOtherData();
   out_.write("}\n");
 }
 
-void ChromeJsonEncoder::named(std::string_view what, uint64_t pid, const uint64_t* tid,
-                              std::string_view name) {
+void ChromeJsonEncoder::writeName(std::string_view what, uint64_t pid, const uint64_t* tid,
+                                  std::string_view name) {
   JsonEvent e(out_, any_, 'M');
   e.raw(kName, what).number(kPid, pid);
   if (tid != nullptr) e.number(kTid, *tid);
   e.textArg("\"name\":", name);
 }
 
-void ChromeJsonEncoder::describe() {
+void ChromeJsonEncoder::writeNames() {
   const ProcessTable& processes = trace_.process;
   for (size_t i = 0; i < processes.size(); ++i) {
     std::string_view name = trace_.text(processes.executable[i]);
     if (name.empty()) name = trace_.text(processes.command_line[i]);
-    if (!name.empty()) named("\"process_name\"", pids_[i], nullptr, name);
+    if (!name.empty()) writeName("\"process_name\"", pids_[i], nullptr, name);
     const std::string_view command = trace_.text(processes.command_line[i]);
     if (!command.empty()) {
       JsonEvent e(out_, any_, 'M');
@@ -95,28 +95,28 @@ void ChromeJsonEncoder::describe() {
   }
   const DeviceTable& devices = trace_.device;
   for (size_t i = 0; i < devices.size(); ++i) {
-    named("\"process_name\"", devicePid(idAt<DeviceId>(i)), nullptr,
-          fmt::format("{} {}: {}", deviceWord(devices.kind[i]), devices.ordinal[i],
-                      trace_.text(devices.name[i])));
+    writeName("\"process_name\"", devicePid(idAt<DeviceId>(i)), nullptr,
+              fmt::format("{} {}: {}", deviceWord(devices.kind[i]), devices.ordinal[i],
+                          trace_.text(devices.name[i])));
   }
 }
 
-void ChromeJsonEncoder::arrow(char phase, std::string_view category, uint64_t id,
-                              const Place& place, int64_t ns) {
+void ChromeJsonEncoder::writeArrow(char phase, std::string_view category, uint64_t id,
+                                   const Place& place, int64_t ns) {
   JsonEvent e(out_, any_, phase);
   e.number(",\"id\":", id).number(kPid, place.pid).number(kTid, place.tid).time(kTs, ns);
   e.raw(kCat, category).raw(kName, category);
   if (phase == 'f') e.raw(",\"bp\":", "\"e\"");
 }
 
-void ChromeJsonEncoder::attributes(JsonEvent& e, TableId table, uint64_t row) {
+void ChromeJsonEncoder::writeAttributes(JsonEvent& e, TableId table, uint64_t row) {
   for (uint32_t a : attributes_.of(table, row)) {
     const std::string_view key = attributes_.label(trace_, a);
     if (!key.empty()) e.namedArg(key, trace_.text(attributes_.value(a)));
   }
 }
 
-void ChromeJsonEncoder::counters() {
+void ChromeJsonEncoder::writeCounters() {
   const CounterTrackTable& tracks = trace_.counter_track;
   forEachCounterValue(trace_, selection_, [&](CounterTrackId id, int64_t ns, double value) {
     if (!std::isfinite(value)) {
@@ -144,7 +144,7 @@ void ChromeJsonEncoder::counters() {
                                         });
 }
 
-void ChromeJsonEncoder::otherData() {
+void ChromeJsonEncoder::writeOtherData() {
   JsonWriter json(out_);
   json.beginObject().field("tracesmith_version", getVersionString());
   json.key("metadata").beginObject();

@@ -55,12 +55,12 @@ uint32_t ChromeJsonEncoder::takeLane(size_t stream, int64_t start_ns, int64_t en
   }
   if (lane != 0) name += " (overlapping)";
   const Place place = devicePlace(stream, lane);
-  named("\"thread_name\"", place.pid, &place.tid, name);
+  writeName("\"thread_name\"", place.pid, &place.tid, name);
   return lane;
 }
 
 template <class Table>
-void ChromeJsonEncoder::deviceArguments(JsonEvent& e, const Table& table, size_t row) {
+void ChromeJsonEncoder::writeDeviceArguments(JsonEvent& e, const Table& table, size_t row) {
   e.arg("\"correlation\":", table.correlation_id[row]);
   const StreamId stream = table.stream_id[row];
   const auto s = static_cast<size_t>(stream);
@@ -71,7 +71,7 @@ void ChromeJsonEncoder::deviceArguments(JsonEvent& e, const Table& table, size_t
   }
   if constexpr (Table::kId == TableId::kKernel) {
     const auto shape = static_cast<size_t>(table.shape_id[row]);
-    if (shape != 0 && shape <= trace_.launch_shape.size()) shapeArguments(e, shape - 1);
+    if (shape != 0 && shape <= trace_.launch_shape.size()) writeShapeArguments(e, shape - 1);
   }
   if constexpr (requires { table.bytes; }) e.arg("\"bytes\":", table.bytes[row]);
   const uint32_t flags = table.flags[row];
@@ -90,10 +90,10 @@ void ChromeJsonEncoder::deviceArguments(JsonEvent& e, const Table& table, size_t
       e.rawArg("\"arguments\":", quoted_.at(table.arguments[row]));
     }
   }
-  attributes(e, Table::kId, row);
+  writeAttributes(e, Table::kId, row);
 }
 
-void ChromeJsonEncoder::shapeArguments(JsonEvent& e, size_t shape) {
+void ChromeJsonEncoder::writeShapeArguments(JsonEvent& e, size_t shape) {
   const LaunchShapeRow r = trace_.launch_shape.row(shape);
   const auto triple = [&](std::string_view key, uint64_t x, uint64_t y, uint64_t z) {
     char text[72];
@@ -125,8 +125,8 @@ void ChromeJsonEncoder::shapeArguments(JsonEvent& e, size_t shape) {
 }
 
 template <class Table>
-void ChromeJsonEncoder::work(const Table& table, WorkKind kind, size_t row) {
-  if (!takesWork(table, row, selection_)) return;
+void ChromeJsonEncoder::writeWork(const Table& table, WorkKind kind, size_t row) {
+  if (!isWorkSelected(table, row, selection_)) return;
   const size_t stream = streamIndex(table.stream_id[row], table.process_id[row]);
   const int64_t start_ns = table.start_ns[row];
   const int64_t end_ns = endOf(start_ns, table.duration_ns[row]);
@@ -154,13 +154,13 @@ void ChromeJsonEncoder::work(const Table& table, WorkKind kind, size_t row) {
     }
     e.number(kPid, place.pid).number(kTid, place.tid).time(kTs, start_ns);
     e.time(kDur, duration(start_ns, end_ns));
-    stack(e, table.call_path_id[row]);
-    deviceArguments(e, table, row);
+    writeStack(e, table.call_path_id[row]);
+    writeDeviceArguments(e, table, row);
   }
-  if (options_.flows && launched_[number]) arrow('f', "\"ac2g\"", number, place, start_ns);
+  if (options_.flows && launched_[number]) writeArrow('f', "\"ac2g\"", number, place, start_ns);
 }
 
-void ChromeJsonEncoder::deviceWork() {
+void ChromeJsonEncoder::writeDeviceWork() {
   std::vector<uint32_t> order[kWorkKinds];
   size_t rows[kWorkKinds] = {};
   size_t at[kWorkKinds] = {};
@@ -187,16 +187,16 @@ void ChromeJsonEncoder::deviceWork() {
     ++at[next];
     switch (static_cast<WorkKind>(next)) {
       case WorkKind::kKernel:
-        work(trace_.kernel, WorkKind::kKernel, row);
+        writeWork(trace_.kernel, WorkKind::kKernel, row);
         break;
       case WorkKind::kCopy:
-        work(trace_.copy, WorkKind::kCopy, row);
+        writeWork(trace_.copy, WorkKind::kCopy, row);
         break;
       case WorkKind::kFill:
-        work(trace_.fill, WorkKind::kFill, row);
+        writeWork(trace_.fill, WorkKind::kFill, row);
         break;
       case WorkKind::kSync:
-        work(trace_.sync, WorkKind::kSync, row);
+        writeWork(trace_.sync, WorkKind::kSync, row);
         break;
     }
   }
@@ -216,7 +216,7 @@ std::pair<ChromeJsonEncoder::Place, int64_t> ChromeJsonEncoder::placeOf(uint64_t
   return found;
 }
 
-void ChromeJsonEncoder::deviceArrows() {
+void ChromeJsonEncoder::writeDeviceArrows() {
   if (!options_.flows) return;
   forEachWorkTable(trace_, [&](const auto& table, WorkKind kind) {
     for (size_t row = 0; row < table.size() && !out_.failed(); ++row) {
@@ -225,14 +225,14 @@ void ChromeJsonEncoder::deviceArrows() {
         const auto [from_place, from_ns] = placeOf(from);
         const auto [to_place, to_ns] = placeOf(to);
         ++arrows_;
-        arrow('s', "\"wait\"", arrows_, from_place, from_ns);
-        arrow('f', "\"wait\"", arrows_, to_place, to_ns);
+        writeArrow('s', "\"wait\"", arrows_, from_place, from_ns);
+        writeArrow('f', "\"wait\"", arrows_, to_place, to_ns);
       }
     }
   });
   for (const HalfArrow& half : half_arrows_) {
     const auto [place, ns] = placeOf(half.work);
-    arrow(half.starts_at_work ? 's' : 'f', "\"wait\"", half.id, place, ns);
+    writeArrow(half.starts_at_work ? 's' : 'f', "\"wait\"", half.id, place, ns);
   }
 }
 

@@ -63,40 +63,41 @@ class ChromeJsonEncoder {
     return static_cast<int64_t>(static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(start_ns));
   }
 
-  void numberPlaces();
-  void named(std::string_view what, uint64_t pid, const uint64_t* tid, std::string_view name);
-  void describe();
-  void arrow(char phase, std::string_view category, uint64_t id, const Place& place, int64_t ns);
-  void attributes(JsonEvent& e, TableId table, uint64_t row);
-  void counters();
-  void otherData();
+  void assignTrackIds();
+  void writeName(std::string_view what, uint64_t pid, const uint64_t* tid, std::string_view name);
+  void writeNames();
+  void writeArrow(char phase, std::string_view category, uint64_t id, const Place& place,
+                  int64_t ns);
+  void writeAttributes(JsonEvent& e, TableId table, uint64_t row);
+  void writeCounters();
+  void writeOtherData();
   /// Writes the call path of the event, if known. Call before writing arguments.
-  void stack(JsonEvent& e, CallPathId path);
+  void writeStack(JsonEvent& e, CallPathId path);
   /// Writes the frames of these paths as a member of the document, if there are any.
-  void stackFrames();
+  void writeStackFrames();
   /// The place of a host slice. Writes the name of the thread on first use.
   Place hostPlace(const HostSlice& slice, uint32_t lane);
-  void hostSlice(const HostSlice& slice, uint32_t lane);
+  void writeHostSlice(const HostSlice& slice, uint32_t lane);
   void describeSlice(JsonEvent& e, const HostSlice& slice);
-  void arguments(JsonEvent& e, const HostSlice& slice);
-  void hostSlices();
+  void writeArguments(JsonEvent& e, const HostSlice& slice);
+  void writeHostSlices();
   Place devicePlace(size_t stream, uint32_t lane) const;
   /// Takes the first lane of the stream that is free at `start_ns`. Writes the name of a new lane.
   uint32_t takeLane(size_t stream, int64_t start_ns, int64_t end_ns);
   template <class Table>
-  void deviceArguments(JsonEvent& e, const Table& table, size_t row);
+  void writeDeviceArguments(JsonEvent& e, const Table& table, size_t row);
   /// Writes groups per dimension, rounded up; only the global size if the driver chose the group
   /// size.
-  void shapeArguments(JsonEvent& e, size_t shape);
+  void writeShapeArguments(JsonEvent& e, size_t shape);
   template <class Table>
-  void work(const Table& table, WorkKind kind, size_t row);
+  void writeWork(const Table& table, WorkKind kind, size_t row);
   /// Writes all device work by merging four tables in time order, which takeLane() requires.
-  void deviceWork();
+  void writeDeviceWork();
   /// Place and start time of a piece of device work.
   std::pair<Place, int64_t> placeOf(uint64_t number) const;
-  void deviceArrows();
+  void writeDeviceArrows();
 
-  static constexpr uint64_t kFirstMadeUpThread = 1'000'000'000;
+  static constexpr uint64_t kFirstGeneratedThread = 1'000'000'000;
 
   const Trace& trace_;
   Output& out_;

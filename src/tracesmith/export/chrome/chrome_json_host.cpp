@@ -28,7 +28,7 @@ ChromeJsonEncoder::Place ChromeJsonEncoder::hostPlace(const HostSlice& slice, ui
   // these.
   place.tid = thread != ThreadId::kNone && has_own_tid_[indexOf(thread)] && lane == 0
                   ? trace_.thread.tid[indexOf(thread)]
-                  : (uint64_t{lane} + 1) * kFirstMadeUpThread + slice.track;
+                  : (uint64_t{lane} + 1) * kFirstGeneratedThread + slice.track;
   const uint64_t key = uint64_t{lane} << 32 | slice.track;
   if (named_.insert(key).second) {
     std::string name;
@@ -41,12 +41,12 @@ ChromeJsonEncoder::Place ChromeJsonEncoder::hostPlace(const HostSlice& slice, ui
       name = "Calls of unknown threads";
     }
     if (lane != 0) name += " (overlapping)";
-    named("\"thread_name\"", place.pid, &place.tid, name);
+    writeName("\"thread_name\"", place.pid, &place.tid, name);
   }
   return place;
 }
 
-void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
+void ChromeJsonEncoder::writeHostSlice(const HostSlice& slice, uint32_t lane) {
   const Place place = hostPlace(slice, lane);
   {
     JsonEvent e(out_, any_, slice.source == SliceSource::kInstant ? 'i' : 'X');
@@ -57,8 +57,8 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
     } else {
       e.time(kDur, duration(slice.start_ns, slice.end_ns));
     }
-    stack(e, callPathOf(trace_, slice));
-    arguments(e, slice);
+    writeStack(e, callPathOf(trace_, slice));
+    writeArguments(e, slice);
   }
   if (!options_.flows) return;
   if (slice.source == SliceSource::kHostCall) {
@@ -67,19 +67,20 @@ void ChromeJsonEncoder::hostSlice(const HostSlice& slice, uint32_t lane) {
     for (; w != 0; w = work_.next(w)) {
       if (launched_[w]) continue;  // two calls have the same id: it belongs to the first one
       launched_[w] = true;
-      arrow('s', "\"ac2g\"", w, place, slice.start_ns);
+      writeArrow('s', "\"ac2g\"", w, place, slice.start_ns);
     }
   }
   for (const Links::HostLink& link : links_.ofSlice(slice.source, slice.row)) {
-    using What = Links::What;
-    if (link.what == What::kArrowOut || link.what == What::kArrowIn) {
+    using LinkKind = Links::LinkKind;
+    if (link.what == LinkKind::kArrowOut || link.what == LinkKind::kArrowIn) {
       // "ac2g" and "wait" have id spaces of their own, so other flows must not use these names.
       std::string_view name = quoted_.at(link.name);
       if (name == "\"\"" || name == "\"ac2g\"" || name == "\"wait\"") name = "\"flow\"";
-      arrow(link.what == What::kArrowOut ? 's' : 'f', name, link.value, place, slice.start_ns);
+      writeArrow(link.what == LinkKind::kArrowOut ? 's' : 'f', name, link.value, place,
+                 slice.start_ns);
     } else {
-      const bool from_host = link.what == What::kSubmits;
-      arrow(from_host ? 's' : 'f', "\"wait\"", ++arrows_, place, slice.start_ns);
+      const bool from_host = link.what == LinkKind::kSubmits;
+      writeArrow(from_host ? 's' : 'f', "\"wait\"", ++arrows_, place, slice.start_ns);
       half_arrows_.push_back({arrows_, static_cast<uint32_t>(link.value), !from_host});
     }
   }
@@ -113,7 +114,7 @@ void ChromeJsonEncoder::describeSlice(JsonEvent& e, const HostSlice& slice) {
   }
 }
 
-void ChromeJsonEncoder::arguments(JsonEvent& e, const HostSlice& slice) {
+void ChromeJsonEncoder::writeArguments(JsonEvent& e, const HostSlice& slice) {
   const auto count = [&](std::string_view key, uint64_t v) {
     if (v != 0) e.arg(key, v);
   };
@@ -126,7 +127,7 @@ void ChromeJsonEncoder::arguments(JsonEvent& e, const HostSlice& slice) {
       if (t.subject[slice.row] != StringId::kNone) {
         e.rawArg("\"subject\":", quoted_.at(t.subject[slice.row]));
       }
-      attributes(e, TableId::kHostCall, slice.row);
+      writeAttributes(e, TableId::kHostCall, slice.row);
       break;
     }
     case SliceSource::kBuild: {
@@ -137,28 +138,28 @@ void ChromeJsonEncoder::arguments(JsonEvent& e, const HostSlice& slice) {
       if (t.options[slice.row] != StringId::kNone) {
         e.rawArg("\"options\":", quoted_.at(t.options[slice.row]));
       }
-      attributes(e, TableId::kProgramBuild, slice.row);
+      writeAttributes(e, TableId::kProgramBuild, slice.row);
       break;
     }
     case SliceSource::kSync:
       count("\"correlation\":", trace_.sync.correlation_id[slice.row]);
-      attributes(e, TableId::kSync, slice.row);
+      writeAttributes(e, TableId::kSync, slice.row);
       break;
     case SliceSource::kRange:
     case SliceSource::kInstant:
       count("\"correlation\":", trace_.range.correlation_id[slice.row]);
       if (slice.unfinished) e.rawArg("\"unfinished\":", "true");
       if (slice.stray_end) e.rawArg("\"stray_end\":", "true");
-      attributes(e, TableId::kRange, slice.row);
+      writeAttributes(e, TableId::kRange, slice.row);
       break;
   }
   if (slice.cut) e.arg("\"full_duration_ns\":", duration(slice.start_ns, slice.true_end_ns));
 }
 
-void ChromeJsonEncoder::hostSlices() {
+void ChromeJsonEncoder::writeHostSlices() {
   const HostSlices slices(trace_, selection_, tracks_);
-  slices.forEach([&](const HostSlice& slice) { hostSlice(slice, 0); },
-                 [&](const HostSlice& slice, uint32_t lane) { hostSlice(slice, lane); });
+  slices.forEach([&](const HostSlice& slice) { writeHostSlice(slice, 0); },
+                 [&](const HostSlice& slice, uint32_t lane) { writeHostSlice(slice, lane); });
 }
 
 }  // namespace tracesmith

@@ -25,7 +25,7 @@ std::string frameName(const FrameSymbols& symbols, FrameId frame, const FrameFun
 
 }  // namespace
 
-void ChromeJsonEncoder::stack(JsonEvent& e, CallPathId path) {
+void ChromeJsonEncoder::writeStack(JsonEvent& e, CallPathId path) {
   const CallPathTable& paths = shownPaths();
   const auto number = static_cast<size_t>(path);
   if (number == 0 || number > paths.size()) return;
@@ -37,7 +37,7 @@ void ChromeJsonEncoder::stack(JsonEvent& e, CallPathId path) {
   e.number(",\"sf\":", number);
 }
 
-void ChromeJsonEncoder::stackFrames() {
+void ChromeJsonEncoder::writeStackFrames() {
   if (path_used_.empty()) return;
   const FrameSymbols symbols(trace_);
   const CallPathTable& paths = shownPaths();

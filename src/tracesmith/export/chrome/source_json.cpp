@@ -52,7 +52,7 @@ class SourceJsonWriter {
         choice_(std::move(choice)),
         everything_(selection.everything() && choice_.everything()),
         rows_wanted_(known, selection, choice_),
-        loose_wanted_(known, selection, choice_),
+        document_events_(known, selection, choice_),
         out_(out),
         quoted_(known.strings),
         shapes_(known.strings) {}
@@ -75,7 +75,7 @@ class SourceJsonWriter {
   const RowChoice choice_;
   const bool everything_;
   RowFilter rows_wanted_;
-  LooseEvents loose_wanted_;
+  DocumentEvents document_events_;
   Output& out_;
   QuotedStrings quoted_;
   SourceShapes shapes_;
@@ -228,7 +228,7 @@ void SourceJsonWriter::events(const SourceBlock& block) {
     }
     kept.clear();
     for (const uint32_t leaf : *places) kept.push_back(block.leaves[leaf].values[next[leaf]++]);
-    if (alone ? !loose_wanted_.take(id, *shape, kept) : !everything_ && !wanted[i]) continue;
+    if (alone ? !document_events_.take(id, *shape, kept) : !everything_ && !wanted[i]) continue;
     if (any_) out_.write(",\n");
     any_ = true;
     event(*shape, kept, columns, first + i);

@@ -23,8 +23,8 @@ bool hasSourceJson(const TraceReader& reader, const Trace& known);
 
 /// Works block by block, so memory does not grow with the trace. `known` must have the trace's
 /// strings, dictionaries and metadata (the result of any TraceReader::read() has). RowFilter
-/// selects rows, and LooseEvents selects events that are in no table. Returns how many events could
-/// not be restored because the file does not contain their rows.
+/// selects rows, and DocumentEvents selects events that are in no table. Returns how many events
+/// could not be restored because the file does not contain their rows.
 Result<uint64_t> writeSourceJson(TraceReader& reader, const Trace& known,
                                  const Selection& selection, Output& out,
                                  const RowChoice& choice = {});

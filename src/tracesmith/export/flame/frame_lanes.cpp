@@ -46,7 +46,7 @@ class LaneMaker {
     std::vector<std::vector<FrameSlice>> streams(trace_.stream.size() + 1);
     forEachWorkTable(trace_, [&](const auto& table, WorkKind) {
       for (size_t i = 0; i < table.size(); ++i) {
-        if (!takesWork(table, i, selection_)) continue;
+        if (!isWorkSelected(table, i, selection_)) continue;
         if (table.flags[i] & op_flags::kNoDeviceTime) continue;
         const auto stream = static_cast<size_t>(table.stream_id[i]);
         streams[stream < streams.size() ? stream : 0].push_back(
@@ -54,7 +54,8 @@ class LaneMaker {
              frameOfWork(table, i), table.call_path_id[i]});
       }
     });
-    for (size_t s = 0; s < streams.size(); ++s) layOut(static_cast<StreamId>(s), streams[s], f);
+    for (size_t s = 0; s < streams.size(); ++s)
+      assignLanes(static_cast<StreamId>(s), streams[s], f);
   }
 
  private:
@@ -82,8 +83,8 @@ class LaneMaker {
   }
 
   /// Device work does not nest: a slice goes to a lane whose last slice has ended.
-  void layOut(StreamId stream, std::vector<FrameSlice>& work,
-              const std::function<void(const FrameLane&)>& f) {
+  void assignLanes(StreamId stream, std::vector<FrameSlice>& work,
+                   const std::function<void(const FrameLane&)>& f) {
     if (work.empty()) return;
     std::stable_sort(work.begin(), work.end(), [](const FrameSlice& a, const FrameSlice& b) {
       return a.start_ns < b.start_ns;

@@ -45,12 +45,12 @@ void intern(proto::Cursor& c, const std::string_view (&names)[N], bool categorie
 
 }  // namespace
 
-void Encoder::deviceSlices() {
+void Encoder::writeDeviceSlices() {
   prepareStreams();
   std::vector<std::vector<DeviceSlice>> streams(streams_.size());
   forEachWorkTable(trace_, [&](const auto& table, WorkKind kind) {
     for (size_t i = 0; i < table.size(); ++i) {
-      if (!takesWork(table, i, selection_)) continue;
+      if (!isWorkSelected(table, i, selection_)) continue;
       streams[streamIndex(table.stream_id[i], table.process_id[i])].push_back(
           {table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]),
            static_cast<uint32_t>(i), kind});
@@ -79,16 +79,16 @@ void Encoder::deviceSlices() {
       Sequence& q = lanes[lane];
       switch (slice.kind) {
         case WorkKind::kKernel:
-          deviceSlice(q, trace_.kernel, slice);
+          writeDeviceSlice(q, trace_.kernel, slice);
           break;
         case WorkKind::kCopy:
-          deviceSlice(q, trace_.copy, slice);
+          writeDeviceSlice(q, trace_.copy, slice);
           break;
         case WorkKind::kFill:
-          deviceSlice(q, trace_.fill, slice);
+          writeDeviceSlice(q, trace_.fill, slice);
           break;
         case WorkKind::kSync:
-          deviceSlice(q, trace_.sync, slice);
+          writeDeviceSlice(q, trace_.sync, slice);
           break;
       }
       free_at.emplace(slice.end_ns, lane);
@@ -130,7 +130,7 @@ void Encoder::openStreamLane(Sequence& q, size_t stream, uint32_t lane, int64_t 
 }
 
 template <class Table>
-void Encoder::deviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice) {
+void Encoder::writeDeviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice) {
   const size_t row = slice.row;
   const auto number = static_cast<uint32_t>(work_.number(slice.kind, row));
   const StringId id = table.name[row];
@@ -209,16 +209,16 @@ void Encoder::shapeOf(proto::Cursor& c, ShapeId id) {
 }
 
 /// Writes flows of a host slice, in place of the GPU correlation that newer viewers use.
-void Encoder::hostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work) {
+void Encoder::writeHostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work) {
   const auto submit = [&](uint64_t number) {
     c.fixed64<event::kFlowIds>(packets_.uuid(TrackKind::kSubmission, number));
     if (number < submitted_.size()) submitted_[number] = true;
   };
   for (uint32_t w = first_work; w != 0; w = work_.next(w)) submit(w);
   for (const Links::HostLink& link : links_.ofSlice(slice.source, slice.row)) {
-    if (link.what == Links::What::kSubmits) {
+    if (link.what == Links::LinkKind::kSubmits) {
       submit(link.value);
-    } else if (link.what == Links::What::kWaitedFor) {
+    } else if (link.what == Links::LinkKind::kWaitedFor) {
       const uint64_t arrow =
           packets_.uuid(TrackKind::kWaited, link.value,
                         uint64_t{slice.row} << 8 | static_cast<uint64_t>(slice.source));

@@ -38,7 +38,7 @@ void Encoder::openCounter(Sequence& q, int64_t ns, uint64_t uuid, uint64_t paren
   });
 }
 
-void Encoder::counterValue(Sequence& q, int64_t ns, double value) {
+void Encoder::writeCounterValue(Sequence& q, int64_t ns, double value) {
   // Whole numbers are shorter as integers. Beyond 2^53 a double may not be exact.
   const bool whole = std::abs(value) < 9007199254740992.0 && value == std::floor(value);
   packets_.timed(q, ns, 48, [&](proto::Cursor& c) {
@@ -54,7 +54,7 @@ void Encoder::counterValue(Sequence& q, int64_t ns, double value) {
   ++events_;
 }
 
-void Encoder::counters() {
+void Encoder::writeCounters() {
   const CounterTrackTable& tracks = trace_.counter_track;
   Sequence q;
   CounterTrackId current{};
@@ -79,11 +79,11 @@ void Encoder::counters() {
       openCounter(q, ns, packets_.uuid(TrackKind::kCounter, static_cast<uint64_t>(id)), parent,
                   name, unit, {});
     }
-    counterValue(q, ns, value);
+    writeCounterValue(q, ns, value);
   });
 }
 
-void Encoder::allocatedMemory() {
+void Encoder::writeAllocatedMemory() {
   std::map<MemoryPool, Sequence> sequences;
   unmatched_frees_ = forEachMemoryValue(
       trace_, selection_, [&](const MemoryPool& pool, int64_t ns, uint64_t bytes) {
@@ -95,7 +95,7 @@ void Encoder::allocatedMemory() {
                       processUuid(pool.process), memoryPoolName(trace_, pool), "bytes",
                       "sum of the allocations seen that have not been released");
         }
-        counterValue(q, ns, static_cast<double>(bytes));
+        writeCounterValue(q, ns, static_cast<double>(bytes));
       });
 }
 

@@ -247,7 +247,7 @@ void Encoder::openStream(Stream& s, WorkKind kind, int64_t first_ns) {
 
 /// Encodes rare values, and those requested with full_args, as extra data of the event into extra_.
 template <class Table>
-void Encoder::extras(const Table& table, size_t row) {
+void Encoder::writeExtras(const Table& table, size_t row) {
   extra_.clear();
   const auto add = [&](std::string_view key, std::string_view value) {
     proto::append(extra_, proto::textBound(key.size()) + proto::textBound(value.size()),
@@ -331,7 +331,7 @@ void Encoder::internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
 }
 
 template <class Table>
-void Encoder::work(const Table& table, WorkKind kind, size_t row) {
+void Encoder::writeWork(const Table& table, WorkKind kind, size_t row) {
   Stream& s = streams_[streamIndex(table.stream_id[row], table.process_id[row])];
   Sequence& q = s.sequences[static_cast<size_t>(kind)];
   const int64_t start_ns = table.start_ns[row];
@@ -341,7 +341,7 @@ void Encoder::work(const Table& table, WorkKind kind, size_t row) {
                                   op_flags::kNoDeviceTime | op_flags::kDeviceClock |
                                   op_flags::kSynthetic;
   extra_.clear();
-  if (options_.full_args || (table.flags[row] & kRareFlags) != 0) extras(table, row);
+  if (options_.full_args || (table.flags[row] & kRareFlags) != 0) writeExtras(table, row);
 
   const uint64_t number = work_.number(kind, row);
   const auto waits = links_.waits(number);
@@ -388,35 +388,35 @@ void Encoder::work(const Table& table, WorkKind kind, size_t row) {
 }
 
 template <class Table>
-void Encoder::workTable(const Table& table, WorkKind kind) {
+void Encoder::writeWorkTable(const Table& table, WorkKind kind) {
   // Rows of streams that are not in time order are sorted separately.
   std::vector<int64_t> last(streams_.size(), std::numeric_limits<int64_t>::min());
   std::vector<bool> sorted(streams_.size(), true);
   bool all_sorted = true;
   for (size_t i = 0; i < table.size(); ++i) {
-    if (!takesWork(table, i, selection_)) continue;
+    if (!isWorkSelected(table, i, selection_)) continue;
     const size_t s = streamIndex(table.stream_id[i], table.process_id[i]);
     if (table.start_ns[i] < last[s]) all_sorted = sorted[s] = false;
     last[s] = table.start_ns[i];
   }
   std::vector<uint32_t> unsorted;
   for (size_t i = 0; i < table.size() && !packets_.output().failed(); ++i) {
-    if (!takesWork(table, i, selection_)) continue;
+    if (!isWorkSelected(table, i, selection_)) continue;
     if (all_sorted || sorted[streamIndex(table.stream_id[i], table.process_id[i])]) {
-      work(table, kind, i);
+      writeWork(table, kind, i);
     } else {
       unsorted.push_back(static_cast<uint32_t>(i));
     }
   }
   std::stable_sort(unsorted.begin(), unsorted.end(),
                    [&](uint32_t a, uint32_t b) { return table.start_ns[a] < table.start_ns[b]; });
-  for (uint32_t i : unsorted) work(table, kind, i);
+  for (uint32_t i : unsorted) writeWork(table, kind, i);
 }
 
-void Encoder::deviceWork() {
+void Encoder::writeDeviceWork() {
   prepareStreams();
   prepareShapes();
-  forEachWorkTable(trace_, [&](const auto& table, WorkKind kind) { workTable(table, kind); });
+  forEachWorkTable(trace_, [&](const auto& table, WorkKind kind) { writeWorkTable(table, kind); });
 }
 
 }  // namespace tracesmith::perfetto

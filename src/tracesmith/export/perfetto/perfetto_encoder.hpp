@@ -56,16 +56,16 @@ class Encoder {
   };
 
   // perfetto_preamble.cpp
-  void preamble();
+  void writePreamble();
   void describeClocks();
   void describeDevices();
   void describeProcess(size_t row);
-  void trailer();
+  void writeTrailer();
   uint64_t processUuid(ProcessId process) const;
   uint32_t pidOf(ProcessId process) const;
 
   // perfetto_host.cpp
-  void hostSlices();
+  void writeHostSlices();
   void openLane(Lane& lane, const HostSlice& first, uint32_t number);
   /// Content of the start event of a slice.
   struct SliceStart {
@@ -90,11 +90,11 @@ class Encoder {
   uint64_t callstackOf(Sequence& q, const HostSlice& slice);
 
   // perfetto_device.cpp
-  void deviceWork();
+  void writeDeviceWork();
   void prepareStreams();
   void prepareShapes();
   template <class Table>
-  void workTable(const Table& table, WorkKind kind);
+  void writeWorkTable(const Table& table, WorkKind kind);
   struct WorkName {
     bool given = false;
     bool fresh = false;  // not yet interned on its sequence
@@ -106,10 +106,10 @@ class Encoder {
   static void internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
                              const WorkName& name);
   template <class Table>
-  void work(const Table& table, WorkKind kind, size_t row);
+  void writeWork(const Table& table, WorkKind kind, size_t row);
   void openStream(Stream& stream, WorkKind kind, int64_t first_ns);
   template <class Table>
-  void extras(const Table& table, size_t row);
+  void writeExtras(const Table& table, size_t row);
   size_t streamIndex(StreamId stream, ProcessId process) const;
 
   // perfetto_compat.cpp
@@ -119,19 +119,19 @@ class Encoder {
     uint32_t row;
     WorkKind kind;
   };
-  void deviceSlices();
+  void writeDeviceSlices();
   void openStreamLane(Sequence& q, size_t stream, uint32_t lane, int64_t first_ns);
   template <class Table>
-  void deviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice);
+  void writeDeviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice);
   void shapeOf(proto::Cursor& c, ShapeId id);
-  void hostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work);
+  void writeHostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work);
 
   // perfetto_counters.cpp
-  void counters();
-  void allocatedMemory();
+  void writeCounters();
+  void writeAllocatedMemory();
   void openCounter(Sequence& q, int64_t ns, uint64_t uuid, uint64_t parent, std::string_view name,
                    std::string_view unit, std::string_view description);
-  void counterValue(Sequence& q, int64_t ns, double value);
+  void writeCounterValue(Sequence& q, int64_t ns, double value);
 
   std::string_view text(StringId id) const { return trace_.strings.at(id); }
 

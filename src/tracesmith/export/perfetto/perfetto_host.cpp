@@ -289,13 +289,13 @@ void Encoder::internStart(proto::Cursor& c, const SliceStart& start) const {
   bool correlated = first_work != 0;
   for (const Links::HostLink& link : links) {
     const uint64_t arrow = packets_.uuid(TrackKind::kFlow, link.value);
-    if (link.what == Links::What::kArrowOut) c.fixed64<event::kFlowIds>(arrow);
-    if (link.what == Links::What::kArrowIn) c.fixed64<event::kTerminatingFlowIds>(arrow);
-    correlated |= link.what >= Links::What::kSubmits;
+    if (link.what == Links::LinkKind::kArrowOut) c.fixed64<event::kFlowIds>(arrow);
+    if (link.what == Links::LinkKind::kArrowIn) c.fixed64<event::kTerminatingFlowIds>(arrow);
+    correlated |= link.what >= Links::LinkKind::kSubmits;
   }
   if (!correlated) return;
   if (options_.compat) {
-    hostArrows(c, slice, first_work);
+    writeHostArrows(c, slice, first_work);
     return;
   }
   c.message<event::kGpuCorrelation>([&] {
@@ -303,9 +303,9 @@ void Encoder::internStart(proto::Cursor& c, const SliceStart& start) const {
       c.uint<event::gpu_correlation::kSubmitted>(w);
     }
     for (const Links::HostLink& link : links) {
-      if (link.what == Links::What::kSubmits) {
+      if (link.what == Links::LinkKind::kSubmits) {
         c.uint<event::gpu_correlation::kSubmitted>(link.value);
-      } else if (link.what == Links::What::kWaitedFor) {
+      } else if (link.what == Links::LinkKind::kWaitedFor) {
         c.uint<event::gpu_correlation::kWaitedFor>(link.value);
       }
     }
@@ -348,7 +348,7 @@ void Encoder::end(Sequence& q, int64_t time_ns) {
   });
 }
 
-void Encoder::hostSlices() {
+void Encoder::writeHostSlices() {
   lanes_.resize(tracks_.size());
   const HostSlices slices(trace_, selection_, tracks_);
   const auto laneOf = [&](const HostSlice& slice, uint32_t number) -> Lane& {

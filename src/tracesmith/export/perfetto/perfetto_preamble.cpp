@@ -51,7 +51,7 @@ uint64_t Encoder::processUuid(ProcessId process) const {
   return packets_.uuid(TrackKind::kProcess, p);
 }
 
-void Encoder::preamble() {
+void Encoder::writePreamble() {
   main_.id = packets_.nextSequence();
   describeClocks();
   describeDevices();
@@ -169,7 +169,7 @@ void Encoder::describeProcess(size_t row) {
 
 /// Writes the last packet. A file that does not end with it, or that does not contain
 /// `tracesmith.packets` packets, is truncated. Viewers do not report this.
-void Encoder::trailer() {
+void Encoder::writeTrailer() {
   std::string fields;
   const auto attribute = [&](std::string_view key, auto value) {
     const size_t at = fields.size();

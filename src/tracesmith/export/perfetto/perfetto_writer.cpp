@@ -67,20 +67,20 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
 }
 
 void Encoder::run() {
-  preamble();
+  writePreamble();
   if (options_.compat)
     submitted_.assign(work_.number(WorkKind::kSync, trace_.sync.size()) + 1, false);
-  hostSlices();
+  writeHostSlices();
   if (options_.compat) {
-    deviceSlices();
+    writeDeviceSlices();
   } else {
-    deviceWork();
+    writeDeviceWork();
   }
   if (options_.counters) {
-    counters();
-    allocatedMemory();
+    writeCounters();
+    writeAllocatedMemory();
   }
-  trailer();
+  writeTrailer();
 }
 
 PerfettoSummary Encoder::summary() const {

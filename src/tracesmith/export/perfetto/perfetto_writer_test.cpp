@@ -36,7 +36,7 @@ void expectDeviceWork(const Trace& trace, const reading::File& file) {
   size_t expected = 0;
   forEachWorkTable(trace, [&](const auto& table, WorkKind kind) {
     for (size_t i = 0; i < table.size(); ++i) {
-      if (!takesWork(table, i, all)) continue;
+      if (!isWorkSelected(table, i, all)) continue;
       ++expected;
       const auto it = works.find(numbers.number(kind, i));
       ASSERT_NE(it, works.end());

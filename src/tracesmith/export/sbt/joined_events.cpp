@@ -18,14 +18,15 @@ namespace tracesmith {
 namespace {
 
 /// A file next to another one; removed with this object.
-struct Beside {
-  explicit Beside(const std::string& of) : path(of + ".importing-" + std::to_string(getpid())) {}
-  ~Beside() {
+struct TemporaryImport {
+  explicit TemporaryImport(const std::string& of)
+      : path(of + ".importing-" + std::to_string(getpid())) {}
+  ~TemporaryImport() {
     std::error_code ec;
     std::filesystem::remove(path, ec);
   }
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
+  TemporaryImport(const TemporaryImport&) = delete;
+  TemporaryImport& operator=(const TemporaryImport&) = delete;
   std::string path;
 };
 
@@ -56,7 +57,7 @@ ProcessId processOf(Trace& trace, uint32_t pid) {
 
 Status joinEvents(const std::string& source, const RecordedMeanwhile& meanwhile,
                   const std::string& output) {
-  const Beside imported(output);
+  const TemporaryImport imported(output);
   TS_TRY(const import::ImportReport report, import::importTrace(source, imported.path));
   (void)report;
   TS_TRY(TraceReader reader, TraceReader::open(imported.path));

@@ -35,12 +35,12 @@ class UsedStrings {
 /// Collects the sources of the remaining rows.
 class KeptSources {
  public:
-  KeptSources(TraceReader& reader, const Trace& trace, const KeptRows& kept, LooseEvents& loose,
-              UsedStrings& strings)
+  KeptSources(TraceReader& reader, const Trace& trace, const KeptRows& kept,
+              DocumentEvents& document_events, UsedStrings& strings)
       : reader_(reader),
         trace_(trace),
         kept_(kept),
-        loose_(loose),
+        document_events_(document_events),
         strings_(strings),
         shapes_(trace.strings) {}
 
@@ -107,7 +107,7 @@ class KeptSources {
       for (const uint32_t at : places) values_.push_back(block_.leaves[at].values[next[at]++]);
       uint64_t place = 0;
       const bool wanted =
-          alone ? loose_.take(id, shape, values_) : placeOf(block_.first_row + i, place);
+          alone ? document_events_.take(id, shape, values_) : placeOf(block_.first_row + i, place);
       if (!wanted) continue;
       if (!alone) fillUp(out, static_cast<size_t>(place));
       out.shape.push_back(shapeNumber(id, places));
@@ -126,7 +126,7 @@ class KeptSources {
   TraceReader& reader_;
   const Trace& trace_;
   const KeptRows& kept_;
-  LooseEvents& loose_;
+  DocumentEvents& document_events_;
   UsedStrings& strings_;
   SourceShapes shapes_;
   SourceBlock block_;
@@ -193,8 +193,8 @@ Result<SbtExport> exportSbt(TraceReader& reader, Trace& trace, const Selection& 
   trace.pending.clear();
   trace.commit_mark.clear();
   UsedStrings strings(trace.strings);
-  LooseEvents loose(trace, selection, choice);
-  KeptSources sources(reader, trace, kept, loose, strings);
+  DocumentEvents document_events(trace, selection, choice);
+  KeptSources sources(reader, trace, kept, document_events, strings);
   // A lost row shifts all later rows relative to their sources.
   result.without_sources = !reader.losses().empty() || !sources.collect();
   if (reader.rows(TableId::kSource) == 0) result.without_sources = false;

@@ -31,13 +31,14 @@ std::string_view unquoted(std::string_view json) {
 
 }  // namespace
 
-int64_t LooseEvents::unitNs() const {
+int64_t DocumentEvents::unitNs() const {
   return known_.metadataValue("imported_format") == import::kMcTracerImporter.format ? 1 : 1000;
 }
 
-const LooseEvents::Places& LooseEvents::placesOf(StringId id, const SourceShape& shape) {
-  const auto [it, fresh] = places_.try_emplace(id);
-  Places& p = it->second;
+const DocumentEvents::ValuePositions& DocumentEvents::positionsOf(StringId id,
+                                                                  const SourceShape& shape) {
+  const auto [it, fresh] = positions_.try_emplace(id);
+  ValuePositions& p = it->second;
   if (!fresh) return p;
   p.phase = phaseIn(shape);
   p.whole = shape.gaps.size() == 1 && shape.gaps[0].key.empty();
@@ -59,7 +60,7 @@ const LooseEvents::Places& LooseEvents::placesOf(StringId id, const SourceShape&
 }
 
 /// Reads the time as the importer did, including numbers in quotes.
-int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
+int64_t DocumentEvents::timeOf(SourceGap kind, int64_t value) const {
   const int64_t unit = unitNs();
   int64_t ns = 0;
   switch (kind) {
@@ -75,7 +76,7 @@ int64_t LooseEvents::timeOf(SourceGap kind, int64_t value) const {
 
 /// Each value of a counter is a track. Its name is the event's name, followed by the value's own
 /// name if that differs.
-bool LooseEvents::matches(const Facts& facts) const {
+bool DocumentEvents::matches(const Facts& facts) const {
   if (choice_.names.matchesEverything()) return true;
   if (facts.phase != 'C' || facts.arguments == nullptr) return choice_.names.matches(facts.name);
   for (const std::string& argument : *facts.arguments) {
@@ -86,7 +87,7 @@ bool LooseEvents::matches(const Facts& facts) const {
   return false;
 }
 
-bool LooseEvents::wanted(const Facts& facts) const {
+bool DocumentEvents::isWanted(const Facts& facts) const {
   if (facts.phase == 0 || facts.phase == 'M') return true;
   if (!choice_.counters && facts.phase == 'C') return false;
   const bool arrow = facts.phase == 's' || facts.phase == 't' || facts.phase == 'f';
@@ -94,7 +95,7 @@ bool LooseEvents::wanted(const Facts& facts) const {
   return (!facts.timed || selection_.instant(facts.time_ns)) && matches(facts);
 }
 
-bool LooseEvents::takeWhole(std::string_view event) const {
+bool DocumentEvents::takeText(std::string_view event) const {
   std::string text(event);
   text.append(import::kJsonPadding, '\0');
   import::JsonWalker walker({text.data(), event.size()});
@@ -121,13 +122,13 @@ bool LooseEvents::takeWhole(std::string_view event) const {
   }
   facts.name = name;
   facts.arguments = &arguments;
-  return walker.failed() || wanted(facts);
+  return walker.failed() || isWanted(facts);
 }
 
-bool LooseEvents::take(StringId id, const SourceShape& shape, std::span<const int64_t> kept) {
+bool DocumentEvents::take(StringId id, const SourceShape& shape, std::span<const int64_t> kept) {
   if (selection_.everything() && choice_.everything()) return true;
-  const Places& p = placesOf(id, shape);
-  if (p.whole && kept.size() == 1) return takeWhole(textAt(kept[0]));
+  const ValuePositions& p = positionsOf(id, shape);
+  if (p.whole && kept.size() == 1) return takeText(textAt(kept[0]));
   Facts facts{.phase = p.phase, .arguments = &p.arguments};
   if (p.time < kept.size()) {
     facts.timed = true;
@@ -137,7 +138,7 @@ bool LooseEvents::take(StringId id, const SourceShape& shape, std::span<const in
       (p.name_kind == SourceGap::kText || p.name_kind == SourceGap::kJson)) {
     facts.name = unquoted(textAt(kept[p.name]));
   }
-  return wanted(facts);
+  return isWanted(facts);
 }
 
 }  // namespace tracesmith

@@ -16,10 +16,10 @@
 namespace tracesmith {
 
 /// Not thread-safe. The constructor's arguments must outlive this object.
-class LooseEvents {
+class DocumentEvents {
  public:
   /// `known` must have the trace's strings and metadata.
-  LooseEvents(const Trace& known, const Selection& selection, const RowChoice& choice)
+  DocumentEvents(const Trace& known, const Selection& selection, const RowChoice& choice)
       : known_(known), selection_(selection), choice_(choice) {}
 
   /// Whether to export the event with this shape and these kept values. Selects events with a time
@@ -31,7 +31,7 @@ class LooseEvents {
  private:
   static constexpr size_t kNowhere = ~size_t{0};
   /// Positions of the relevant values in events of one shape.
-  struct Places {
+  struct ValuePositions {
     char phase = 0;  // from "ph"; 0: none
     size_t time = kNowhere;
     size_t name = kNowhere;
@@ -48,11 +48,11 @@ class LooseEvents {
     const std::vector<std::string>* arguments = nullptr;
   };
 
-  const Places& placesOf(StringId id, const SourceShape& shape);
-  bool wanted(const Facts& facts) const;
+  const ValuePositions& positionsOf(StringId id, const SourceShape& shape);
+  bool isWanted(const Facts& facts) const;
   bool matches(const Facts& facts) const;
   /// The same for an event that was kept as text.
-  bool takeWhole(std::string_view event) const;
+  bool takeText(std::string_view event) const;
   int64_t timeOf(SourceGap kind, int64_t value) const;
   std::string_view textAt(int64_t value) const { return known_.text(static_cast<StringId>(value)); }
   int64_t unitNs() const;
@@ -60,7 +60,7 @@ class LooseEvents {
   const Trace& known_;
   const Selection& selection_;
   const RowChoice& choice_;
-  std::unordered_map<StringId, Places> places_;
+  std::unordered_map<StringId, ValuePositions> positions_;
 };
 
 }  // namespace tracesmith

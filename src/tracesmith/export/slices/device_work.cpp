@@ -36,14 +36,14 @@ Result<DeviceWork> DeviceWork::index(const Trace& trace, const Selection& select
     for (size_t i = 0; i < table.size(); ++i) {
       const auto p = static_cast<size_t>(table.process_id[i]);
       const uint64_t id = table.correlation_id[i];
-      if (id == 0 || p > processes || !takesWork(table, i, selection)) continue;
+      if (id == 0 || p > processes || !isWorkSelected(table, i, selection)) continue;
       Extent& e = extents[p];
       e.min = std::min(e.min, id);
       e.max = std::max(e.max, id);
       ++e.rows;
     }
   });
-  work.layOut(extents);
+  work.assignSlots(extents);
   // In reverse order, so that each chain ends up sorted by number.
   work.addRows(trace.sync, WorkKind::kSync, selection);
   work.addRows(trace.fill, WorkKind::kFill, selection);
@@ -54,7 +54,7 @@ Result<DeviceWork> DeviceWork::index(const Trace& trace, const Selection& select
 }
 
 /// Gives each process its part of slots_, or none if its ids are scattered.
-void DeviceWork::layOut(const std::vector<Extent>& extents) {
+void DeviceWork::assignSlots(const std::vector<Extent>& extents) {
   ranges_.resize(extents.size());
   uint64_t slots = 0;
   for (size_t p = 0; p < extents.size(); ++p) {
@@ -86,7 +86,7 @@ void DeviceWork::addRows(const Table& table, WorkKind kind, const Selection& sel
   for (size_t i = table.size(); i-- > 0;) {
     const auto p = static_cast<size_t>(table.process_id[i]);
     const uint64_t id = table.correlation_id[i];
-    if (id == 0 || p > processes || !takesWork(table, i, selection)) continue;
+    if (id == 0 || p > processes || !isWorkSelected(table, i, selection)) continue;
     const Range& r = ranges_[p];
     const auto row_number = static_cast<uint32_t>(number(kind, i));
     if (r.scattered) {

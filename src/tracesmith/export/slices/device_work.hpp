@@ -43,7 +43,7 @@ void forEachWorkTable(const Trace& trace, F&& f) {
 
 /// Whether row `i` is device work in `selection`. Host waits are not device work.
 template <class Table>
-bool takesWork(const Table& table, size_t i, const Selection& selection) {
+bool isWorkSelected(const Table& table, size_t i, const Selection& selection) {
   if constexpr (Table::kId == TableId::kSync) {
     if (table.flags[i] & op_flags::kHostSide) return false;
   }
@@ -90,7 +90,7 @@ class DeviceWork {
   };
 
   struct Extent;
-  void layOut(const std::vector<Extent>& extents);
+  void assignSlots(const std::vector<Extent>& extents);
   template <class Table>
   void addRows(const Table& table, WorkKind kind, const Selection& selection);
   void chain(uint32_t number, uint32_t next);

@@ -17,7 +17,7 @@ void expectSameAsMap(const Trace& trace, const Selection& selection) {
   std::map<std::pair<ProcessId, uint64_t>, std::vector<uint32_t>> expected;
   forEachWorkTable(trace, [&](const auto& table, WorkKind kind) {
     for (size_t i = 0; i < table.size(); ++i) {
-      if (!takesWork(table, i, selection) || table.correlation_id[i] == 0) continue;
+      if (!isWorkSelected(table, i, selection) || table.correlation_id[i] == 0) continue;
       expected[{table.process_id[i], table.correlation_id[i]}].push_back(
           static_cast<uint32_t>(work->number(kind, i)));
     }

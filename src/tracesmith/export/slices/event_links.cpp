@@ -46,12 +46,12 @@ void Links::join(const End& from, const End& to, StringId name) {
     pairs_.emplace_back(to.work, from.work);
   } else if (from.slice.found && to.slice.found) {
     ++arrows_;
-    host_.push_back({from.slice.source, from.slice.row, What::kArrowOut, arrows_, name});
-    host_.push_back({to.slice.source, to.slice.row, What::kArrowIn, arrows_, name});
+    host_.push_back({from.slice.source, from.slice.row, LinkKind::kArrowOut, arrows_, name});
+    host_.push_back({to.slice.source, to.slice.row, LinkKind::kArrowIn, arrows_, name});
   } else if (from.slice.found && to.work != 0) {
-    host_.push_back({from.slice.source, from.slice.row, What::kSubmits, to.work});
+    host_.push_back({from.slice.source, from.slice.row, LinkKind::kSubmits, to.work});
   } else if (from.work != 0 && to.slice.found) {
-    host_.push_back({to.slice.source, to.slice.row, What::kWaitedFor, from.work});
+    host_.push_back({to.slice.source, to.slice.row, LinkKind::kWaitedFor, from.work});
   } else {
     ++unresolved_;
   }
@@ -67,7 +67,7 @@ void Links::addEventArrows(const Trace& trace, const Selection& selection, const
     End end;
     forEachWorkTable(trace, [&](const auto& rows, WorkKind kind) {
       if (std::decay_t<decltype(rows)>::kId != table || row >= rows.size()) return;
-      if (takesWork(rows, row, selection)) {
+      if (isWorkSelected(rows, row, selection)) {
         end.work = static_cast<uint32_t>(work.number(kind, row));
       } else if (kind == WorkKind::kSync && (rows.flags[row] & op_flags::kHostSide) != 0) {
         end.slice = {SliceSource::kSync, static_cast<uint32_t>(row), true};

@@ -17,11 +17,11 @@ namespace tracesmith {
 /// host and device means that the slice submits the work, or waited for it.
 class Links {
  public:
-  enum class What : uint8_t { kArrowOut, kArrowIn, kSubmits, kWaitedFor };
+  enum class LinkKind : uint8_t { kArrowOut, kArrowIn, kSubmits, kWaitedFor };
   struct HostLink {
     SliceSource source;
     uint32_t row;
-    What what;
+    LinkKind what;
     uint64_t value;   ///< arrows: a number that both ends share; else a work number
     StringId name{};  ///< for an arrow drawn by another tool
   };

@@ -89,7 +89,7 @@ void HostSlices::findSimpleTracks() {
   std::vector<int64_t> last_end(tracks_.size(), std::numeric_limits<int64_t>::min());
   const HostCallTable& calls = trace_.host_call;
   for (size_t i = 0; i < calls.size(); ++i) {
-    if (!takesCall(i)) continue;
+    if (!isCallSelected(i)) continue;
     const uint32_t track = tracks_.of(calls.thread_id[i], calls.process_id[i]);
     if (calls.start_ns[i] < last_end[track]) simple_[track] = false;
     last_end[track] = endOf(calls.start_ns[i], calls.duration_ns[i]);
@@ -100,7 +100,7 @@ void HostSlices::collectOthers() {
   const HostCallTable& calls = trace_.host_call;
   for (size_t i = 0; i < calls.size(); ++i) {
     const uint32_t track = tracks_.of(calls.thread_id[i], calls.process_id[i]);
-    if (simple_[track] || !takesCall(i)) continue;
+    if (simple_[track] || !isCallSelected(i)) continue;
     add(SliceSource::kHostCall, i, track, calls.start_ns[i],
         endOf(calls.start_ns[i], calls.duration_ns[i]));
   }
@@ -231,7 +231,7 @@ void HostSlices::addPaired(uint32_t begin, int64_t end_ns, bool unfinished) {
   add(SliceSource::kRange, begin, trackOfRange(begin), start_ns, end_ns).unfinished = unfinished;
 }
 
-void HostSlices::layOut(const std::function<void(const HostSlice&, uint32_t)>& emit) const {
+void HostSlices::assignLanes(const std::function<void(const HostSlice&, uint32_t)>& emit) const {
   std::vector<std::vector<int64_t>> lanes;  // per lane: ends of its open slices, outermost first
   uint32_t track = std::numeric_limits<uint32_t>::max();
   size_t step = 0;

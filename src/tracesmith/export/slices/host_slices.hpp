@@ -92,7 +92,7 @@ class HostSlices {
   void forEach(Simple&& simple, Nested&& nested) const {
     const HostCallTable& calls = trace_.host_call;
     for (size_t i = 0; i < calls.size() && !isCancelledAt(i); ++i) {
-      if (!takesCall(i)) continue;
+      if (!isCallSelected(i)) continue;
       const uint32_t track = tracks_.of(calls.thread_id[i], calls.process_id[i]);
       if (!simple_[track]) continue;
       HostSlice slice;
@@ -102,11 +102,11 @@ class HostSlices {
       slice.track = track;
       simple(slice);
     }
-    layOut(std::forward<Nested>(nested));
+    assignLanes(std::forward<Nested>(nested));
   }
 
  private:
-  bool takesCall(size_t i) const {
+  bool isCallSelected(size_t i) const {
     const HostCallTable& t = trace_.host_call;
     return selection_.everything() ||
            (selection_.span(t.start_ns[i], t.duration_ns[i]) && selection_.stream(t.stream_id[i]));
@@ -123,7 +123,7 @@ class HostSlices {
   void collectRanges();
   void pairHalves(std::vector<uint32_t>& halves);
   void addPaired(uint32_t begin, int64_t end_ns, bool unfinished);
-  void layOut(const std::function<void(const HostSlice&, uint32_t lane)>& emit) const;
+  void assignLanes(const std::function<void(const HostSlice&, uint32_t lane)>& emit) const;
 
   const Trace& trace_;
   const Selection& selection_;

@@ -39,9 +39,10 @@ std::string labelOf(const RecordedProgram& of, StepId id) {
 
 /// "launch 3 of vadd", "the copy of command 17".
 std::string nameOf(const RecordedProgram& of, StepId id) {
-  const races::RecordedStep& told = of.steps[id];
-  if (told.launch > 0) return fmt::format("launch {} of {}", told.launch, labelOf(of, id));
-  return fmt::format("the {} of command {}", labelOf(of, id), told.sequence);
+  const races::RecordedStep& recorded_step = of.steps[id];
+  if (recorded_step.launch > 0)
+    return fmt::format("launch {} of {}", recorded_step.launch, labelOf(of, id));
+  return fmt::format("the {} of command {}", labelOf(of, id), recorded_step.sequence);
 }
 
 /// "in queue 1", "by the host's thread 4711".

@@ -206,7 +206,7 @@ class TextView {
                                     formatCount(reader.rows(TableId::kRecordedContent))));
     } else if (RecordingReader::isThere(path)) {
       line("recording",
-           recording::pathBeside(path) + ", beside it ('tracesmith info' describes it)");
+           recording::recordingPathFor(path) + ", beside it ('tracesmith info' describes it)");
     }
     for (const DataLoss& loss : reader.losses()) {
       line("DAMAGE", fmt::format("at byte {}, {} bytes: {}", loss.offset, loss.bytes, loss.reason));

@@ -84,7 +84,7 @@ std::string tickText(double ns, double step, const TerminalStyle& style) {
 class Drawing {
  public:
   Drawing(const TimelinePicture& picture, const TimelineNames& names, const TerminalStyle& style,
-          const TimelineLook& look)
+          const TimelineStyle& look)
       : p_(picture),
         names_(names),
         style_(style),
@@ -197,7 +197,7 @@ class Drawing {
   const TimelinePicture& p_;
   const TimelineNames& names_;
   const TerminalStyle& style_;
-  const TimelineLook& look_;
+  const TimelineStyle& look_;
   int width_;
   std::string out_;
 };
@@ -227,7 +227,7 @@ size_t timelineCells(int width) {
 }
 
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
-                         const TerminalStyle& style, const TimelineLook& look) {
+                         const TerminalStyle& style, const TimelineStyle& look) {
   if (picture.devices.empty()) return "no device work in this time range\n";
   return Drawing(picture, names, style, look).draw();
 }

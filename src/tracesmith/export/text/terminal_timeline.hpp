@@ -28,7 +28,7 @@ TimelineNames namesOf(const Trace& trace);
 size_t timelineCells(int width);
 
 /// Optional parts of a picture.
-struct TimelineLook {
+struct TimelineStyle {
   bool axis = true;
   bool durations = true;  ///< show the heading, and each row's share
   /// If set, replaces blocks; marks cells that are busy for at least half of their time.
@@ -38,7 +38,7 @@ struct TimelineLook {
 /// Returns the picture, style.width columns wide (0: 100), with lines ending in '\n'. If nothing
 /// ran, returns a sentence that says so.
 std::string timelineText(const TimelinePicture& picture, const TimelineNames& names,
-                         const TerminalStyle& style, const TimelineLook& look = {});
+                         const TerminalStyle& style, const TimelineStyle& look = {});
 
 /// Writes the numbers behind the picture as JSON.
 void writeTimelineJson(const TimelinePicture& picture, const TimelineNames& names, Output& out);
