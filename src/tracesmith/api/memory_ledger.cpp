@@ -36,7 +36,7 @@ void AddressSpace::add(uint64_t ptr, Block block) {
       handles_ |= before.first + before.second.size > ptr;
     }
     if (!handles_ && block.size != 0) cover(ptr, end);
-    if (handles_ || covered_.size() > kStretchesKept) {
+    if (handles_ || covered_.size() > kMaxCoveredRanges) {
       handles_ = true;
       covered_.clear();
     }
@@ -87,18 +87,18 @@ void AddressSpace::addFragmentation(FragmentationInfo& to) const {
   }
 }
 
-void MemoryTimeline::thin() {
+void MemoryTimeline::halveSamples() {
   // Doubling ends with a single slot for all times.
-  stretch_ = stretch_ > UINT64_MAX / 2 ? UINT64_MAX : stretch_ * 2;
+  slot_ns_ = slot_ns_ > UINT64_MAX / 2 ? UINT64_MAX : slot_ns_ * 2;
   size_t kept = 0;
-  for (auto& [stretch, sample] : samples_) {
-    stretch /= 2;
-    if (kept != 0 && samples_[kept - 1].first == stretch) {
+  for (auto& [slot, sample] : samples_) {
+    slot /= 2;
+    if (kept != 0 && samples_[kept - 1].first == slot) {
       if (sample.bytes > samples_[kept - 1].second.bytes) {
         samples_[kept - 1].second = std::move(sample);
       }
     } else {
-      std::pair<uint64_t, Sample> moved(stretch, std::move(sample));
+      std::pair<uint64_t, Sample> moved(slot, std::move(sample));
       samples_[kept++] = std::move(moved);
     }
   }
@@ -268,7 +268,7 @@ MemoryReport MemoryLedger::report(Timestamp at) const {
     }
     report.fragmentation = fragmentation;
   }
-  for (const auto& [stretch, sample] : timeline_.samples()) {
+  for (const auto& [slot, sample] : timeline_.samples()) {
     report.timeline.push_back(snapshotOf(sample));
   }
   report.allocation_size_histogram = sizes_;
@@ -284,7 +284,7 @@ MemoryReport MemoryLedger::report(Timestamp at) const {
 
 std::vector<CounterEvent> MemoryLedger::counters() const {
   std::vector<CounterEvent> events;
-  for (const auto& [stretch, sample] : timeline_.samples()) {
+  for (const auto& [slot, sample] : timeline_.samples()) {
     for (const auto& [device, number] : devices_.numbers) {
       if (number >= sample.devices.size()) continue;
       events.push_back({sample.time, device, 0, "device memory",

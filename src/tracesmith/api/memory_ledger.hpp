@@ -42,7 +42,7 @@ class AddressSpace {
 
  private:
   static constexpr size_t kReleasedKept = 1 << 19;  // entries in each of released_ and older_
-  static constexpr size_t kStretchesKept = 1 << 20;
+  static constexpr size_t kMaxCoveredRanges = 1 << 20;
   void cover(uint64_t begin, uint64_t end);
 
   std::map<uint64_t, Block> live_;
@@ -61,17 +61,17 @@ class MemoryTimeline {
     std::vector<uint64_t> devices, allocators;  // by number
   };
 
-  MemoryTimeline(Timestamp begin, uint64_t stretch_ns, size_t most)
-      : begin_(begin), stretch_(stretch_ns == 0 ? 1 : stretch_ns), most_(most) {}
+  MemoryTimeline(Timestamp begin, uint64_t slot_ns, size_t most)
+      : begin_(begin), slot_ns_(slot_ns == 0 ? 1 : slot_ns), most_(most) {}
 
   /// Times must not decrease. `make` is called only when the sample is kept, at least for now.
   template <class Make>
   void add(Timestamp time, uint64_t bytes, Make&& make) {
     if (most_ == 0) return;
-    const uint64_t stretch = (time - begin_) / stretch_;
-    if (samples_.empty() || samples_.back().first != stretch) {
-      samples_.emplace_back(stretch, make());
-      while (samples_.size() > most_) thin();
+    const uint64_t slot = (time - begin_) / slot_ns_;
+    if (samples_.empty() || samples_.back().first != slot) {
+      samples_.emplace_back(slot, make());
+      while (samples_.size() > most_) halveSamples();
     } else if (bytes > samples_.back().second.bytes) {
       samples_.back().second = make();
     }
@@ -79,10 +79,10 @@ class MemoryTimeline {
   const std::vector<std::pair<uint64_t, Sample>>& samples() const { return samples_; }
 
  private:
-  void thin();
+  void halveSamples();
 
   Timestamp begin_;
-  uint64_t stretch_;
+  uint64_t slot_ns_;
   size_t most_;
   std::vector<std::pair<uint64_t, Sample>> samples_;
 };

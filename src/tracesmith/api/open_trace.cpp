@@ -20,7 +20,7 @@ Result<OpenTrace> OpenTrace::open(const std::string& path) {
 
 Result<uint64_t> OpenTrace::rows(std::string_view table) {
   TS_TRY(const Loaded loaded, tables_.need(table, {}));
-  return rowsThere(*loaded->catalog->find(table));
+  return presentRows(*loaded->catalog->find(table));
 }
 
 Result<ColumnArray> OpenTrace::column(std::string_view table, const std::string& name) {
@@ -42,7 +42,7 @@ Status OpenTrace::arrow(std::string_view table, std::span<const std::string> col
       if (column->name() == name) arrays.emplace_back(name, columnArray(loaded, rows, *column));
     }
   }
-  startArrowTable(rowsThere(rows), std::move(arrays), out);
+  startArrowTable(presentRows(rows), std::move(arrays), out);
   return {};
 }
 

@@ -26,7 +26,7 @@ std::string draw(const Timeline& timeline, std::vector<StreamTimeline> streams,
     return fmt::format("stream {}", timeline.spans.streamOf(first.row).stream_id);
   };
   names.zero_ns = picture.begin_ns;
-  const TimelineLook look{
+  const TimelineStyle look{
       .axis = config.show_timestamps, .durations = config.show_duration, .fill = config.fill_char};
   return timelineText(picture, names, {.width = width}, look);
 }

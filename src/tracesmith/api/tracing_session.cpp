@@ -589,7 +589,7 @@ bool TracingSession::emit(const TraceEvent& event) {
                                static_cast<uint32_t>(bytes));
   record[words - 1] = 0;  // pads the last word
   session::encodeEvent(event, reinterpret_cast<uint8_t*>(record + 1));
-  return w->writeWhole(record, words);
+  return w->writeRecord(record, words);
 }
 
 bool TracingSession::emitCounter(std::string_view name, double value, std::string_view unit) {

@@ -301,9 +301,9 @@ struct LateEmitter {
   TracingSession* session = nullptr;
   SpanName name{};
   bool taken = true;
-  bool* told = nullptr;
+  bool* recorded = nullptr;
   ~LateEmitter() {
-    if (session != nullptr) *told = session->marker(name);
+    if (session != nullptr) *recorded = session->marker(name);
   }
 };
 thread_local LateEmitter t_late;
@@ -317,7 +317,7 @@ TEST(TracingSession, AThreadThatEmitsToTheVeryEndIsCounted) {
     // Created before the session's thread-local state, and so destroyed after it.
     t_late.session = &session;
     t_late.name = name;
-    t_late.told = &taken;
+    t_late.recorded = &taken;
     EXPECT_TRUE(session.marker(name));
   }).join();
   EXPECT_FALSE(taken);

@@ -69,7 +69,7 @@ Spread spreadOf(std::vector<double> values) {
 }
 
 /// How the program runs.
-enum class Way : uint8_t { kAlone, kProfiled, kWithStacks };
+enum class CreationMode : uint8_t { kAlone, kProfiled, kWithStacks };
 
 class BenchmarkCommand : public Command {
  public:
@@ -159,8 +159,8 @@ class BenchmarkCommand : public Command {
   }
 
   Status runRound() {
-    TS_TRY(const double alone, runOnce(Way::kAlone));
-    TS_TRY(const double profiled, runOnce(Way::kProfiled));
+    TS_TRY(const double alone, runOnce(CreationMode::kAlone));
+    TS_TRY(const double profiled, runOnce(CreationMode::kProfiled));
     alone_ns_.push_back(alone);
     profiled_more_ns_.push_back(profiled - alone);
     profiled_ratio_.push_back(profiled / alone);
@@ -168,7 +168,7 @@ class BenchmarkCommand : public Command {
       profiled_ns_.push_back(profiled);
       return {};
     }
-    TS_TRY(const double stacked, runOnce(Way::kWithStacks));
+    TS_TRY(const double stacked, runOnce(CreationMode::kWithStacks));
     profiled_ns_.push_back(stacked);
     stacked_more_ns_.push_back(stacked - alone);
     stacked_ratio_.push_back(stacked / alone);
@@ -176,10 +176,10 @@ class BenchmarkCommand : public Command {
     return {};
   }
 
-  Result<double> runOnce(Way way) {
+  Result<double> runOnce(CreationMode way) {
     const std::vector<std::string> words = commandLine();
     int exit_code = 0;
-    if (way == Way::kAlone) {
+    if (way == CreationMode::kAlone) {
       TS_TRY(Launcher program, Launcher::start(words, {}));
       std::optional<ExitStatus> ended;
       while (!(ended = program.poll())) usleep(500);
@@ -188,11 +188,11 @@ class BenchmarkCommand : public Command {
       ProfileOptions options;
       options.command = words;
       options.output = tracePath();
-      if (way == Way::kWithStacks) options.stacks.emplace().frames = "native";
+      if (way == CreationMode::kWithStacks) options.stacks.emplace().frames = "native";
       const int64_t begin = monotonicNs();
       const int64_t used = ownProcessorNs();
       TS_TRY(const ProfileOutcome outcome, runProfile(options));
-      if (way == Way::kProfiled) {
+      if (way == CreationMode::kProfiled) {
         own_ns_.push_back(static_cast<double>(ownProcessorNs() - used));
         own_share_.push_back(own_ns_.back() / static_cast<double>(monotonicNs() - begin));
       }
@@ -215,7 +215,8 @@ class BenchmarkCommand : public Command {
       return fail(ErrorCode::kInternal, fmt::format("ended with {}", exit_code), program_);
     }
     TS_TRY(result_, readResult(folder_ + "/result"));
-    const bool last = way == Way::kWithStacks || (no_stacks_ && way == Way::kProfiled);
+    const bool last =
+        way == CreationMode::kWithStacks || (no_stacks_ && way == CreationMode::kProfiled);
     if (last) TS_CHECK_OK(lookAtTrace());
     return result_.ns;
   }

@@ -34,7 +34,7 @@ Status exportSourceJson(TraceFile& file, const std::string& output, const Perfet
 }
 
 /// Prints which parts of a recording are not in the trace.
-void sayWhatIsNotThere(const RecordingCopy& copy, const TraceFile& file) {
+void reportMissingEvents(const RecordingCopy& copy, const TraceFile& file) {
   const bool same = sameFile(copy.path, file.path);
   for (const DataLoss& loss : same ? furtherLosses(copy.losses, file.reader) : copy.losses) {
     sayWarning(fmt::format("{}: {} bytes at offset {} are omitted: {}", copy.path, loss.bytes,
@@ -54,7 +54,7 @@ Status exportPartOfTrace(TraceFile& file, const std::string& output, const Perfe
   TS_TRY(const SbtExport made,
          exportSbt(file.reader, file.trace, selection, choice, output, recording));
   if (made.recording) {
-    sayWhatIsNotThere(*made.recording, file);
+    reportMissingEvents(*made.recording, file);
     whole = whole && made.recording->whole();
   } else if (file.reader.rows(TableId::kRecordedCommand) > 0) {
     sayWarning("the recording in the trace is omitted (--with-recording includes it)");
@@ -78,7 +78,7 @@ class ExportCommand : public Command {
            "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
            "Graphviz: the dependencies; sbt for a part of the trace as a trace. Default: "
            "what the output's extension says, else perfetto")
-        .explain("parquet", howToMakeParquet());
+        .explain("parquet", parquetAdvice());
     choice("--table", table_, "TABLE", tables(), "Table to write as CSV (default: kernel)");
     // Two names of one switch; the last one given counts.
     flag("--counters,!--no-counters", counters_, "Include counter tracks (default) or not");
@@ -210,7 +210,7 @@ class ExportCommand : public Command {
                       "replays a part)",
                       part));
     }
-    if (sameFile(recording::pathBeside(input_), output)) {
+    if (sameFile(recording::recordingPathFor(input_), output)) {
       return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o", output);
     }
     return {};

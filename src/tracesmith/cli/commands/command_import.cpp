@@ -56,7 +56,7 @@ class ImportCommand : public Command {
     } else {
       called_ = input_;
     }
-    const std::string output = output_.empty() ? sbtBeside(input_) : output_;
+    const std::string output = output_.empty() ? sbtPathFor(input_) : output_;
     if (output_.empty() && isAnother(output)) {
       return failWith(
           {ErrorCode::kInvalidArgument,
@@ -64,10 +64,10 @@ class ImportCommand : public Command {
            output});
     }
     const Result<ImportedTrace> imported = importToOutput(input_, output, force_, options_);
-    if (!imported) return failWith(inWordsForPeople(imported.error(), called_));
+    if (!imported) return failWith(explainError(imported.error(), called_));
     const import::ImportReport* const report = &imported->report;
     const import::ImportCounts& counts = report->counts;
-    const bool damaged = sayWhatWasLost(called_, counts);
+    const bool damaged = reportImportLosses(called_, counts);
     if (!report->experimental.empty()) {
       sayWarning(fmt::format("{} is experimental: {}", report->format, report->experimental));
     }
@@ -76,7 +76,7 @@ class ImportCommand : public Command {
       say(fmt::format("{} events of {} ({}), {}: {} ({}){}. Next: tracesmith view {} --stats",
                       formatCount(counts.events), called_, report->format,
                       formatBytes(counts.bytes), imported->path, formatBytes(report->output_bytes),
-                      becameText(counts), imported->path));
+                      wasConvertedToText(counts), imported->path));
     }
     return damaged ? kExitPartlyRead : kExitOk;
   }
@@ -93,14 +93,14 @@ class ImportCommand : public Command {
   }
 
   /// What became of the events, if not all are rows: `loss` counts all of them as written.
-  static std::string becameText(const import::ImportCounts& counts) {
+  static std::string wasConvertedToText(const import::ImportCounts& counts) {
     if (counts.rows >= counts.events) return "";
     return fmt::format(", {} as table rows and {} as names or unchanged", formatCount(counts.rows),
                        formatCount(counts.events - counts.rows));
   }
 
   /// "dir/run.json.gz" gives "dir/run.sbt".
-  static std::string sbtBeside(std::string path) {
+  static std::string sbtPathFor(std::string path) {
     for (const std::string packed : {".gz", ".zst"}) {
       if (path.size() > packed.size() && path.ends_with(packed)) {
         path.resize(path.size() - packed.size());

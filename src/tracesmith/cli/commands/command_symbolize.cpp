@@ -41,7 +41,7 @@ class SymbolizeCommand : public Command {
     SymbolizerOptions options;
     options.debug_dirs = folders_;
     const Result<SymbolizedFile> done = symbolizeFile(input_, output_, options);
-    if (!done) return failWith(inWordsForPeople(done.error(), input_));
+    if (!done) return failWith(explainError(done.error(), input_));
     const SymbolReport& r = done->report;
     say(fmt::format(
         "{}: {} of {} frames got names, {} of them with file and line; {} already had one",
@@ -52,12 +52,12 @@ class SymbolizeCommand : public Command {
                       toString(static_cast<NoSymbol>(i))));
     }
     constexpr size_t kShown = 20;
-    size_t told = 0;
+    size_t shown = 0;
     for (const SymbolReport::Module& m : r.modules) {
-      if (m.state == NoSymbol::kNone || ++told > kShown) continue;
+      if (m.state == NoSymbol::kNone || ++shown > kShown) continue;
       say(fmt::format("{}: {} ({} frames)", m.path, toString(m.state), m.frames));
     }
-    if (told > kShown) say(fmt::format("and {} more files", told - kShown));
+    if (shown > kShown) say(fmt::format("and {} more files", shown - kShown));
     return done->damaged ? kExitPartlyRead : kExitOk;
   }
 

@@ -28,7 +28,7 @@ class TriggerCommand : public Command {
     const Result<TriggerOutcome> outcome = triggerRecording(static_cast<uint32_t>(*pid));
     if (!outcome) return failWith(outcome.error());
     std::string pids;
-    for (const uint32_t told : outcome->pids) pids += fmt::format(" {}", told);
+    for (const uint32_t recorded_pid : outcome->pids) pids += fmt::format(" {}", recorded_pid);
     say(fmt::format("the range {} in process{}", outcome->begins ? "begins" : "ends", pids));
     return kExitOk;
   }

@@ -26,7 +26,7 @@ class VerifyCommand : public Command {
 
   int run(Session&) override {
     const Result<TraceCheck> check = checkTrace(input_);
-    if (!check) return failWith(inWordsForPeople(check.error(), input_));
+    if (!check) return failWith(explainError(check.error(), input_));
     Output out = standardOutput();
     if (json_) {
       writeJson(*check, out);
@@ -50,7 +50,7 @@ class VerifyCommand : public Command {
   }
 
  private:
-  static void writePlaces(JsonWriter& w, const char* key, const std::vector<DataLoss>& places) {
+  static void writeLocations(JsonWriter& w, const char* key, const std::vector<DataLoss>& places) {
     w.key(key).beginArray();
     for (const DataLoss& p : places) {
       w.beginObject();
@@ -71,8 +71,8 @@ class VerifyCommand : public Command {
     w.key("blocks").value(check.blocks);
     w.key("columns").value(check.columns);
     w.key("rows").value(check.rows);
-    writePlaces(w, "problems", check.problems);
-    writePlaces(w, "skipped", check.skipped);
+    writeLocations(w, "problems", check.problems);
+    writeLocations(w, "skipped", check.skipped);
     w.endObject();
     out.put('\n');
   }

@@ -56,7 +56,7 @@ std::vector<std::string> exportFormatNames() {
   return names;
 }
 
-std::string howToMakeParquet() {
+std::string parquetAdvice() {
   return "TraceSmith does not write Parquet, but Python does: export -f csv --table TABLE, then "
          "pyarrow.parquet.write_table(pyarrow.csv.read_csv(FILE), OUTPUT)";
 }
@@ -147,7 +147,7 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
       return out.finish();
     }
     case ExportFormat::kParquet:
-      return fail(ErrorCode::kUnsupported, howToMakeParquet(), path);
+      return fail(ErrorCode::kUnsupported, parquetAdvice(), path);
     case ExportFormat::kSbt:
       break;
   }

@@ -20,12 +20,12 @@ enum class ExportFormat : uint8_t {
   kFolded,
   kDot,
   kSbt,
-  kParquet,  ///< recognised by its extension, but not supported: howToMakeParquet()
+  kParquet,  ///< recognised by its extension, but not supported: parquetAdvice()
 };
 
 /// Names for -f. perfetto and proto are synonyms, as are chrome and json.
 std::vector<std::string> exportFormatNames();
-std::string howToMakeParquet();
+std::string parquetAdvice();
 std::optional<ExportFormat> exportFormatByName(const std::string& name);
 
 /// Determines the format by file extension: .pftrace, .perfetto, .perfetto-trace, .json, .csv,

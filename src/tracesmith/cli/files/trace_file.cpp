@@ -32,13 +32,13 @@ bool g_source_damaged = false;
 Result<TraceReader> openTrace(const std::string& path) {
   import::ImportCounts counts;
   TS_TRY(TraceReader reader, import::openTrace(path, counts));
-  g_source_damaged = sayWhatWasLost(path, counts) || g_source_damaged;
+  g_source_damaged = reportImportLosses(path, counts) || g_source_damaged;
   return reader;
 }
 
 }  // namespace
 
-bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts) {
+bool reportImportLosses(const std::string& path, const import::ImportCounts& counts) {
   constexpr size_t kShown = 10;
   for (size_t i = 0; i < std::min(kShown, counts.damage.size()); ++i) {
     const import::SourceDamage& d = counts.damage[i];
@@ -66,7 +66,7 @@ Result<TraceFile> readTraceFile(const std::string& path,
   Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
   if (reader) trace = reader->read(choose(*reader));
   if (!reader || !trace) {
-    return tl::unexpected<Error>(inWordsForPeople(reader ? trace.error() : reader.error(), path));
+    return tl::unexpected<Error>(explainError(reader ? trace.error() : reader.error(), path));
   }
   return TraceFile{path, std::move(*reader), std::move(*trace)};
 }
@@ -74,19 +74,19 @@ Result<TraceFile> readTraceFile(const std::string& path,
 Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
                                   std::optional<int64_t> to_ns) {
   Result<TraceReader> reader = openTrace(path);
-  if (!reader) return tl::unexpected<Error>(inWordsForPeople(reader.error(), path));
+  if (!reader) return tl::unexpected<Error>(explainError(reader.error(), path));
   const Result<std::optional<int64_t>> begin = reader->beginNs();
-  if (!begin) return tl::unexpected<Error>(inWordsForPeople(begin.error(), path));
+  if (!begin) return tl::unexpected<Error>(explainError(begin.error(), path));
   ReadOptions options;
   if (*begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
   if (*begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
   Result<Trace> trace = reader->read(options);
-  if (!trace) return tl::unexpected<Error>(inWordsForPeople(trace.error(), path));
+  if (!trace) return tl::unexpected<Error>(explainError(trace.error(), path));
   trace->begin_ns = *begin;
   return TraceFile{path, std::move(*reader), std::move(*trace)};
 }
 
-Error inWordsForPeople(Error error, const std::string& path) {
+Error explainError(Error error, const std::string& path) {
   if (error.where.empty()) error.where = path;
   const std::string_view hint = remedy(error.code);
   if (!hint.empty()) error.message += fmt::format("; {}", hint);

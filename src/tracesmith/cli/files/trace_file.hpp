@@ -31,7 +31,7 @@ Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t
                                   std::optional<int64_t> to_ns);
 
 /// Adds a hint what to do to an error of reading `path`, and sets the command's error code.
-Error inWordsForPeople(Error error, const std::string& path);
+Error explainError(Error error, const std::string& path);
 
 /// The last step of a command that used `file`: prints each loss to standard error. Returns 3 if
 /// the trace is damaged, cut off or still being written, else `code`. A trace that is only cut off
@@ -43,7 +43,7 @@ int reportLosses(const TraceReader& reader, const std::string& path, int code);
 std::vector<DataLoss> furtherLosses(const std::vector<DataLoss>& losses, const TraceReader& reader);
 
 /// Prints to standard error what an import could not use; true if something was damaged.
-bool sayWhatWasLost(const std::string& path, const import::ImportCounts& counts);
+bool reportImportLosses(const std::string& path, const import::ImportCounts& counts);
 
 /// Times on the command line are relative to the trace's first event.
 struct TimeWindow {

@@ -23,7 +23,7 @@
 namespace tracesmith::cli {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(10);
+constexpr auto kCheckEvery = std::chrono::milliseconds(10);
 
 std::string folderOf(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -37,7 +37,7 @@ Result<ExitStatus> runToItsEnd(const std::vector<std::string>& command) {
   relay.follow(program);
   for (;;) {
     if (const std::optional<ExitStatus> status = program.poll()) return *status;
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kCheckEvery);
   }
 }
 
@@ -75,7 +75,7 @@ bool importReport(const std::string& report, NsysRecording& recording) {
   takeTraceName(made->path, recording.outputs);
   const std::string& trace = recording.outputs.trace;
   const import::ImportReport* const imported = &made->report;
-  sayWhatWasLost(trace, imported->counts);
+  reportImportLosses(trace, imported->counts);
   if (!recording.quiet) {
     say(fmt::format("{} of {} rows of Nsight Systems: {} ({}). Next: tracesmith view {} --stats",
                     formatCount(imported->counts.rows), formatCount(imported->counts.events), trace,

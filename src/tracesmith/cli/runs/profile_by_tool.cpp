@@ -36,7 +36,7 @@ struct Tool {
   RecorderTool tool{};
   const char* name;     ///< name for people
   const char* missing;  ///< how to get it
-  Words (*places)();    ///< possible paths
+  Words (*paths)();     ///< possible paths
   Words (*command)(const Run& run);
   /// The files to import, the most important first. Empty: the tool left nothing.
   Result<Words> (*results)(const Run& run);
@@ -82,7 +82,7 @@ constexpr std::array<std::string_view, 10> kXctraceTables = {
     "gpu-counter-value",
 };
 
-Words xctracePlaces() {
+Words xctracePaths() {
   return {"xctrace", "/Applications/Xcode.app/Contents/Developer/usr/bin/xctrace"};
 }
 
@@ -158,12 +158,12 @@ Result<Words> xctraceResults(const Run& run) {
 
 // --- MetaX -------------------------------------------------------------------------------------
 
-Words mcTracerPlaces() {
-  Words places = {"mcTracer"};
+Words mcTracerPaths() {
+  Words paths = {"mcTracer"};
   if (const char* maca = ::getenv("MACA_PATH"))
-    places.push_back(std::string(maca) + "/bin/mcTracer");
-  places.emplace_back("/opt/maca/bin/mcTracer");
-  return places;
+    paths.push_back(std::string(maca) + "/bin/mcTracer");
+  paths.emplace_back("/opt/maca/bin/mcTracer");
+  return paths;
 }
 
 Words mcTracerCommand(const Run& run) {
@@ -181,13 +181,13 @@ Result<Words> mcTracerResults(const Run& run) {
 
 // --- Ascend ------------------------------------------------------------------------------------
 
-Words msprofPlaces() {
-  Words places = {"msprof"};
+Words msprofPaths() {
+  Words paths = {"msprof"};
   if (const char* home = ::getenv("ASCEND_TOOLKIT_HOME")) {
-    places.push_back(std::string(home) + "/tools/profiler/bin/msprof");
+    paths.push_back(std::string(home) + "/tools/profiler/bin/msprof");
   }
-  places.emplace_back("/usr/local/Ascend/ascend-toolkit/latest/tools/profiler/bin/msprof");
-  return places;
+  paths.emplace_back("/usr/local/Ascend/ascend-toolkit/latest/tools/profiler/bin/msprof");
+  return paths;
 }
 
 std::string quotedForShell(const std::string& word) {
@@ -238,15 +238,15 @@ constexpr std::array<Tool, 3> kTools = {{
     {RecorderTool::kXctrace, "xctrace",
      "it is part of Xcode, for macOS (https://developer.apple.com/xcode); the command line tools "
      "alone do not have it",
-     xctracePlaces, xctraceCommand, xctraceResults, "recording.trace", ".trace"},
+     xctracePaths, xctraceCommand, xctraceResults, "recording.trace", ".trace"},
     {RecorderTool::kMcTracer, "mcTracer",
      "it is part of MetaX's MACA SDK (/opt/maca/bin; https://developer.metax-tech.com); put it on "
      "PATH or set MACA_PATH",
-     mcTracerPlaces, mcTracerCommand, mcTracerResults, "", ".mctracer"},
+     mcTracerPaths, mcTracerCommand, mcTracerResults, "", ".mctracer"},
     {RecorderTool::kMsprof, "msprof",
      "it is part of Ascend's CANN toolkit (https://www.hiascend.com/software/cann); source its "
      "set_env.sh",
-     msprofPlaces, msprofCommand, msprofResults, "", ".msprof"},
+     msprofPaths, msprofCommand, msprofResults, "", ".msprof"},
 }};
 
 // --- The run -----------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ std::string importResult(const std::string& source, const std::string& output, c
   }
   const import::ImportReport* const report = &made->report;
   const std::string& trace = made->path;
-  sayWhatWasLost(source, report->counts);
+  reportImportLosses(source, report->counts);
   if (!recording.quiet) {
     say(fmt::format("{} of {} events of {}: {} ({}). Next: tracesmith view {} --stats",
                     formatCount(report->counts.rows), formatCount(report->counts.events), tool.name,
@@ -286,7 +286,7 @@ std::string importResult(const std::string& source, const std::string& output, c
 int runToolRecording(const ToolRecording& recording, const Session& session) {
   const Tool& tool = *std::find_if(kTools.begin(), kTools.end(),
                                    [&](const Tool& t) { return t.tool == recording.tool; });
-  const std::string path = findExecutable(tool.places());
+  const std::string path = findExecutable(tool.paths());
   if (path.empty()) {
     sayError({ErrorCode::kNotFound, fmt::format("was not found: {}", tool.missing), tool.name});
     return kExitNotStarted;

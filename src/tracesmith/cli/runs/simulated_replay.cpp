@@ -12,7 +12,7 @@ namespace tracesmith::cli {
 namespace {
 
 StepDurations durationsOf(const std::string& path, const ReplaySource& source, int& code) {
-  const std::string trace_path = recording::traceBeside(path);
+  const std::string trace_path = recording::tracePathFor(path);
   if (access(trace_path.c_str(), F_OK) != 0) {
     return StepDurations::none(source.plan, trace_path + ", which would have them, is missing");
   }

@@ -19,7 +19,7 @@ namespace tracesmith::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr auto kLookForEnd = std::chrono::milliseconds(10);
+constexpr auto kCheckForEnd = std::chrono::milliseconds(10);
 
 bool isExecutable(const std::string& path) {
   std::error_code ec;
@@ -80,7 +80,7 @@ Result<ExitStatus> runToTheEnd(const std::vector<std::string>& command) {
   relay.follow(program);
   for (;;) {
     if (const std::optional<ExitStatus> status = program.poll()) return *status;
-    std::this_thread::sleep_for(kLookForEnd);
+    std::this_thread::sleep_for(kCheckForEnd);
   }
 }
 

@@ -116,7 +116,7 @@ uint64_t QueryShell::run(std::istream& in) {
       }
     }
     sql += line + "\n";
-    runWholeStatements(sql);
+    runCompleteStatements(sql);
   }
   if (prompts_) out_.put('\n');
   if (!trimmed(sql).empty()) statement(sql);
@@ -125,7 +125,7 @@ uint64_t QueryShell::run(std::istream& in) {
 }
 
 /// Runs complete statements and keeps the rest; a line may contain several statements.
-void QueryShell::runWholeStatements(std::string& sql) {
+void QueryShell::runCompleteStatements(std::string& sql) {
   size_t begin = 0;
   for (size_t at = sql.find(';'); at != std::string::npos; at = sql.find(';', at + 1)) {
     const std::string one = sql.substr(begin, at + 1 - begin);

@@ -27,7 +27,7 @@ class QueryShell {
 
  private:
   bool command(const std::string& line);  ///< false: ends the shell
-  void runWholeStatements(std::string& sql);
+  void runCompleteStatements(std::string& sql);
   void statement(const std::string& sql);
   void showSchema(const std::string& table);
   void failed(const std::string& message);

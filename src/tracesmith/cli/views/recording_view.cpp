@@ -54,7 +54,7 @@ Result<Summary> summarize(RecordingReader& reader, const Process& process) {
     ++s.commands;
     ++s.kinds[header.kind];
     if (header.result != 0) ++s.failed;
-    if ((header.flags & command_flags::kMadeUp) == 0) threads.insert(header.thread);
+    if ((header.flags & command_flags::kAddedByAgent) == 0) threads.insert(header.thread);
     Device device;
     Unsupported unsupported;
     RangeEdge edge;
