@@ -214,7 +214,7 @@ CudaFile::Layouts CudaFile::layoutsOf(const HeaderCopy& h) {
 
 void CudaFile::readBuffer(uint32_t index, const cuda_file::Buffer& state, const Layouts& layouts,
                           uint64_t near, const std::function<void(ByteView, bool)>& take,
-                          CudaLeft& left) const {
+                          UnreadCudaRecords& left) const {
   if (state.state.load(std::memory_order_relaxed) != cuda_file::kTaken) return;
   Bytes bytes(cuda_file::kBufferBytes);
   if (!readAt(cuda_file::kMemoryAt + index * cuda_file::kBufferBytes, bytes)) {
@@ -267,9 +267,9 @@ void CudaFile::readBuffer(uint32_t index, const cuda_file::Buffer& state, const 
   }
 }
 
-CudaLeft CudaFile::readBuffers(uint64_t near,
-                               const std::function<void(ByteView, bool first)>& take) const {
-  CudaLeft left;
+UnreadCudaRecords CudaFile::readBuffers(
+    uint64_t near, const std::function<void(ByteView, bool first)>& take) const {
+  UnreadCudaRecords left;
   HeaderCopy h;
   constexpr size_t kBytes = sizeof(cuda_file::Buffer);
   alignas(cuda_file::Buffer) std::array<uint8_t, cuda_file::kBuffers * kBytes> table;

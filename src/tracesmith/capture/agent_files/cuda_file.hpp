@@ -21,7 +21,7 @@
 namespace tracesmith {
 
 /// Counts of what was found in the buffers of a dead program.
-struct CudaLeft {
+struct UnreadCudaRecords {
   uint64_t records = 0;
   uint64_t unfinished = 0;  ///< records of work that had not ended
   /// Part of `unfinished`: records that are not launches themselves (copies, fills, graph kernels).
@@ -58,7 +58,8 @@ class CudaFile {
   /// Passes to `take` the records that the agent would have written to a ring had the program
   /// lived. `take` gets a record of cuda_records.hpp, and whether it is the first of its buffer.
   /// `near` is a correlation id from about the same time.
-  CudaLeft readBuffers(uint64_t near, const std::function<void(ByteView, bool first)>& take) const;
+  UnreadCudaRecords readBuffers(uint64_t near,
+                                const std::function<void(ByteView, bool first)>& take) const;
 
  private:
   /// A copy of the layouts of CUPTI's records, by kind. 0 bytes: layout unknown.
@@ -83,7 +84,7 @@ class CudaFile {
   void readClock(const HeaderCopy& header);
   void readBuffer(uint32_t index, const cuda_file::Buffer& state, const Layouts& layouts,
                   uint64_t near, const std::function<void(ByteView, bool)>& take,
-                  CudaLeft& left) const;
+                  UnreadCudaRecords& left) const;
 
   std::string path_;
   int fd_ = -1;

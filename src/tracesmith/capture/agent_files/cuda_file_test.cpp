@@ -71,11 +71,11 @@ class CudaFileTest : public ::testing::Test {
     return CudaFile::open(path_);
   }
   /// Correlation ids of the records left in the buffers.
-  std::vector<uint64_t> left(CudaLeft* counts = nullptr) {
+  std::vector<uint64_t> left(UnreadCudaRecords* counts = nullptr) {
     auto file = opened();
     EXPECT_TRUE(file) << file.error().toString();
     std::vector<uint64_t> out;
-    const CudaLeft found = file->readBuffers(
+    const UnreadCudaRecords found = file->readBuffers(
         1, [&](ByteView record, bool) { out.push_back(loadFixed<uint64_t>(record.data() + 8)); });
     if (counts != nullptr) *counts = found;
     return out;
@@ -154,7 +154,7 @@ TEST_F(CudaFileTest, WhatWasFinishedInABufferIsRead) {
   kernel(2, 0, 30, 200);  // in a buffer that is not in use
   taken(3);
   kernel(3, 0, 40, 200);
-  CudaLeft counts;
+  UnreadCudaRecords counts;
   kernel(3, 1, 41, 0, cupti::kConcurrentKernel, 9);  // of a graph
   EXPECT_THAT(left(&counts), ElementsAre(11, 13, 40));
   EXPECT_EQ(counts.records, 3u);
@@ -241,7 +241,7 @@ TEST_F(CudaFileTest, WhatAVersionDoesNotHaveIsNotRead) {
     auto file = opened();
     ASSERT_TRUE(file);
     std::vector<Bytes> found;
-    const CudaLeft counts = file->readBuffers(
+    const UnreadCudaRecords counts = file->readBuffers(
         1, [&](ByteView record, bool) { found.emplace_back(record.begin(), record.end()); });
     EXPECT_EQ(counts.unreadable, 0u);
     ASSERT_EQ(found.size(), 4u);
@@ -266,7 +266,7 @@ TEST_F(CudaFileTest, ARecordOfUnknownLengthEndsTheBuffer) {
   kernel(0, 0, 10, 200);
   kernel(0, 1, 11, 200, 77);
   kernel(0, 2, 12, 200);
-  CudaLeft counts;
+  UnreadCudaRecords counts;
   EXPECT_THAT(left(&counts), ElementsAre(10));
   EXPECT_EQ(counts.unreadable, 1u);
 }
@@ -276,7 +276,7 @@ TEST_F(CudaFileTest, LengthsThatMakeNoSenseAreNotBelieved) {
   kernel(0, 0, 10, 200);
   for (const uint32_t bytes : {1u, 7u, 1u << 30, ~0u, 0u}) {
     header_.record_bytes[cupti::kConcurrentKernel] = bytes;
-    CudaLeft counts;
+    UnreadCudaRecords counts;
     EXPECT_THAT(left(&counts), IsEmpty()) << bytes;
     EXPECT_EQ(counts.unreadable, 1u) << bytes;
   }
@@ -284,7 +284,7 @@ TEST_F(CudaFileTest, LengthsThatMakeNoSenseAreNotBelieved) {
   EXPECT_THAT(left(), IsEmpty());
   for (const uint64_t copied_bytes : {uint64_t{12345}, ~uint64_t{7}}) {  // not starts of records
     taken(0, copied_bytes);
-    CudaLeft counts;
+    UnreadCudaRecords counts;
     EXPECT_THAT(left(&counts), IsEmpty()) << copied_bytes;
     EXPECT_EQ(counts.unreadable, 1u) << copied_bytes;
   }
@@ -316,7 +316,7 @@ TEST_F(CudaFileTest, RecordsOfSelectedFieldsAreReadByTheirLayout) {
     const Selected record{.end = id == 11 ? 0u : 200u, .correlation = id, .start = 100};
     put(&record, sizeof record, at);
   }
-  CudaLeft counts;
+  UnreadCudaRecords counts;
   EXPECT_THAT(left(&counts), IsEmpty());  // the layout was never given
   EXPECT_EQ(counts.unreadable, 1u);
   cuda_file::Selection& s = header_.selections[3];

@@ -107,12 +107,12 @@ size_t DeviceClock::chosen() const {
   constexpr std::array<size_t, kCandidates> kOrder = {1, kMonotonic, 2, 3};
   static_assert(HostClocks::kKinds[0] == ClockKind::kHostMonotonicRaw);
   for (size_t c : kOrder) {
-    if (explainsBrackets(c)) return c;
+    if (agreesWithBrackets(c)) return c;
   }
   return kCandidates;
 }
 
-bool DeviceClock::explainsBrackets(size_t candidate) const {
+bool DeviceClock::agreesWithBrackets(size_t candidate) const {
   // 1 % of the brackets may fail: a driver that queues from another thread can take stamps outside
   // the call.
   return misses_[candidate] * 100 <= observations_;
@@ -129,7 +129,7 @@ int64_t DeviceClock::identityError() const {
   if (c == kCandidates) return 0;
   int64_t error = 0;
   for (size_t other = 0; other < kCandidates; ++other) {
-    if (!explainsBrackets(other)) continue;
+    if (!agreesWithBrackets(other)) continue;
     error = std::max(error, std::abs(last_host_[other] - last_host_[c]));
   }
   return error;

@@ -69,7 +69,7 @@ class DeviceClock {
     int64_t stamp = 0;  // the latest device time in the window
   };
   size_t chosen() const;  // kCandidates: none
-  bool explainsBrackets(size_t candidate) const;
+  bool agreesWithBrackets(size_t candidate) const;
   void addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_t stamp);
 
   uint64_t observations_ = 0;

@@ -33,7 +33,7 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kCudaOverhead:
     case arena::RecordKind::kCudaDropped:
     case arena::RecordKind::kCudaGraphNode:
-    case arena::RecordKind::kUnseenLoader:
+    case arena::RecordKind::kUnwrappedLoader:
       return false;
     default:
       return true;
@@ -272,7 +272,7 @@ void Collector::readCudaDefinitions() {
 
 /// Reads the records that a program had in CUPTI's buffers when it died or was replaced by exec.
 /// Its rings have been read completely: it writes no more records, and a pass has gone by since.
-void Collector::readCudaLeft() {
+void Collector::readUnreadCudaRecords() {
   for (auto& [key, process] : processes_) {
     uint64_t newest = 0;
     for (const auto& [path, share] : process->cuda_files) {
@@ -301,7 +301,7 @@ uint64_t Collector::poll() {
   updateHeartbeat();
   const uint64_t met = pass();
   updateHeartbeat();
-  readCudaLeft();
+  readUnreadCudaRecords();
   checkLiveness();
   if (commitDue()) {
     commit();
@@ -496,7 +496,7 @@ Status Collector::finish() {
   }
   while (pass() > 0 || pass() > 0) {
   }
-  for (int i = 0; i < 2; ++i) readCudaLeft();
+  for (int i = 0; i < 2; ++i) readUnreadCudaRecords();
   finished_ = true;
   for (auto& [key, process] : processes_) process->joiner.finish();
   for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {

@@ -176,7 +176,7 @@ class Collector {
   void addArena(ArenaFile file);
   void addCudaFile(const std::string& path);
   void readCudaDefinitions();
-  void readCudaLeft();
+  void readUnreadCudaRecords();
   Process& processOf(arena::ArenaHeader& header);
   /// Finds a process by the ids that it reports itself.
   Process* findByOwnIds(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
@@ -205,7 +205,7 @@ class Collector {
   void writeVendorClock(SharedRows::DeviceState& device, ClockDomainId domain);
   void writeCudaLoss(Process& process);
   void writeNvtxLoss(Process& process);
-  static std::string unseenLoadersOf(const Process& process);
+  static std::string unwrappedLoadersOf(const Process& process);
   void checkLiveness();
   void closeDeadArenas();
 

@@ -98,24 +98,24 @@ void Collector::writeLosses() {
     writeCallLoss(*process);
     writeCudaLoss(*process);
     writeNvtxLoss(*process);
-    if (const std::string unseen = unseenLoadersOf(*process); !unseen.empty()) {
+    if (const std::string unseen = unwrappedLoadersOf(*process); !unseen.empty()) {
       pushLoss(process->library_loss, kOpenClLibraries, *process, {}, unseen);
     }
   }
 }
 
 /// Describes OpenCL libraries whose calls cannot be seen; the number of missed calls is unknown.
-std::string Collector::unseenLoadersOf(const Process& process) {
+std::string Collector::unwrappedLoadersOf(const Process& process) {
   std::string all;
-  for (const auto& [path, why] : process.joiner.unseenLoaders()) {
+  for (const auto& [path, why] : process.joiner.unwrappedLoaders()) {
     all += all.empty() ? "" : "; ";
     const std::string library = path.empty() ? "the program itself" : path;
     switch (why) {
-      case arena::UnseenLoader::kTooMany:
+      case arena::UnwrappedLoader::kTooMany:
         all += "calls through " + library +
                " were not recorded: the agent supports no more OpenCL loaders in one process";
         break;
-      case arena::UnseenLoader::kWithoutLayers:
+      case arena::UnwrappedLoader::kWithoutLayers:
         if (path.empty()) {  // its functions take precedence over those of any library
           all +=
               "calls to functions of OpenCL that the program itself defines, if there were any, "
@@ -126,7 +126,7 @@ std::string Collector::unseenLoadersOf(const Process& process) {
                ", if there were any, were not recorded: it does not know OPENCL_LAYERS; try "
                "--inject preload";
         break;
-      case arena::UnseenLoader::kInFront:
+      case arena::UnwrappedLoader::kInFront:
         if (path.empty()) {
           all +=
               "calls to functions of OpenCL that the program itself defines, if there were any, "
@@ -200,7 +200,7 @@ void Collector::writeCallLoss(Process& process) {
   const CallTotals& t = calls.totals();
   // Open calls may still end, until the session is finished.
   const uint64_t open = finished_ ? t.open : 0;
-  const uint64_t guessed = t.with_caller + t.never_begun + open;
+  const uint64_t guessed = t.with_caller + t.without_start + open;
   if (!calls.any() || (guessed + t.too_short == 0 && calls.problem().empty())) return;
   std::string reason = calls.problem();
   const auto add = [&](uint64_t count, const char* what) {
@@ -210,11 +210,11 @@ void Collector::writeCallLoss(Process& process) {
   add(t.too_short, "calls are shorter than was asked for");
   add(open, "calls had not returned when the thread ended, and end there");
   add(t.with_caller, "calls have no exit, and end with their caller");
-  add(t.never_begun, "exits have no entry");
+  add(t.without_start, "exits have no entry");
   pushLoss(process.call_loss, "function calls", process,
-           {.emitted = t.calls + t.never_begun,
+           {.emitted = t.calls + t.without_start,
             .written = t.kept,
-            .dropped = t.too_short + t.never_begun},
+            .dropped = t.too_short + t.without_start},
            reason);
 }
 
@@ -267,24 +267,24 @@ std::vector<std::string> Collector::agentProblems(bool whole) const {
     const RecordedCuda& cuda = process->joiner.cuda();
     if (!whole) add("--xray", process->joiner.calls().problem());
     if (!whole || cuda.capturesNothing()) add("CUDA", cuda.problem());
-    if (!whole) add("OpenCL", unseenLoadersOf(*process));
+    if (!whole) add("OpenCL", unwrappedLoadersOf(*process));
   }
   return problems;
 }
 
 void Collector::writeNvtxLoss(Process& process) {
   const NvtxTotals& t = process.joiner.nvtx().totals();
-  if (t.never_begun + t.unnamed + t.open == 0) return;
+  if (t.without_start + t.unnamed + t.open == 0) return;
   std::string reason;
   const auto add = [&](uint64_t count, const char* what) {
     if (count == 0) return;
     reason += (reason.empty() ? "" : "; ") + std::to_string(count) + " " + what;
   };
   add(t.open, "had not ended when their thread or the program ended; only their start is shown");
-  add(t.never_begun, "ends have no start");
+  add(t.without_start, "ends have no start");
   add(t.unnamed, "have no name: the agent had no space for it");
   pushLoss(process.nvtx_loss, "NVTX ranges", process,
-           {.emitted = t.begun + t.never_begun, .written = t.begun, .dropped = t.never_begun},
+           {.emitted = t.begun + t.without_start, .written = t.begun, .dropped = t.without_start},
            reason);
 }
 

@@ -74,7 +74,7 @@ Result<std::unique_ptr<RecordingDrain>> RecordingDrain::resume(const SessionDir&
   if (!reader) return drain;
   for (const recording::Process& process : reader->processes()) {
     TS_TRY(const Bytes commands, reader->commands(process.number));
-    Before before{process.number, 0, false};
+    ResumedChannel before{process.number, 0, false};
     forEachCommand(commands, [&](const recording::CommandHeader& header, ByteView) {
       before.next_sequence = header.sequence + 1;
       before.ended = header.kind == recording::CommandKind::kEnd;
@@ -175,7 +175,7 @@ Status RecordingDrain::open(const std::string& path) {
   channel->consumed = header.tail.load(std::memory_order_relaxed);
   auto before = before_.find({header.pid, header.start_ticks});
   if (before != before_.end() && !before->second.empty()) {
-    const Before b = before->second.front();
+    const ResumedChannel b = before->second.front();
     before->second.erase(before->second.begin());
     channel->number = b.number;
     channel->next_sequence = b.next_sequence;
@@ -304,7 +304,7 @@ Status RecordingDrain::close(Channel& c, bool process_gone) {
   }
   if (reason.empty() && !process_gone) reason = "the recording was stopped";
   recording::CommandHeader header;
-  header.flags = recording::command_flags::kMadeUp;
+  header.flags = recording::command_flags::kAddedByAgent;
   header.sequence = c.next_sequence++;
   header.start_ns = header.end_ns = monotonicNs();
   recording::End end;

@@ -104,12 +104,12 @@ class RecordingDrain {
   std::vector<std::unique_ptr<Channel>> channels_;
   std::map<std::string, bool> seen_;
   /// Of a resumed file: the commands that it contains, by process and channel.
-  struct Before {
+  struct ResumedChannel {
     uint32_t number = 0;
     uint64_t next_sequence = 0;
     bool ended = false;
   };
-  std::map<std::pair<uint32_t, uint64_t>, std::vector<Before>> before_;
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<ResumedChannel>> before_;
   uint32_t next_number_ = 1;
   uint64_t unflushed_ = 0;
   bool behind_ = false;  // the last pass had much to drain

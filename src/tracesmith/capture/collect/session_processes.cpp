@@ -14,7 +14,7 @@ namespace tracesmith {
 namespace {
 
 constexpr int64_t kPollIntervalNs = 10'000'000;
-constexpr int64_t kSilentLookNs = 10'000'000;
+constexpr int64_t kAgentlessCheckNs = 10'000'000;
 constexpr int64_t kRowsIntervalNs = 1'000'000'000;
 // The kernel's events of the last exits may arrive shortly after wait(2) has returned.
 constexpr int64_t kLastWordNs = 20'000'000;
@@ -22,7 +22,7 @@ constexpr int64_t kLastWordNs = 20'000'000;
 }  // namespace
 
 Descendants::Descendants(const SessionDir& dir, Collector& collector)
-    : collector_(collector), silent_(dir.path()) {
+    : collector_(collector), agentless_(dir.path()) {
   auto tracker = ProcessTracker::start(
       {.log_path = dir.processLog(), .environment_marker = arena::kEnvSession});
   if (!tracker) {
@@ -61,9 +61,9 @@ void Descendants::poll(int64_t now_ns) {
     tracker_.reset();
     return;
   }
-  if (now_ns - last_silent_look_ns_ >= kSilentLookNs) {
-    last_silent_look_ns_ = now_ns;
-    silent_.look(tracker_->running(), now_ns);
+  if (now_ns - last_agentless_check_ns_ >= kAgentlessCheckNs) {
+    last_agentless_check_ns_ = now_ns;
+    agentless_.inspect(tracker_->running(), now_ns);
   }
   if (now_ns - last_rows_ns_ >= kRowsIntervalNs) {
     last_rows_ns_ = now_ns;
@@ -90,22 +90,24 @@ void Descendants::writeRows(int64_t now_ns, bool all) {
   }
 }
 
-std::vector<std::string> Descendants::reportSilent(const SessionDir& dir) {
-  std::map<SilentProcesses::Key, LoadedDriver> silent = silent_.found();
-  for (const auto& key : collector_.agents()) silent.erase(key);
+std::vector<std::string> Descendants::reportAgentless(const SessionDir& dir) {
+  std::map<AgentlessProcesses::Key, LoadedDriver> agentless = agentless_.found();
+  for (const auto& key : collector_.agents()) agentless.erase(key);
   std::set<uint32_t> reported;
   for (const SessionDir::Unrecorded& u : dir.unrecorded()) reported.insert(u.pid);
-  std::erase_if(silent, [&](const auto& entry) { return reported.count(entry.first.first) > 0; });
-  if (silent.empty()) return {};
-  for (const auto& [key, driver] : silent) {
+  std::erase_if(agentless,
+                [&](const auto& entry) { return reported.count(entry.first.first) > 0; });
+  if (agentless.empty()) return {};
+  for (const auto& [key, driver] : agentless) {
     collector_.noteLoss("process " + std::to_string(key.first), 1, 1,
                         "had loaded " + driver.name() + ", and no agent reported from it");
   }
-  const auto& [key, driver] = *silent.begin();
-  const std::string more =
-      silent.size() > 1 ? " (and " + std::to_string(silent.size() - 1) + " more)" : std::string();
+  const auto& [key, driver] = *agentless.begin();
+  const std::string more = agentless.size() > 1
+                               ? " (and " + std::to_string(agentless.size() - 1) + " more)"
+                               : std::string();
   return {"process " + std::to_string(key.first) + more + " has loaded " + driver.name() +
-          ", but nothing of it was recorded: " + whySilent(driver, dir.path())};
+          ", but nothing of it was recorded: " + whyAgentless(driver, dir.path())};
 }
 
 void Descendants::finish(const ExitStatus& root, int64_t now_ns) {

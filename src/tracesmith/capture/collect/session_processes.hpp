@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "tracesmith/capture/collect/collector.hpp"
+#include "tracesmith/capture/processes/agentless_processes.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/processes/process_tracker.hpp"
-#include "tracesmith/capture/processes/silent_processes.hpp"
 
 namespace tracesmith {
 
@@ -33,7 +33,7 @@ class Descendants {
 
   /// Messages about processes that loaded a GPU driver but from which no agent reported, for
   /// whatever reason. Each is also a row of `loss`. Call it after the collector's last pass.
-  std::vector<std::string> reportSilent(const SessionDir& dir);
+  std::vector<std::string> reportAgentless(const SessionDir& dir);
 
   /// True for a process of the tree, running or ended. Call it after finish().
   bool has(uint32_t pid) const { return pids_.count(pid) > 0; }
@@ -45,7 +45,7 @@ class Descendants {
   void writeRows(int64_t now_ns, bool all);
 
   Collector& collector_;
-  SilentProcesses silent_;
+  AgentlessProcesses agentless_;
   std::unique_ptr<ProcessTracker> tracker_;
   std::string preload_;
   std::vector<std::string> warnings_;
@@ -54,7 +54,7 @@ class Descendants {
   uint32_t unobserved_ = 0;
   int64_t last_poll_ns_ = 0;
   int64_t last_rows_ns_ = 0;
-  int64_t last_silent_look_ns_ = 0;
+  int64_t last_agentless_check_ns_ = 0;
 };
 
 }  // namespace tracesmith

@@ -16,14 +16,14 @@
 namespace tracesmith {
 namespace {
 
-using Places = std::vector<std::string>;
+using Paths = std::vector<std::string>;
 
 std::string environmentPath(const char* variable, const char* below) {
   const char* root = std::getenv(variable);
   return root == nullptr || root[0] != '/' ? std::string() : std::string(root) + below;
 }
 /// `fixed`, preceded by the directory in the vendor's environment variable, if it is set.
-Places placesOf(Places fixed, const char* variable, const char* below) {
+Paths pathsOf(Paths fixed, const char* variable, const char* below) {
   if (std::string place = environmentPath(variable, below); !place.empty())
     fixed.insert(fixed.begin(), std::move(place));
   return fixed;
@@ -42,7 +42,7 @@ std::string noDevices(const BackendReport& report) {
 
 // --- OpenCL (OpenCL 3.0 specification; numbers from CL/cl.h) --------------------------------
 
-void probeOpenCl(BackendReport& report, const Places& first) {
+void probeOpenCl(BackendReport& report, const Paths& first) {
   const VendorLibrary library(report, {"libOpenCL.so.1", "libOpenCL.so"}, first, {});
   if (!library) return;
   using GetPlatforms = int (*)(uint32_t, void**, uint32_t*);
@@ -210,7 +210,7 @@ DeviceRow describeCudaDevice(BackendReport& report, const CudaDriver& driver, in
   return row;
 }
 
-void probeCuda(BackendReport& report, const Places& first) {
+void probeCuda(BackendReport& report, const Paths& first) {
   const VendorLibrary library(report, {"libcuda.so.1", "libcuda.so"}, first,
                               {"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"});
   if (!library) return;
@@ -273,8 +273,8 @@ void probeHsa(BackendReport& report, const VendorLibrary& library) {
   if (report.devices.empty()) report.problem = noDevices(report);
 }
 
-void probeRocm(BackendReport& report, const Places& first) {
-  const Places vendor = placesOf({"/opt/rocm/lib", "/opt/rocm/lib64"}, "ROCM_PATH", "/lib");
+void probeRocm(BackendReport& report, const Paths& first) {
+  const Paths vendor = pathsOf({"/opt/rocm/lib", "/opt/rocm/lib64"}, "ROCM_PATH", "/lib");
   const VendorLibrary library(
       report, {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}, first,
       vendor);
@@ -342,9 +342,9 @@ void probeRocm(BackendReport& report, const Places& first) {
 
 // Not tested on a real device. The runtime uses HIP's names with the prefix "mc"; a missing
 // function leaves only its field empty.
-void probeMaca(BackendReport& report, const Places& first) {
-  const Places vendor = placesOf(
-      placesOf({"/opt/maca/lib", "/opt/mxdriver/lib"}, "MACA_PATH", "/lib"), "MACA_ROOT", "/lib");
+void probeMaca(BackendReport& report, const Paths& first) {
+  const Paths vendor = pathsOf(pathsOf({"/opt/maca/lib", "/opt/mxdriver/lib"}, "MACA_PATH", "/lib"),
+                               "MACA_ROOT", "/lib");
   const VendorLibrary library(report, {"libmcruntime.so", "libmxcd.so"}, first, vendor);
   if (!library) return;
   const auto init = library.find<int (*)(unsigned)>("mcInit");
@@ -381,10 +381,10 @@ void probeMaca(BackendReport& report, const Places& first) {
 
 // Not tested on a real device. A device's memory size is omitted: it requires a context on the
 // device, which takes memory and time there.
-void probeAscend(BackendReport& report, const Places& first) {
+void probeAscend(BackendReport& report, const Paths& first) {
   const VendorLibrary library(
       report, {"libascendcl.so"}, first,
-      placesOf({"/usr/local/Ascend/ascend-toolkit/latest/lib64"}, "ASCEND_HOME_PATH", "/lib64"));
+      pathsOf({"/usr/local/Ascend/ascend-toolkit/latest/lib64"}, "ASCEND_HOME_PATH", "/lib64"));
   if (!library) return;
   const auto init = library.find<int (*)(const char*)>("aclInit");
   const auto count_of = library.find<int (*)(uint32_t*)>("aclrtGetDeviceCount");
@@ -443,7 +443,7 @@ struct VulkanMemory {
 };
 static_assert(sizeof(VulkanMemory) == 520);
 
-void probeVulkan(BackendReport& report, const Places& first) {
+void probeVulkan(BackendReport& report, const Paths& first) {
   const VendorLibrary library(report, {"libvulkan.so.1", "libvulkan.so"}, first, {});
   if (!library) return;
   const auto create = library.find<int (*)(const VulkanInstanceCreateInfo*, const void*, void**)>(

@@ -56,7 +56,7 @@ void RecordJoiner::define(ByteView record) {
 
 void RecordJoiner::defineObject(ByteView record) {
   arena::ObjectRecord r;
-  if (!takePart(record, r) || record.size() < r.name_bytes) return damaged();
+  if (!takePart(record, r) || record.size() < r.name_bytes) return countDamaged();
   const auto kind = static_cast<ObjectKind>(r.header.aux);
   const std::string_view name = asText(record.subspan(0, r.name_bytes));
   Object object{.parent = r.parent};
@@ -119,7 +119,7 @@ void RecordJoiner::defineObject(ByteView record) {
 
 void RecordJoiner::defineDevice(ByteView record) {
   arena::DeviceRecord r;
-  if (!takePart(record, r) || record.size() < r.text_bytes) return damaged();
+  if (!takePart(record, r) || record.size() < r.text_bytes) return countDamaged();
   std::string_view texts = asText(record.subspan(0, r.text_bytes));
   auto next = [&] {
     const size_t end = std::min(texts.find('\0'), texts.size());
@@ -151,7 +151,7 @@ void RecordJoiner::defineDevice(ByteView record) {
 void RecordJoiner::defineMemory(ByteView record) {
   CallRecord call;
   arena::MemoryPart part;
-  if (!takePart(record, call) || !takePart(record, part)) return damaged();
+  if (!takePart(record, call) || !takePart(record, part)) return countDamaged();
   if (!memory_.define(part.handle, call.end, {.parent = part.context, .bytes = part.bytes})) {
     return;
   }
@@ -211,8 +211,8 @@ void RecordJoiner::restorePending(const PendingRow& row) {
   if (row.kind == CallKind::kOther && row.sub_kind == CudaEvents::kPendingKind) {
     return cuda_.events().restoreWait(row);
   }
-  if (row.kind == CallKind::kOther && row.sub_kind == RecordedCuda::kPendingNothing) {
-    return cuda_.restoreNothing(row.correlation_id);
+  if (row.kind == CallKind::kOther && row.sub_kind == RecordedCuda::kPendingNoDeviceWork) {
+    return cuda_.restoreNoDeviceWork(row.correlation_id);
   }
   if (row.kind == CallKind::kOther && RecordedCuda::isVirtualMemory(row.sub_kind)) {
     return cuda_.restoreVirtualMemory(row);

@@ -95,8 +95,8 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
       return joinFunction(record, tid);
     case RecordKind::kXRayProgram:
       return countDamagedUnless(calls_.addProgram(record));
-    case RecordKind::kUnseenLoader:
-      return joinUnseenLoader(record);
+    case RecordKind::kUnwrappedLoader:
+      return joinUnwrappedLoader(record);
     case RecordKind::kThread:
       return joinThread(record);
     case RecordKind::kComplete:
@@ -154,11 +154,12 @@ void RecordJoiner::joinFunction(ByteView record, uint32_t tid) {
   calls_.add(r, hostNs(r.time), tid, thread(tid));
 }
 
-void RecordJoiner::joinUnseenLoader(ByteView record) {
-  arena::UnseenLoaderRecord r;
+void RecordJoiner::joinUnwrappedLoader(ByteView record) {
+  arena::UnwrappedLoaderRecord r;
   if (!takePart(record, r) || r.header.aux > record.size()) return countDamaged();
-  unseen_loaders_.emplace(std::string(reinterpret_cast<const char*>(record.data()), r.header.aux),
-                          static_cast<arena::UnseenLoader>(r.header.flags));
+  unwrapped_loaders_.emplace(
+      std::string(reinterpret_cast<const char*>(record.data()), r.header.aux),
+      static_cast<arena::UnwrappedLoader>(r.header.flags));
 }
 
 void RecordJoiner::joinThread(ByteView record) {
@@ -218,7 +219,7 @@ void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
                                 .correlation_id = call.correlation,
                                 .result = call.result,
                                 .kind = function->kind,
-                                .call_path_id = stacks_.ofCall(call.stack)});
+                                .call_path_id = stacks_.pathOfCall(call.stack)});
 }
 
 void RecordJoiner::joinWaits(const CallRecord& call, ByteView handles, uint32_t count,

@@ -149,8 +149,8 @@ class RecordJoiner {
   uint64_t unknownWaits() const { return unknown_waits_; }
   uint64_t damagedRecords() const { return damaged_records_; }
   /// Libraries that implement OpenCL and whose calls the agent does not see, by path.
-  const std::map<std::string, arena::UnseenLoader>& unseenLoaders() const {
-    return unseen_loaders_;
+  const std::map<std::string, arena::UnwrappedLoader>& unwrappedLoaders() const {
+    return unwrapped_loaders_;
   }
   const RecordedStacks& stacks() const { return stacks_; }
   const RecordedCalls& calls() const { return calls_; }
@@ -187,7 +187,7 @@ class RecordJoiner {
   void joinCall(ByteView record, uint32_t tid);
   void joinNvtx(ByteView record, uint32_t tid);
   void joinFunction(ByteView record, uint32_t tid);
-  void joinUnseenLoader(ByteView record);
+  void joinUnwrappedLoader(ByteView record);
   void joinThread(ByteView record);
   void joinKernel(const arena::CallRecord& call, ByteView rest, uint32_t tid);
   void joinTransfer(const arena::CallRecord& call, ByteView rest, uint32_t tid);
@@ -240,7 +240,7 @@ class RecordJoiner {
   std::unordered_set<uint32_t> named_threads_;  // named by the program
   std::unordered_map<StreamId, DeviceId> stream_devices_;
   std::set<std::tuple<StringId, uint64_t, DeviceId, uint64_t>> launched_;
-  std::map<std::string, arena::UnseenLoader> unseen_loaders_;
+  std::map<std::string, arena::UnwrappedLoader> unwrapped_loaders_;
   uint32_t contexts_made_ = 0;
   uint32_t streams_made_ = 0;
   uint64_t unknown_waits_ = 0;

@@ -8,7 +8,7 @@ namespace tracesmith {
 namespace {
 
 // A deeper stack has lost exits; searching all of it for each exit would take too long.
-constexpr size_t kDeepestLook = 4096;
+constexpr size_t kMaxSearchDepth = 4096;
 constexpr size_t kDeepest = 1u << 20;
 constexpr uint32_t kMostFunctions = 1u << 28;
 
@@ -105,12 +105,12 @@ void RecordedCalls::add(const arena::FunctionRecord& record, int64_t time_ns, ui
   }
   auto& frames = thread.frames;
   if (frames.empty() || frames.back().function != function) {
-    const size_t look = std::min(frames.size(), kDeepestLook);
+    const size_t look = std::min(frames.size(), kMaxSearchDepth);
     const auto end = frames.rbegin() + static_cast<std::ptrdiff_t>(look);
     const auto found =
         std::find_if(frames.rbegin(), end, [&](const Frame& f) { return f.function == function; });
     if (found == end) {
-      ++totals_.never_begun;
+      ++totals_.without_start;
       return;
     }
     for (auto i = found - frames.rbegin(); i > 0; --i) {

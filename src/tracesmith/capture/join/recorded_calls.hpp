@@ -17,11 +17,11 @@ namespace tracesmith {
 
 struct CallTotals {
   uint64_t calls = 0;
-  uint64_t kept = 0;         // calls that became rows
-  uint64_t too_short = 0;    // left out because of shortest_ns
-  uint64_t with_caller = 0;  // exit missing; ended with their caller
-  uint64_t open = 0;         // still running when the program ended
-  uint64_t never_begun = 0;  // exits without an entry
+  uint64_t kept = 0;           // calls that became rows
+  uint64_t too_short = 0;      // left out because of shortest_ns
+  uint64_t with_caller = 0;    // exit missing; ended with their caller
+  uint64_t open = 0;           // still running when the program ended
+  uint64_t without_start = 0;  // exits without an entry
 };
 
 /// For one process. The records of each thread must come in order.

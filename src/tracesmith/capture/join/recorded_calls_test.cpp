@@ -85,7 +85,7 @@ TEST_F(RecordedCallsTest, AMissingExitEndsWithTheCaller) {
   leave(9, 50);
   EXPECT_THAT(rows(), ElementsAre("#3 1 30-40", "#2 1 20-40", "#1 1 10-40"));
   EXPECT_EQ(calls_.totals().with_caller, 2u);
-  EXPECT_EQ(calls_.totals().never_begun, 1u);
+  EXPECT_EQ(calls_.totals().without_start, 1u);
 }
 
 TEST_F(RecordedCallsTest, WhatIsOpenEndsWithItsThread) {

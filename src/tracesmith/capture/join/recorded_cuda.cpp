@@ -143,7 +143,7 @@ void RecordedCuda::giveClockSnapshots() {
   clock_snapshots_.clear();
 }
 
-bool RecordedCuda::graphNode(ByteView record) {
+bool RecordedCuda::joinGraphNode(ByteView record) {
   arena::CudaGraphNodeRecord r;
   if (!takePart(record, r)) return false;
   const CallPathId path = stacks_.withoutVendorFrames(stacks_.path(r.header.aux));
@@ -179,12 +179,12 @@ RecordedCuda::Call* RecordedCuda::callOf(uint64_t correlation) {
   return found == calls_.end() ? nullptr : &found->second;
 }
 
-void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
+void RecordedCuda::writeHostCall(const arena::CallRecord& call, ThreadId thread) {
   CudaLife& of = life(call.correlation);
   of.noteCall(call.correlation);
   const CudaLife::Function function = of.function(call.header.aux);
   const StringId kernel = of.kernelName(static_cast<uint32_t>(call.stream));
-  const CallPathId path = stacks_.withoutVendorFrames(stacks_.ofCall(call.stack));
+  const CallPathId path = stacks_.withoutVendorFrames(stacks_.pathOfCall(call.stack));
   const bool captured = (call.header.flags & arena::kFlagCaptured) != 0;
   ++shared_.host_calls;
   const bool launches =
@@ -213,16 +213,16 @@ void RecordedCuda::hostCall(const arena::CallRecord& call, ThreadId thread) {
   if (function.records_event && call.result == 0 && !captured) {
     events_.addCall(call.correlation, start_ns, host_ns_(call.end));
   }
-  if (captured) noteNothing(call.correlation);
+  if (captured) noteNoDeviceWork(call.correlation);
 }
 
 /// Notes for a resuming collector that this launch expects no records; the row of the call does not
 /// say so.
-void RecordedCuda::noteNothing(uint64_t correlation) {
+void RecordedCuda::noteNoDeviceWork(uint64_t correlation) {
   shared_.delta.pending.push({.process_id = process_,
                               .correlation_id = correlation,
                               .kind = CallKind::kOther,
-                              .sub_kind = kPendingNothing});
+                              .sub_kind = kPendingNoDeviceWork});
 }
 
 // --- Device work --------------------------------------------------------------------------------
@@ -230,12 +230,12 @@ void RecordedCuda::noteNothing(uint64_t correlation) {
 bool RecordedCuda::join(ByteView record, ThreadId thread) {
   any_ = true;
   const RecordKind kind = kindOf(record);
-  if (isWork(kind)) return work(record, thread);
+  if (isWork(kind)) return joinWork(record, thread);
   switch (kind) {
     case RecordKind::kCudaCall: {
       arena::CallRecord call;
       if (!takePart(record, call)) return false;
-      hostCall(call, thread);
+      writeHostCall(call, thread);
       return true;
     }
     case RecordKind::kCudaText: {  // a problem; it may be the only record
@@ -253,17 +253,17 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
       return true;
     }
     case RecordKind::kCudaGraphNode:
-      return graphNode(record);
+      return joinGraphNode(record);
     case RecordKind::kCudaModule: {
       arena::CudaModuleRecord r;
       if (!takePart(record, r)) return false;
-      module(r, thread);
+      writeModule(r, thread);
       return true;
     }
     case RecordKind::kCudaVirtualMemory: {
       arena::CudaVirtualMemoryRecord r;
       if (!takePart(record, r)) return false;
-      virtualMemory(r, thread);
+      joinVirtualMemory(r, thread);
       return true;
     }
     case RecordKind::kCudaDropped: {
@@ -275,7 +275,7 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
     case RecordKind::kCudaUnified: {
       arena::CudaUnifiedRecord r;
       if (!takePart(record, r)) return false;
-      unified(r);
+      writeUnified(r);
       return true;
     }
     default:
@@ -283,7 +283,7 @@ bool RecordedCuda::join(ByteView record, ThreadId thread) {
   }
 }
 
-bool RecordedCuda::work(ByteView record, ThreadId thread) {
+bool RecordedCuda::joinWork(ByteView record, ThreadId thread) {
   const WorkPlace place = placeOf(record);
   const RecordKind kind = kindOf(record);
   // CUPTI's own overhead may belong to no call.
@@ -298,7 +298,7 @@ bool RecordedCuda::work(ByteView record, ThreadId thread) {
 
 /// Joins a record that a killed program had in a buffer. The first record of a buffer may already
 /// have come through a ring.
-bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlation) {
+bool RecordedCuda::joinUnread(ByteView record, bool first, uint64_t first_correlation) {
   const RecordKind kind = kindOf(record);
   if (kind == RecordKind::kCudaDevice || kind == RecordKind::kCudaContext) {
     return define(record, first_correlation);
@@ -309,7 +309,7 @@ bool RecordedCuda::joinLeft(ByteView record, bool first, uint64_t first_correlat
   for (const auto& [thread, last] : last_work_) {
     if (first && last == key) return true;
   }
-  return work(record, ThreadId::kNone);
+  return joinWork(record, ThreadId::kNone);
 }
 
 void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
@@ -327,8 +327,9 @@ void RecordedCuda::noteFile(const CudaFile& file, bool dead) {
   refused = file.buffersRefused();
   if (!dead) return;
   const uint64_t near = life(file.firstCorrelation()).newestCall();
-  const CudaLeft left = file.readBuffers(
-      near, [&](ByteView record, bool first) { joinLeft(record, first, file.firstCorrelation()); });
+  const UnreadCudaRecords left = file.readBuffers(near, [&](ByteView record, bool first) {
+    joinUnread(record, first, file.firstCorrelation());
+  });
   totals_.unreadable += left.unreadable;
   totals_.unfinished += left.unfinished_others;
   endPass();  // the file is not needed once these rows are written
@@ -339,7 +340,7 @@ void RecordedCuda::endPass() {
   for (Work& work : arrived_) {
     Call* const call = callOf(work.correlation);
     if (call != nullptr || work.correlation == 0) {
-      row(work, call);
+      writeRow(work, call);
       continue;
     }
     work.since_ns = now;
@@ -354,7 +355,7 @@ void RecordedCuda::endPass() {
   }
   events_.endPass();
   totals_.unmatched = restored_unmatched_ + events_.unmatched();
-  memoryEvents(virtual_memory_.endPass());
+  writeMemoryEvents(virtual_memory_.endPass());
   totals_.unmatched_memory = virtual_memory_.unmatched();
 }
 
@@ -363,7 +364,7 @@ void RecordedCuda::endPass() {
 void RecordedCuda::giveUp(uint64_t correlation) {
   const auto found = waiting_.find(correlation);
   if (found == waiting_.end()) return;
-  for (const Work& work : found->second) row(work, callOf(correlation));
+  for (const Work& work : found->second) writeRow(work, callOf(correlation));
   waiting_.erase(found);
 }
 
@@ -373,7 +374,7 @@ void RecordedCuda::finish() {
   waiting_order_.clear();
   events_.finish();
   totals_.unmatched = restored_unmatched_ + events_.unmatched();
-  memoryEvents(virtual_memory_.finish(), true);
+  writeMemoryEvents(virtual_memory_.finish(), true);
   totals_.unmatched_memory = virtual_memory_.unmatched();
   noteLastLaunches();
   while (!call_order_.empty()) forgetOldestCall();
@@ -424,7 +425,7 @@ void RecordedCuda::restoreWaiting(uint64_t correlation) {
   if (Call* const call = callOf(correlation)) call->awaited = false;
 }
 
-void RecordedCuda::restoreNothing(uint64_t correlation) {
+void RecordedCuda::restoreNoDeviceWork(uint64_t correlation) {
   if (Call* const call = callOf(correlation)) call->awaited = false;
 }
 
@@ -452,15 +453,15 @@ void RecordedCuda::forgetWaiting(uint64_t correlation) {
 
 void RecordedCuda::writeWaiting() {
   events_.writeWaiting();
-  memoryEvents(virtual_memory_.endCommit());
+  writeMemoryEvents(virtual_memory_.endCommit());
   const int64_t now = monotonicNs();
   for (auto& [correlation, works] : waiting_) {
     std::erase_if(works, [&](const Work& work) {
       const RecordKind kind = kindOf(work.record);
-      // It may still turn out to be an allocation of the virtual memory API: see row().
+      // It may still turn out to be an allocation of the virtual memory API: see writeRow().
       const bool is_new = now - work.since_ns < kSoonNs && kind == RecordKind::kCudaMemory;
       if (needsCall(kind) || is_new) return false;
-      row(work, nullptr);
+      writeRow(work, nullptr);
       return true;
     });
     for (Work& work : works) {
@@ -472,7 +473,7 @@ void RecordedCuda::writeWaiting() {
   }
 }
 
-void RecordedCuda::row(const Work& work, Call* call) {
+void RecordedCuda::writeRow(const Work& work, Call* call) {
   const uint8_t* const p = work.record.data();
   const RecordKind kind = kindOf(work.record);
   if (call == nullptr && needsCall(kind)) ++totals_.without_call;
@@ -480,28 +481,28 @@ void RecordedCuda::row(const Work& work, Call* call) {
   const Call by = call != nullptr ? *call : Call{};
   switch (kind) {
     case RecordKind::kCudaKernel:
-      return kernel(loadFixed<arena::CudaKernelRecord>(p), by);
+      return writeKernel(loadFixed<arena::CudaKernelRecord>(p), by);
     case RecordKind::kCudaCopy:
-      return copy(loadFixed<arena::CudaCopyRecord>(p), by);
+      return writeCopy(loadFixed<arena::CudaCopyRecord>(p), by);
     case RecordKind::kCudaFill:
-      return fill(loadFixed<arena::CudaFillRecord>(p), by);
+      return writeFill(loadFixed<arena::CudaFillRecord>(p), by);
     case RecordKind::kCudaGraph:
-      return graph(loadFixed<arena::CudaGraphRecord>(p), by);
+      return writeGraph(loadFixed<arena::CudaGraphRecord>(p), by);
     case RecordKind::kCudaSync:
-      return sync(loadFixed<arena::CudaSyncRecord>(p), by);
+      return writeSync(loadFixed<arena::CudaSyncRecord>(p), by);
     case RecordKind::kCudaEvent:
-      return event(loadFixed<arena::CudaEventRecord>(p));
+      return addEventRecording(loadFixed<arena::CudaEventRecord>(p));
     case RecordKind::kCudaMemory:
       // CUPTI's documentation does not mention memory records for these calls. If it sends them,
       // VirtualMemory has that memory already: a call's record follows the record of its effect.
       if (by.is_virtual_memory) return;
-      return memory(loadFixed<arena::CudaMemoryRecord>(p), by);
+      return writeMemory(loadFixed<arena::CudaMemoryRecord>(p), by);
     case RecordKind::kCudaPool:
-      return pool(loadFixed<arena::CudaPoolRecord>(p), by);
+      return writePool(loadFixed<arena::CudaPoolRecord>(p), by);
     case RecordKind::kCudaOverhead:
-      return overhead(loadFixed<arena::CudaOverheadRecord>(p), by);
+      return writeOverhead(loadFixed<arena::CudaOverheadRecord>(p), by);
     case RecordKind::kCudaJit:
-      return jit(loadFixed<arena::CudaJitRecord>(p), by);
+      return writeJit(loadFixed<arena::CudaJitRecord>(p), by);
     default:
       return;
   }

@@ -79,7 +79,7 @@ class RecordedCuda {
 
   /// Marks `pending` rows of launches that have no row in the file and expect no more records: they
   /// were captured into a graph, or their kernel had no times.
-  static constexpr uint32_t kPendingNothing = 0x4355444e;
+  static constexpr uint32_t kPendingNoDeviceWork = 0x4355444e;
   /// Marks `pending` rows of virtual memory calls. The file has all of them, so that another
   /// collector knows which memory is alive. The lowest byte is the arena::VirtualMemoryCall.
   static constexpr uint32_t kPendingVirtualMemory = 0x564d4d00;  // "VMM"
@@ -89,7 +89,7 @@ class RecordedCuda {
 
   /// Restores the state that another collector left in the file.
   void restoreLosses(std::string_view reason);
-  void restoreNothing(uint64_t correlation);
+  void restoreNoDeviceWork(uint64_t correlation);
   void restoreCall(const HostCallRow& row);
   void restoreContext(const ContextRow& row);
   void restoreStream(const StreamRow& row);
@@ -126,32 +126,33 @@ class RecordedCuda {
   };
   using WorkKey = std::tuple<arena::RecordKind, uint64_t, int64_t>;  // correlation, start
   CudaLife& life(uint64_t correlation);
-  void hostCall(const arena::CallRecord& call, ThreadId thread);
-  bool graphNode(ByteView record);
+  void writeHostCall(const arena::CallRecord& call, ThreadId thread);
+  bool joinGraphNode(ByteView record);
   void keepCall(uint64_t correlation, const Call& call);
   void forgetOldestCall();
   Call* callOf(uint64_t correlation);
-  bool work(ByteView record, ThreadId thread);
-  bool joinLeft(ByteView record, bool first, uint64_t first_correlation);
+  bool joinWork(ByteView record, ThreadId thread);
+  bool joinUnread(ByteView record, bool first, uint64_t first_correlation);
   void giveUp(uint64_t correlation);
-  void noteNothing(uint64_t correlation);
-  void row(const Work& work, Call* call);
-  void kernel(const arena::CudaKernelRecord& k, const Call& call);
-  void copy(const arena::CudaCopyRecord& c, const Call& call);
-  void fill(const arena::CudaFillRecord& f, const Call& call);
-  void graph(const arena::CudaGraphRecord& g, const Call& call);
-  void sync(const arena::CudaSyncRecord& s, const Call& call);
-  void event(const arena::CudaEventRecord& e);
-  void memory(const arena::CudaMemoryRecord& m, const Call& call);
-  void virtualMemory(const arena::CudaVirtualMemoryRecord& r, ThreadId thread);
-  void memoryEvents(const std::vector<VirtualMemory::Event>& events, bool last = false);
-  void memoryEvent(const VirtualMemory::Event& event);
-  void pool(const arena::CudaPoolRecord& p, const Call& call);
-  void poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes, uint64_t used);
-  void jit(const arena::CudaJitRecord& j, const Call& call);
-  void module(const arena::CudaModuleRecord& m, ThreadId thread);
-  void overhead(const arena::CudaOverheadRecord& o, const Call& call);
-  void unified(const arena::CudaUnifiedRecord& u);
+  void noteNoDeviceWork(uint64_t correlation);
+  void writeRow(const Work& work, Call* call);
+  void writeKernel(const arena::CudaKernelRecord& k, const Call& call);
+  void writeCopy(const arena::CudaCopyRecord& c, const Call& call);
+  void writeFill(const arena::CudaFillRecord& f, const Call& call);
+  void writeGraph(const arena::CudaGraphRecord& g, const Call& call);
+  void writeSync(const arena::CudaSyncRecord& s, const Call& call);
+  void addEventRecording(const arena::CudaEventRecord& e);
+  void writeMemory(const arena::CudaMemoryRecord& m, const Call& call);
+  void joinVirtualMemory(const arena::CudaVirtualMemoryRecord& r, ThreadId thread);
+  void writeMemoryEvents(const std::vector<VirtualMemory::Event>& events, bool last = false);
+  void writeMemoryEvent(const VirtualMemory::Event& event);
+  void writePool(const arena::CudaPoolRecord& p, const Call& call);
+  void writePoolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes,
+                      uint64_t used);
+  void writeJit(const arena::CudaJitRecord& j, const Call& call);
+  void writeModule(const arena::CudaModuleRecord& m, ThreadId thread);
+  void writeOverhead(const arena::CudaOverheadRecord& o, const Call& call);
+  void writeUnified(const arena::CudaUnifiedRecord& u);
   void noteLastLaunches();
   void attributeOfRange(std::string_view key, const std::string& value);
   bool timed(int64_t start, int64_t end);

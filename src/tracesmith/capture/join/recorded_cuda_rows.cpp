@@ -82,10 +82,10 @@ bool RecordedCuda::timed(int64_t start, int64_t end) {
   return false;
 }
 
-void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
+void RecordedCuda::writeKernel(const arena::CudaKernelRecord& k, const Call& call) {
   if (!shared_.keep_kernels) return;
   if (!timed(k.start, k.end)) {
-    if (k.graph_node == 0) noteNothing(k.correlation);
+    if (k.graph_node == 0) noteNoDeviceWork(k.correlation);
     return;
   }
   ++shared_.kernels;
@@ -134,7 +134,7 @@ void RecordedCuda::kernel(const arena::CudaKernelRecord& k, const Call& call) {
   shared_.delta.kernel.push(row);
 }
 
-void RecordedCuda::copy(const arena::CudaCopyRecord& c, const Call& call) {
+void RecordedCuda::writeCopy(const arena::CudaCopyRecord& c, const Call& call) {
   if (!shared_.keep_memory || !timed(c.start, c.end)) return;
   ++shared_.copies;
   CudaLife& of = life(c.correlation);
@@ -151,7 +151,7 @@ void RecordedCuda::copy(const arena::CudaCopyRecord& c, const Call& call) {
                            .call_path_id = call.path});
 }
 
-void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
+void RecordedCuda::writeFill(const arena::CudaFillRecord& f, const Call& call) {
   if (!shared_.keep_memory || !timed(f.start, f.end)) return;
   CudaLife& of = life(f.correlation);
   of.noteContext(f.context, f.device);
@@ -168,7 +168,7 @@ void RecordedCuda::fill(const arena::CudaFillRecord& f, const Call& call) {
 
 /// A graph traced as a whole has no kernels in the trace. One row stands for all of them, so that
 /// the device is busy while the graph runs.
-void RecordedCuda::graph(const arena::CudaGraphRecord& g, const Call& call) {
+void RecordedCuda::writeGraph(const arena::CudaGraphRecord& g, const Call& call) {
   if (!shared_.keep_kernels || !timed(g.start, g.end)) return;
   ++shared_.kernels;
   CudaLife& of = life(g.correlation);
@@ -187,7 +187,7 @@ void RecordedCuda::graph(const arena::CudaGraphRecord& g, const Call& call) {
        .call_path_id = call.path});
 }
 
-void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
+void RecordedCuda::writeSync(const arena::CudaSyncRecord& s, const Call& call) {
   if (!timed(s.start, s.end)) return;
   const int64_t start_ns = cuptiNs(s.start);
   const SyncKind kind = syncKind(s.header.flags);
@@ -208,13 +208,13 @@ void RecordedCuda::sync(const arena::CudaSyncRecord& s, const Call& call) {
                   cuptiNs(s.end));
 }
 
-void RecordedCuda::event(const arena::CudaEventRecord& e) {
+void RecordedCuda::addEventRecording(const arena::CudaEventRecord& e) {
   const auto life_number = static_cast<uint32_t>(e.correlation / cuda_file::kIdsOfLife);
   events_.addRecording({e.correlation, {life_number, e.context, e.header.aux}, e.event_sync},
                        life(e.correlation).stream(e.context, e.stream));
 }
 
-void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
+void RecordedCuda::writeMemory(const arena::CudaMemoryRecord& m, const Call& call) {
   if (!shared_.keep_memory || !isOfOurClock(m.time)) return;
   constexpr uint32_t kNone = ~0u;
   CudaLife& of = life(m.correlation);
@@ -238,11 +238,11 @@ void RecordedCuda::memory(const arena::CudaMemoryRecord& m, const Call& call) {
        .name = shared_.delta.strings.intern(what),
        .call_path_id = call.path});
   if (m.pool == 0 || (m.pool_bytes == 0 && m.pool_used == 0)) return;
-  poolSizes(cuptiNs(m.time), on_device ? of.device(m.device) : DeviceId::kNone, m.pool,
-            m.pool_bytes, m.pool_used);
+  writePoolSizes(cuptiNs(m.time), on_device ? of.device(m.device) : DeviceId::kNone, m.pool,
+                 m.pool_bytes, m.pool_used);
 }
 
-void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
+void RecordedCuda::writeJit(const arena::CudaJitRecord& j, const Call& call) {
   if (!timed(j.start, j.end)) return;
   // CUpti_ActivityJitEntryType, CUpti_ActivityJitOperationType.
   const std::string_view what = j.header.aux == 1   ? "PTX to cubin"
@@ -263,8 +263,8 @@ void RecordedCuda::jit(const arena::CudaJitRecord& j, const Call& call) {
 }
 
 /// Two counters for each pool: its size, and the used part.
-void RecordedCuda::poolSizes(int64_t time_ns, DeviceId device, uint64_t address, uint64_t bytes,
-                             uint64_t used) {
+void RecordedCuda::writePoolSizes(int64_t time_ns, DeviceId device, uint64_t address,
+                                  uint64_t bytes, uint64_t used) {
   StringTable& strings = shared_.delta.strings;
   const auto count = [&](std::string_view what, uint64_t value) {
     const CounterTrackId track =
@@ -280,7 +280,7 @@ void RecordedCuda::poolSizes(int64_t time_ns, DeviceId device, uint64_t address,
 }
 
 /// CUpti_ActivityMemoryPoolOperationType, CUpti_ActivityMemoryPoolType.
-void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
+void RecordedCuda::writePool(const arena::CudaPoolRecord& p, const Call& call) {
   if (!shared_.keep_memory) return;
   if (p.time <= 0) {
     ++totals_.untimed;
@@ -316,11 +316,11 @@ void RecordedCuda::pool(const arena::CudaPoolRecord& p, const Call& call) {
        .call_path_id = call.path});
   if (p.pool_kind != kOfThisProcess) return;
   const bool gone = operation == kDestroyed;
-  poolSizes(time_ns, device, p.address, gone ? 0 : p.bytes, gone ? 0 : p.used);
+  writePoolSizes(time_ns, device, p.address, gone ? 0 : p.bytes, gone ? 0 : p.used);
 }
 
 /// A module was loaded, or its unloading started. For its duration see the host call.
-void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
+void RecordedCuda::writeModule(const arena::CudaModuleRecord& m, ThreadId thread) {
   StringTable& strings = shared_.delta.strings;
   const bool unload = (m.header.flags & arena::kFlagUnload) != 0;
   const bool in_call = (m.header.flags & arena::kFlagInCall) != 0;
@@ -339,7 +339,7 @@ void RecordedCuda::module(const arena::CudaModuleRecord& m, ThreadId thread) {
 }
 
 /// CUpti_ActivityOverheadKind: additional work of the driver, and CUPTI's own work.
-void RecordedCuda::overhead(const arena::CudaOverheadRecord& o, const Call& call) {
+void RecordedCuda::writeOverhead(const arena::CudaOverheadRecord& o, const Call& call) {
   if (!timed(o.start, o.end)) return;
   constexpr std::string_view kDriver = "CUDA driver overhead";
   constexpr std::string_view kCupti = "CUPTI overhead";
@@ -386,7 +386,7 @@ void RecordedCuda::attributeOfRange(std::string_view key, const std::string& val
 }
 
 /// CUpti_ActivityUnifiedMemoryCounterKind.
-void RecordedCuda::unified(const arena::CudaUnifiedRecord& u) {
+void RecordedCuda::writeUnified(const arena::CudaUnifiedRecord& u) {
   if (!shared_.keep_memory) return;
   if (u.start <= 0) {
     ++totals_.untimed;

@@ -340,9 +340,9 @@ TEST_F(RecordedCudaTest, LaunchesThatAnotherCollectorSawAreStillAwaited) {
   restore(5, graph);
   restore(6, launch, 1);
   restore(7, launch, 0, launch);  // captured
-  cuda_.restoreNothing(7);
+  cuda_.restoreNoDeviceWork(7);
   restore(8, launch);  // captured, and its name is unknown
-  cuda_.restoreNothing(8);
+  cuda_.restoreNoDeviceWork(8);
   cuda_.finish();
   EXPECT_EQ(cuda_.totals().never_came, 1u);
   EXPECT_EQ(cuda_.totals().interrupted, 1u);
@@ -360,7 +360,7 @@ TEST_F(RecordedCudaTest, OfWhichLaunchesNothingIsToComeIsTold) {
   EXPECT_THAT(trace().pending.correlation_id, ElementsAre(1, 2, 4));
   for (size_t i = 0; i < trace().pending.size(); ++i) {
     EXPECT_EQ(trace().pending.kind[i], CallKind::kOther);
-    EXPECT_EQ(trace().pending.sub_kind[i], RecordedCuda::kPendingNothing);
+    EXPECT_EQ(trace().pending.sub_kind[i], RecordedCuda::kPendingNoDeviceWork);
   }
   cuda_.finish();
   EXPECT_EQ(cuda_.totals().never_came, 0u);

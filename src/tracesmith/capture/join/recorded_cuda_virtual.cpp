@@ -18,7 +18,7 @@ constexpr int64_t kLongestWithoutDeviceNs = 10'000'000'000;
 
 }  // namespace
 
-void RecordedCuda::virtualMemory(const arena::CudaVirtualMemoryRecord& r, ThreadId thread) {
+void RecordedCuda::joinVirtualMemory(const arena::CudaVirtualMemoryRecord& r, ThreadId thread) {
   if (!shared_.keep_memory) return;
   const VirtualMemory::Operation op{
       .call = static_cast<VirtualMemoryCall>(r.header.flags),
@@ -65,7 +65,7 @@ void RecordedCuda::virtualMemory(const arena::CudaVirtualMemoryRecord& r, Thread
 /// Makes rows of events, in order. The first events wait until CUPTI has described the devices,
 /// because a device's row is written only once. A resuming collector makes the events again that
 /// have no row yet.
-void RecordedCuda::memoryEvents(const std::vector<VirtualMemory::Event>& events, bool last) {
+void RecordedCuda::writeMemoryEvents(const std::vector<VirtualMemory::Event>& events, bool last) {
   const int64_t now = monotonicNs();
   if (memory_events_.empty()) memory_events_since_ns_ = now;
   memory_events_.insert(memory_events_.end(), events.begin(), events.end());
@@ -75,13 +75,13 @@ void RecordedCuda::memoryEvents(const std::vector<VirtualMemory::Event>& events,
     const bool is_known =
         next.device == arena::kNoDevice || life(next.created_by).knowsDevice(next.device);
     if (!is_known && !last) return;
-    memoryEvent(next);
+    writeMemoryEvent(next);
     memory_events_.pop_front();
   }
 }
 
 /// Physical memory belongs to its device and to all devices that map it, not to a context.
-void RecordedCuda::memoryEvent(const VirtualMemory::Event& event) {
+void RecordedCuda::writeMemoryEvent(const VirtualMemory::Event& event) {
   const bool on_device = event.device != arena::kNoDevice;
   shared_.delta.memory_event.push(
       {.time_ns = event.time_ns,

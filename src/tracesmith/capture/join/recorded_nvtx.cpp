@@ -169,7 +169,7 @@ void RecordedNvtx::pop(const arena::NvtxRecord& r, ThreadId thread) {
     }
   }
   if (open.empty() || (r.level != arena::kNvtxNoLevel && open.back().level < r.level)) {
-    ++totals_.never_begun;
+    ++totals_.without_start;
     return;
   }
   row(open.back(), RangeKind::kRange, host_ns_(r.time), thread);
@@ -196,12 +196,12 @@ void RecordedNvtx::end(RangeId id, const End& end) {
   }
   // The ring of the thread that started it is read later.
   if (!early_.emplace(id, end).second) {
-    ++totals_.never_begun;
+    ++totals_.without_start;
     return;
   }
   early_order_.push_back(id);
   while (early_order_.size() > kMostEarly) {
-    totals_.never_begun += early_.erase(early_order_.front());
+    totals_.without_start += early_.erase(early_order_.front());
     early_order_.pop_front();
   }
 }
@@ -221,7 +221,7 @@ void RecordedNvtx::finish() {
   for (const auto& [id, range] : started_) leaveOpen(range);
   threads_.clear();
   started_.clear();
-  totals_.never_begun += early_.size();
+  totals_.without_start += early_.size();
   early_.clear();
   early_order_.clear();
 }

@@ -24,11 +24,11 @@ namespace tracesmith {
 struct SharedRows;
 
 struct NvtxTotals {
-  uint64_t rows = 0;         // ranges and marks written
-  uint64_t begun = 0;        // ranges started
-  uint64_t never_begun = 0;  // ends whose start was not recorded
-  uint64_t open = 0;         // not ended before their thread or the program ended
-  uint64_t unnamed = 0;      // ranges whose name was lost
+  uint64_t rows = 0;           // ranges and marks written
+  uint64_t begun = 0;          // ranges started
+  uint64_t without_start = 0;  // ends whose start was not recorded
+  uint64_t open = 0;           // not ended before their thread or the program ended
+  uint64_t unnamed = 0;        // ranges whose name was lost
 };
 
 class RecordedNvtx {

@@ -140,7 +140,7 @@ TEST_F(RecordedNvtxTest, ARangeOfTheProcessEndsOnAnyThreadInAnyOrderOfReading) {
   EXPECT_THAT(rows(), ElementsAre("inner NVTX range 20+30 7", "outer NVTX range 10+20 7"));
   EXPECT_THAT(attributes(), ElementsAre("0 end_thread_id=8"));
   nvtx_.finish();
-  EXPECT_EQ(nvtx_.totals().never_begun, 0u);
+  EXPECT_EQ(nvtx_.totals().without_start, 0u);
 }
 
 TEST_F(RecordedNvtxTest, WhatNeverEndsIsMarkedAsBegun) {
@@ -157,7 +157,7 @@ TEST_F(RecordedNvtxTest, EndsWithoutABeginAreCounted) {
   give(kMain, record(NvtxEvent::kEnd, 30), uint64_t{9});
   nvtx_.finish();
   EXPECT_THAT(rows(), IsEmpty());
-  EXPECT_EQ(nvtx_.totals().never_begun, 3u);
+  EXPECT_EQ(nvtx_.totals().without_start, 3u);
 }
 
 TEST_F(RecordedNvtxTest, ALostEndDoesNotShiftWhatIsAroundIt) {
@@ -178,7 +178,7 @@ TEST_F(RecordedNvtxTest, ALostBeginDoesNotEndWhatIsAroundIt) {
   EXPECT_THAT(rows(), IsEmpty());
   pop(40, 0);
   EXPECT_THAT(rows(), ElementsAre("outer NVTX range 10+30 7"));
-  EXPECT_EQ(nvtx_.totals().never_begun, 1u);
+  EXPECT_EQ(nvtx_.totals().without_start, 1u);
 }
 
 TEST_F(RecordedNvtxTest, WithoutLevelsTheInnermostEnds) {
@@ -249,7 +249,7 @@ TEST_F(RecordedNvtxTest, ANewThreadOfTheSameNumberEndsNothing) {
   nvtx_.threadBegins(kMain);
   pop(20, arena::kNvtxNoLevel);
   EXPECT_THAT(rows(), ElementsAre("outer NVTX begin 10+0 7"));
-  EXPECT_EQ(nvtx_.totals().never_begun, 1u);
+  EXPECT_EQ(nvtx_.totals().without_start, 1u);
 }
 
 TEST_F(RecordedNvtxTest, AnotherCollectorGoesOnWithWhatIsOpen) {
@@ -290,7 +290,7 @@ TEST_F(RecordedNvtxTest, AnotherCollectorGoesOnWithWhatIsOpen) {
   EXPECT_EQ(t.range.row(2).duration_ns, 30);
   ASSERT_EQ(t.attribute.size(), 3u);
   EXPECT_EQ(t.text(t.attribute.row(2).value), "0.5");
-  EXPECT_EQ(other.totals().open + other.totals().never_begun, 0u);
+  EXPECT_EQ(other.totals().open + other.totals().without_start, 0u);
 }
 
 TEST_F(RecordedNvtxTest, WhatIsTooShortMakesNoSense) {

@@ -274,7 +274,7 @@ CallPathId RecordedStacks::path(uint32_t number) {
   return path == nullptr ? CallPathId::kNone : path->id;
 }
 
-CallPathId RecordedStacks::ofCall(uint32_t number) {
+CallPathId RecordedStacks::pathOfCall(uint32_t number) {
   ++totals_.calls;
   const Path* const path = resolved(number);
   if (path == nullptr) {

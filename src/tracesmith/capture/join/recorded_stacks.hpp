@@ -64,7 +64,7 @@ class RecordedStacks {
   /// on first use.
   CallPathId path(uint32_t number);
   /// The same for a host call, and counts it in totals().
-  CallPathId ofCall(uint32_t number);
+  CallPathId pathOfCall(uint32_t number);
   /// `path` without the vendor's innermost frames.
   CallPathId withoutVendorFrames(CallPathId path) const {
     return shared_.withoutVendorFrames(path);

@@ -26,7 +26,7 @@ namespace tracesmith {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kLookNs = kSecondNs / 10;
+constexpr int64_t kCheckNs = kSecondNs / 10;
 constexpr int64_t kAnswerNs = 10 * kSecondNs;  // time until a process counts as stopped
 
 uint64_t inodeOf(const std::string& path) {
@@ -212,7 +212,7 @@ class Captured {
   bool any_ = false;
 };
 
-void nap(uint64_t met, int64_t& pause_ns) {
+void sleepBriefly(uint64_t met, int64_t& pause_ns) {
   pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
   const timespec pause{0, pause_ns};
   nanosleep(&pause, nullptr);
@@ -292,7 +292,7 @@ Status AttachedSession::ask() {
 /// Drains until the session must end. Fails when no process could start.
 Status AttachedSession::watch(const SignalRelay& relay) {
   int64_t begun = 0;
-  int64_t next_look = asked_ns_ + kLookNs;
+  int64_t next_check = asked_ns_ + kCheckNs;
   int64_t next_progress = asked_ns_ + kSecondNs / 5;
   while (relay.stops() == 0) {
     const uint64_t met = collector_->poll();
@@ -310,15 +310,15 @@ Status AttachedSession::watch(const SignalRelay& relay) {
       outcome_.stopped_by_duration = true;
       break;
     }
-    if (now >= next_look) {
-      next_look = now + kLookNs;
+    if (now >= next_check) {
+      next_check = now + kCheckNs;
       if (!findsMore(now)) break;
     }
     if (options_.progress && now >= next_progress) {
       next_progress = now + kSecondNs / 5;
       options_.progress(progressOf(*collector_, begun == 0 ? 0 : now - begun));
     }
-    nap(met, pause_ns_);
+    sleepBriefly(met, pause_ns_);
   }
   return {};
 }
@@ -335,7 +335,7 @@ bool AttachedSession::findsMore(int64_t now) {
 ProfileOutcome AttachedSession::finish() {
   // Keep draining until the processes have ended: their threads may wait for space in the rings.
   captured_->end(monotonicNs());
-  while (!captured_->hasEnded(monotonicNs())) nap(collector_->poll(), pause_ns_);
+  while (!captured_->hasEnded(monotonicNs())) sleepBriefly(collector_->poll(), pause_ns_);
   collector_->setCapturing(false);  // nobody else tells forked children
   warnOfUnrecorded(dir_, outcome_);
   outcome_.trace_status = collector_->finish();

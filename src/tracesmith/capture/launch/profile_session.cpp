@@ -92,7 +92,7 @@ class ProgramSession {
   ProfileOutcome finish();
 
  private:
-  bool goesOn(const TimeLimit& limit) const;
+  bool isContinued(const TimeLimit& limit) const;
   void addWarningsOfOptions();
 
   const ProfileOptions& options_;
@@ -171,7 +171,7 @@ void ProgramSession::watch() {
     }
     if (!ended_) {
       limit.poll(*program_, now);
-    } else if (!goesOn(limit)) {
+    } else if (!isContinued(limit)) {
       break;
     }
     if (options_.progress && now >= next_progress) {
@@ -189,7 +189,7 @@ void ProgramSession::watch() {
 }
 
 /// After the program's end: whether to wait for other processes with an agent.
-bool ProgramSession::goesOn(const TimeLimit& limit) const {
+bool ProgramSession::isContinued(const TimeLimit& limit) const {
   const bool stop_asked = signals_.relay.stops() > stops_at_end_ || limit.hit();
   return options_.wait_for_descendants && !stop_asked && collector_->agentsAlive();
 }
@@ -199,7 +199,7 @@ ProfileOutcome ProgramSession::finish() {
   unrecorded_->keep(dir_, [&](uint32_t sender) { return descendants_->has(sender); });
   warnOfUnrecorded(dir_, outcome_);
   collector_->poll();  // takes the arenas that the last process created
-  const std::vector<std::string> silent = descendants_->reportSilent(dir_);
+  const std::vector<std::string> silent = descendants_->reportAgentless(dir_);
   outcome_.warnings.insert(outcome_.warnings.end(), silent.begin(), silent.end());
   if (recording_) {
     outcome_.recording_status = recording_->finish();

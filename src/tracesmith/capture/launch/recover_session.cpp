@@ -137,7 +137,7 @@ Status adoptOlderTrace(const SessionDir& dir) {
 }
 
 Status adoptOlderRecording(const SessionDir& dir) {
-  const std::string path = recording::pathBeside(dir.info().output);
+  const std::string path = recording::recordingPathFor(dir.info().output);
   const ExistingFile found = inspectFile(path);
   if (isNothing(found)) {
     if (hasReadChannels(dir)) return traceIsGone(dir, path);
@@ -184,7 +184,7 @@ Status checkOutputPaths(const SessionDir& dir) {
   const bool records =
       !dir.channels().empty() || inspectFile(dir.recordingPath()).kind != Kind::kNothing;
   if (!records) return {};
-  const std::string beside = recording::pathBeside(info.output);
+  const std::string beside = recording::recordingPathFor(info.output);
   TS_CHECK_OK(findOutputPlace(beside));
   return check(beside, dir.recordingPath(), info.replaces_recording);
 }

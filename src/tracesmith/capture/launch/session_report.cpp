@@ -72,11 +72,11 @@ void warnOfUnrecorded(const SessionDir& dir, ProfileOutcome& outcome) {
 
 void noteUnchanneled(const SessionDir& dir, RecordingTotals& totals) {
   for (const SessionDir::Unrecorded& u : dir.unchanneled()) {
-    const bool for_want_of_room =
+    const bool is_out_of_space =
         u.step == arena::ArmStep::kUnknown || u.step == arena::ArmStep::kRoom;
     totals.ended.push_back(fmt::format(
         "process {} could not {} ({}); {}", u.pid,
-        for_want_of_room ? "make its channel" : arena::failureOf(u.step), std::strerror(u.error),
+        is_out_of_space ? "make its channel" : arena::failureOf(u.step), std::strerror(u.error),
         u.step == arena::ArmStep::kDamaged ? arena::adviceOn(u.step)
                                            : "a smaller channel: --record-buffer BYTES"));
   }
@@ -113,7 +113,7 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
 
 namespace {
 
-void countWhatIsInTheFile(const std::string& path, ProfileOutcome& outcome) {
+void countFileContents(const std::string& path, ProfileOutcome& outcome) {
   const bool functions = outcome.function_calls > 0;
   outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
   outcome.annotations = 0;
@@ -138,7 +138,7 @@ void takePublished(const Collector& collector, ProfileOutcome& outcome) {
   if (outcome.recording && !published.recording.empty()) {
     outcome.recording->path = published.recording;
   }
-  if (!outcome.trace_status) countWhatIsInTheFile(outcome.trace, outcome);
+  if (!outcome.trace_status) countFileContents(outcome.trace, outcome);
 }
 
 }  // namespace tracesmith

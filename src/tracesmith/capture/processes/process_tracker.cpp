@@ -24,8 +24,8 @@ namespace tracesmith {
 namespace {
 
 // Intervals of looking for processes whose end was not reported.
-constexpr int64_t kLookWithoutEventsNs = 50'000'000;
-constexpr int64_t kLookWithEventsNs = 1'000'000'000;
+constexpr int64_t kCheckWithoutEventsNs = 50'000'000;
+constexpr int64_t kCheckWithEventsNs = 1'000'000'000;
 // How long such a look waits at most for reports of ends that it has seen itself.
 constexpr int64_t kReportDelayNs = 20'000'000;
 
@@ -50,7 +50,7 @@ struct ProcessTracker::Impl {
   std::optional<ProcessLogReader> log;
   Status connector_status;
   uint64_t overruns_seen = 0;
-  int64_t last_look_ns = 0;
+  int64_t last_check_ns = 0;
   int64_t last_scan_ns = 0;
 
   int stop_fd = -1;
@@ -62,7 +62,7 @@ struct ProcessTracker::Impl {
   Result<size_t> drainLog();
   void look(uint32_t pid, bool as_new_program, int64_t now_ns);
   bool runs(const DescendantTable::Live& live) const;
-  void lookForEnds(int64_t now_ns);
+  void findEndedProcesses(int64_t now_ns);
   void scan(int64_t now_ns);
   Status poll(int64_t now_ns);
 };
@@ -77,7 +77,7 @@ ProcessTracker::Impl::~Impl() {
 }
 
 /// Gives the calling thread a high priority, if permitted.
-void beUrgent() {
+void raisePriority() {
   sched_param lowest_of_real_time{};
   lowest_of_real_time.sched_priority = 1;
   if (::pthread_setschedparam(::pthread_self(), SCHED_RR, &lowest_of_real_time) == 0) return;
@@ -88,7 +88,7 @@ void beUrgent() {
 /// The listening thread. A program may end within a millisecond, so it is inspected as soon as it
 /// starts.
 void ProcessTracker::Impl::listen() {
-  beUrgent();
+  raisePriority();
   pollfd waiting[] = {{connector->fd(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   for (;;) {
     if (::poll(waiting, 2, -1) < 0 && errno != EINTR) return;
@@ -151,8 +151,8 @@ bool ProcessTracker::Impl::runs(const DescendantTable::Live& live) const {
   return stat->runs();
 }
 
-void ProcessTracker::Impl::lookForEnds(int64_t now_ns) {
-  last_look_ns = now_ns;
+void ProcessTracker::Impl::findEndedProcesses(int64_t now_ns) {
+  last_check_ns = now_ns;
   std::unordered_set<uint32_t> gone;
   for (const auto& live : table.live())
     if (!runs(live)) gone.insert(live.pid);
@@ -200,8 +200,8 @@ Status ProcessTracker::Impl::poll(int64_t now_ns) {
   const bool overrun = connector && connector->overruns() != overruns_seen;
   if (overrun) overruns_seen = connector->overruns();
   if (overrun || (!events && now_ns - last_scan_ns >= kScanIntervalNs)) scan(now_ns);
-  const int64_t interval = events && !overrun ? kLookWithEventsNs : kLookWithoutEventsNs;
-  if (overrun || now_ns - last_look_ns >= interval) lookForEnds(now_ns);
+  const int64_t interval = events && !overrun ? kCheckWithEventsNs : kCheckWithoutEventsNs;
+  if (overrun || now_ns - last_check_ns >= interval) findEndedProcesses(now_ns);
   return connector_status;
 }
 
@@ -262,7 +262,7 @@ void ProcessTracker::noteRootExit(int exit_code, int signal, int64_t now_ns) {
 std::vector<ProcessRecord> ProcessTracker::processes(int64_t now_ns) {
   const std::lock_guard lock(impl_->mutex);
   (void)impl_->poll(now_ns);  // poll() reports a failure to read events
-  impl_->lookForEnds(now_ns);
+  impl_->findEndedProcesses(now_ns);
   return impl_->table.records(now_ns);
 }
 
@@ -275,7 +275,7 @@ std::vector<std::pair<uint32_t, uint64_t>> ProcessTracker::running() const {
   return out;
 }
 
-bool ProcessTracker::anyAlive() const {
+bool ProcessTracker::isAnyAlive() const {
   const std::lock_guard lock(impl_->mutex);
   return !impl_->table.live().empty();
 }

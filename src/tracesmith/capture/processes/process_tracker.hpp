@@ -58,7 +58,7 @@ class ProcessTracker {
   /// pid and start_ticks of running processes.
   std::vector<std::pair<uint32_t, uint64_t>> running() const;
   /// True while a descendant (or the root) runs.
-  bool anyAlive() const;
+  bool isAnyAlive() const;
 
   ProcessTrackerLosses losses() const;
   bool hasConnector() const;

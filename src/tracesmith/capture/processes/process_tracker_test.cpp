@@ -278,14 +278,14 @@ TEST_P(ProcessTrackerTest, AProcessThatOutlivesTheRootIsFollowedAndStillRunning)
   const ProcessRecord orphan = one("sleep 30");
   EXPECT_TRUE(orphan.flags & kStillRunning);
   EXPECT_EQ(orphan.end_ns, 0);
-  EXPECT_TRUE(tracker_->anyAlive());
+  EXPECT_TRUE(tracker_->isAnyAlive());
   ::kill(static_cast<pid_t>(orphan.facts.pid), SIGKILL);
-  for (int i = 0; i < 500 && tracker_->anyAlive(); ++i) {
+  for (int i = 0; i < 500 && tracker_->isAnyAlive(); ++i) {
     ::usleep(2000);
     ASSERT_TRUE(tracker_->poll(monotonicNs()));
   }
   processes_ = tracker_->processes(monotonicNs());
-  EXPECT_FALSE(tracker_->anyAlive()) << dump();
+  EXPECT_FALSE(tracker_->isAnyAlive()) << dump();
   EXPECT_NE(one("sleep 30").end_ns, 0);
 }
 

@@ -183,7 +183,7 @@ enum class RecordKind : uint8_t {
   kCudaModule = 36,         // CudaModuleRecord; flags: see CudaModuleRecord
   kCudaGraph = 37,          // CudaGraphRecord: a graph traced as a whole
   kCudaVirtualMemory = 38,  // CudaVirtualMemoryRecord; flags: VirtualMemoryCall
-  kUnseenLoader = 39,       // UnseenLoaderRecord + path; flags: UnseenLoader
+  kUnwrappedLoader = 39,    // UnwrappedLoaderRecord + path; flags: UnwrappedLoader
 };
 
 /// Header of every record. `words` is the length of the whole record in units of 8 bytes, at least
@@ -379,16 +379,16 @@ enum class XRayState : uint8_t {
 };
 
 /// Why calls through an OpenCL library are not recorded.
-enum class UnseenLoader : uint8_t {
+enum class UnwrappedLoader : uint8_t {
   kTooMany = 0,        // the process has more loaders than the agent can wrap
   kWithoutLayers = 1,  // the loader does not support OPENCL_LAYERS, and the agent is a layer
   kInFront = 2,        // the library precedes the preloaded agent in symbol lookup
 };
 
-struct UnseenLoaderRecord {
+struct UnwrappedLoaderRecord {
   RecordHeader header;  // aux: bytes of the path
 };
-static_assert(sizeof(UnseenLoaderRecord) == 8);
+static_assert(sizeof(UnwrappedLoaderRecord) == 8);
 
 /// A program that was compiled for tracing by XRay.
 struct XRayProgramRecord {

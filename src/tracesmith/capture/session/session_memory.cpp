@@ -184,7 +184,7 @@ bool Writer::reentrant() const {
   return false;
 }
 
-bool Writer::writeWhole(const uint64_t* record, uint64_t record_words) const {
+bool Writer::writeRecord(const uint64_t* record, uint64_t record_words) const {
   if (ring->busy != 0) return reentrant();
   const uint64_t bytes = record_words * 8;
   if (bytes > capacity / 2 || record_words > ring::kMaxRecordWords) {

@@ -162,7 +162,7 @@ struct Writer {
   }
 
   /// The same for a record of variable length: `record` is complete, header included.
-  bool writeWhole(const uint64_t* record, uint64_t record_words) const;
+  bool writeRecord(const uint64_t* record, uint64_t record_words) const;
   /// Makes room for a record: reads the drainer's position, wakes the drainer when the ring is half
   /// full, and waits with OverflowPolicy::Block.
   bool makeRoom(uint64_t head, uint64_t need) const;

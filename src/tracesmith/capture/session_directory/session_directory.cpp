@@ -72,7 +72,7 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   dir.info_.output = absolutePath(output);
   dir.info_.id = makeSessionId();
   TS_TRY(const std::string target, checkedTarget(output == "-" ? output : dir.info_.output));
-  TS_CHECK_OK(findOutputPlace(recording::pathBeside(dir.info_.output)));
+  TS_CHECK_OK(findOutputPlace(recording::recordingPathFor(dir.info_.output)));
   dir.path_ = dir.info_.output + std::string(kSessionSuffix);
   bool made = false;
   TS_TRY(dir.files_, PrivateDirectory::makeOrOpen(dir.path_, made));
@@ -86,7 +86,8 @@ Result<SessionDir> SessionDir::create(const std::string& output) {
   }
   const ExistingFile old = inspectFile(target);
   dir.info_.replaces = old.kind == ExistingFile::Kind::kOther ? kNoTrace : old.identity;
-  dir.info_.replaces_recording = inspectFile(recording::pathBeside(dir.info_.output)).identity;
+  dir.info_.replaces_recording =
+      inspectFile(recording::recordingPathFor(dir.info_.output)).identity;
   if (old.kind == ExistingFile::Kind::kTrace) {
     if (auto free = sbt::openForWriting(target, false); !free) {
       if (made) dir.remove();

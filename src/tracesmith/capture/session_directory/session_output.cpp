@@ -82,7 +82,7 @@ Status keepOldRecording(const std::string& path, Published& published) {
 
 Status publishRecording(const SessionDir& dir, Published& published) {
   const std::string from = dir.recordingPath();
-  const std::string to = recording::pathBeside(published.trace);
+  const std::string to = recording::recordingPathFor(published.trace);
   const ExistingFile made = inspectFile(from);
   const ExistingFile old = inspectFile(to);
   const bool has_new = made.kind != ExistingFile::Kind::kNothing;
@@ -122,8 +122,8 @@ std::string sessionIdOf(TraceReader& reader) {
   return {};
 }
 
-std::string whyBeside(const ExistingFile& made, const ExistingFile& old, bool known,
-                      bool complete) {
+std::string reasonForSideOutput(const ExistingFile& made, const ExistingFile& old, bool known,
+                                bool complete) {
   if (!known) return "holds " + old.text + ", which was put there during the recording";
   const std::string what =
       old.kind == ExistingFile::Kind::kOther ? "is " + old.text : std::string("holds events");
@@ -150,8 +150,8 @@ Result<Published> moveToOutputs(const SessionDir& dir, bool complete) {
   const bool may_replace = known && (info.force || better || (!old.has_events && !other));
   const auto beside = recorded.kind == ExistingFile::Kind::kNothing
                           ? Result<OutputPlace>()
-                          : findOutputPlace(recording::pathBeside(info.output));
-  std::string why = whyBeside(made, old, known, complete);
+                          : findOutputPlace(recording::recordingPathFor(info.output));
+  std::string why = reasonForSideOutput(made, old, known, complete);
   if (beside && (ours || nothing || may_replace)) {
     const Status moved = old.kind == ExistingFile::Kind::kNothing
                              ? moveToNothing(dir.tracePath(), target)
@@ -164,12 +164,12 @@ Result<Published> moveToOutputs(const SessionDir& dir, bool complete) {
     if (moved.error().code != ErrorCode::kInvalidArgument) {
       return tl::unexpected<Error>(moved.error());
     }
-    why = whyBeside(made, inspectFile(target), false, complete);
+    why = reasonForSideOutput(made, inspectFile(target), false, complete);
   }
   unlinkUnfinishedTrace(dir);  // the trace gets another name than its output
   for (int i = 2; i < kMostNumberedNames; ++i) {
     const std::string to = numberedName(info.output, i);
-    if (isThere(recording::pathBeside(to))) continue;
+    if (isThere(recording::recordingPathFor(to))) continue;
     const Status moved = moveToFreeName(dir.tracePath(), to);
     if (!moved && moved.error().code == ErrorCode::kInvalidArgument) continue;
     if (!moved) return tl::unexpected<Error>(moved.error());
@@ -295,7 +295,7 @@ Result<Published> publishFile(TargetFile& made, const std::string& output, bool 
   const bool replaces =
       force || !inspectFile(output).has_events || inspectFile(made.place()).has_events;
   if (replaces) {
-    const std::string recording = recording::pathBeside(output);
+    const std::string recording = recording::recordingPathFor(output);
     if (inspectFile(recording).kind == ExistingFile::Kind::kTrace) {
       TS_CHECK_OK(keepOldRecording(recording, published));
     }
@@ -305,7 +305,7 @@ Result<Published> publishFile(TargetFile& made, const std::string& output, bool 
   }
   for (int i = 2; i < kMostNumberedNames; ++i) {
     const std::string to = numberedName(output, i);
-    if (isThere(recording::pathBeside(to))) continue;
+    if (isThere(recording::recordingPathFor(to))) continue;
     const Status named = made.finishAs(to);
     if (!named && named.error().code == ErrorCode::kInvalidArgument) continue;
     if (!named) return tl::unexpected<Error>(named.error());
@@ -326,7 +326,7 @@ Result<SideOutput> openSideOutput(const std::string& output) {
   TS_TRY(const sbt::FileHandle free, sbt::openForWriting(output, false));
   for (int i = 2; i < kMostNumberedNames; ++i) {
     std::string path = numberedName(output, i);
-    if (isThere(recording::pathBeside(path))) continue;
+    if (isThere(recording::recordingPathFor(path))) continue;
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd < 0) return failErrno(errno, "cannot create the trace", path);
@@ -341,7 +341,7 @@ Result<std::string> publishSideOutput(const SideOutput& made, const std::string&
   const bool as_it_was = old.identity == made.replaces || old.kind == ExistingFile::Kind::kNothing;
   if (!as_it_was || !inspectFile(made.path).has_events) return made.path;
   Published published;
-  const std::string recording = recording::pathBeside(output);
+  const std::string recording = recording::recordingPathFor(output);
   if (inspectFile(recording).kind == ExistingFile::Kind::kTrace) {
     TS_CHECK_OK(keepOldRecording(recording, published));
   }

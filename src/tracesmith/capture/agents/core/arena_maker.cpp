@@ -112,7 +112,7 @@ bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out, arena::ArmSte
 
 // Writes zeros: the pages are then in the page cache, and the first record in each costs a quick
 // fault instead of a block allocation (5 us and more on ext4).
-void warmRing(const ArenaPlan& plan, const Arena& a, uint32_t index) {
+void prefaultRing(const ArenaPlan& plan, const Arena& a, uint32_t index) {
   FileName name;
   arenaName(name, a.header->created_ns, a.header->arena_number, arena::kArenaSuffix);
   const SessionFolder folder(plan.session);

@@ -33,7 +33,7 @@ bool makeArena(const ArenaPlan& plan, uint32_t number, Arena& out, arena::ArmSte
 void arenaName(FileName& out, int64_t created_ns, uint32_t number, const char* suffix);
 
 /// Prepares an unused ring for its first records.
-void warmRing(const ArenaPlan& plan, const Arena& arena, uint32_t index);
+void prefaultRing(const ArenaPlan& plan, const Arena& arena, uint32_t index);
 
 /// Abandons the file and puts private memory in its place. Later writes to the arena are lost but
 /// safe.

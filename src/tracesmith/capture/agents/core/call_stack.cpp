@@ -176,8 +176,8 @@ void prepareCallStacks() {
 }
 
 void forgetCallStacks(ThreadState& t) {
-  if (t.stacks != nullptr) t.stacks->beginAnew();
-  if (t.python != nullptr) t.python->beginAnew();
+  if (t.stacks != nullptr) t.stacks->restart();
+  if (t.python != nullptr) t.python->restart();
 }
 
 void endCallStacks(ThreadState& t) {

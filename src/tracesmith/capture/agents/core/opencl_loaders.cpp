@@ -17,11 +17,11 @@ namespace {
 
 pthread_mutex_t g_adding = PTHREAD_MUTEX_INITIALIZER;
 
-struct Place {
+struct LoaderSlot {
   bool used = false;
   const void* module = nullptr;
 };
-Place g_places[kMostLoaders];
+LoaderSlot g_loader_slots[kMostLoaders];
 
 /// False if the loader's module has been unloaded, and its functions with it.
 bool isThere(const void* module) {
@@ -40,21 +40,22 @@ uint32_t addLoader(const void* module, const cl_icd_dispatch* below, size_t coun
   memcpy(static_cast<void*>(&its), below, count * sizeof(void*));
   uint32_t number = kNoLoader;
   for (uint32_t i = 0; i < kMostLoaders && number == kNoLoader; ++i) {
-    const bool same = g_places[i].module == module && memcmp(&g_below[i], &its, sizeof its) == 0;
-    if (g_places[i].used && same) number = i;
+    const bool same =
+        g_loader_slots[i].module == module && memcmp(&g_below[i], &its, sizeof its) == 0;
+    if (g_loader_slots[i].used && same) number = i;
   }
   // Prefer an unloaded loader's place to an unused one: the unloaded loader's commands in progress
   // then find functions that exist.
   for (uint32_t i = 0; i < kMostLoaders && number == kNoLoader; ++i) {
-    if (g_places[i].used && !isThere(g_places[i].module)) number = i;
+    if (g_loader_slots[i].used && !isThere(g_loader_slots[i].module)) number = i;
   }
   for (uint32_t i = 0; i < kMostLoaders && number == kNoLoader; ++i) {
-    if (!g_places[i].used) number = i;
+    if (!g_loader_slots[i].used) number = i;
   }
   if (number == kNoLoader) return kNoLoader;
   g_below[number] = its;
   static_cast<cl_icd_dispatch&>(g_next[number]) = its;
-  g_places[number] = {true, module};
+  g_loader_slots[number] = {true, module};
   return number;
 }
 

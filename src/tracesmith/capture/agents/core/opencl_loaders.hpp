@@ -54,12 +54,12 @@ extern constinit thread_local const NextFunctions* t_next
 inline const NextFunctions& next() { return *t_next; }
 
 /// Selects `loader` for next() during its lifetime.
-class UsingLoader {
+class LoaderScope {
  public:
-  explicit UsingLoader(uint32_t loader) : before_(t_next) { t_next = &g_next[loader]; }
-  ~UsingLoader() { t_next = before_; }
-  UsingLoader(const UsingLoader&) = delete;
-  UsingLoader& operator=(const UsingLoader&) = delete;
+  explicit LoaderScope(uint32_t loader) : before_(t_next) { t_next = &g_next[loader]; }
+  ~LoaderScope() { t_next = before_; }
+  LoaderScope(const LoaderScope&) = delete;
+  LoaderScope& operator=(const LoaderScope&) = delete;
 
  private:
   const NextFunctions* before_;
@@ -106,11 +106,11 @@ struct Through<kLoader, kEntry, R (*)(A...)> {
   // Not inlined, so that both calls above become jumps.
   template <auto kWrapper>
   [[gnu::noinline]] static R enterFromAnother(A... arguments) {
-    const UsingLoader its(kLoader);
+    const LoaderScope its(kLoader);
     return kWrapper(arguments...);
   }
   static R leave(A... arguments) {
-    const UsingLoader usual(0);
+    const LoaderScope usual(0);
     return (g_below[kLoader].*kEntry)(arguments...);
   }
   static R refuse(A... arguments) { return refuseCall<R>(arguments...); }

@@ -90,7 +90,7 @@ bool isOnThreadStack(uintptr_t first, uintptr_t second) {
 
 }  // namespace
 
-bool lieOnThreadStack(uintptr_t first, uintptr_t second) {
+bool areOnThreadStack(uintptr_t first, uintptr_t second) {
   const int before = errno;
   const bool lie = !isOnSignalStack(first, second) && isOnThreadStack(first, second);
   errno = before;

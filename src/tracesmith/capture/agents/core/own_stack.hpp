@@ -11,6 +11,6 @@ namespace tracesmith::agent {
 /// may be part of its own stack; /proc/self/maps cannot be read. A signal stack that is part of the
 /// thread's stack goes undetected if the system disarms it while a handler runs (SS_AUTODISARM).
 /// Reads /proc/self/maps, some tens of microseconds. Async-signal-safe; keeps errno.
-bool lieOnThreadStack(uintptr_t first, uintptr_t second);
+bool areOnThreadStack(uintptr_t first, uintptr_t second);
 
 }  // namespace tracesmith::agent

@@ -205,7 +205,7 @@ Claim claimRing(ThreadState& t, const Arena& a) {
       t.mask = ring_bytes - 1;
       t.correlation_next = t.correlation_end = 0;
       t.epoch = epoch();
-      if (head == 0) warmRing(g_process.plan, a, i);
+      if (head == 0) prefaultRing(g_process.plan, a, i);
       return Claim::kDone;
     }
   }
@@ -535,7 +535,7 @@ bool attachThread() {
 bool endStaleRecord(ThreadState& t, uintptr_t frame) {
   if (frame < t.busy) return false;
   if (t.live_busy == t.busy && t.live_frame == frame) return false;  // as in an earlier call
-  if (!lieOnThreadStack(t.busy, frame)) {
+  if (!areOnThreadStack(t.busy, frame)) {
     t.live_busy = t.busy;
     t.live_frame = frame;
     return false;

@@ -43,7 +43,7 @@ void noteRecordBytes(int32_t kind, size_t bytes) {
   sharedHeader().record_bytes[kind].store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
 }
 
-void learnRecordBytes() {
+void measureRecordBytes() {
   for (const CapturedKind& k : kCapturedKinds) {
     const size_t bytes = recordBytes(k.kind, g_cupti.cuptiActivityGetNextRecord);
     if (bytes != 0) noteRecordBytes(k.kind, bytes);
@@ -168,7 +168,7 @@ void enableActivities(const CaptureOptions& options) {
     if (code != cupti::kSuccess) reportKindProblem("queueing times", code);
     g_has_latency = code == cupti::kSuccess;
   }
-  learnRecordBytes();
+  measureRecordBytes();
   int code = g_cupti.cuptiActivityRegisterCallbacks(requestBuffer, bufferDone);
   for (const CapturedKind& k : kCapturedKinds) {
     if (code == cupti::kSuccess) code = g_cupti.cuptiActivityEnable(k.kind);

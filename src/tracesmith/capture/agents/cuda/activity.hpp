@@ -87,7 +87,7 @@ void readBuffer(uint8_t* buffer, size_t valid, Next&& next, Consume&& consume) {
     noteCopied(buffer, end);
   }
   countDropped();
-  if (is_end(code)) giveBackBuffer(buffer, valid);
+  if (is_end(code)) returnBuffer(buffer, valid);
 }
 
 }  // namespace tracesmith::agent

@@ -156,7 +156,7 @@ bool beginCapture() {
   return true;
 }
 
-int64_t lookAround() {
+int64_t doPeriodicWork() {
   static uint64_t tried = 0;  // the last life that was started here, too late for enterArmed()
   const bool is_late = g_driver_is_here.load() && !g_capturing && !g_dead.load();
   if (is_late && tried != g_epoch->load() && !g_leaving.load()) {
@@ -207,7 +207,7 @@ bool startControlled() {
     reportUnarmed(errno, arena::ArmStep::kWaitMemory);
     return false;
   }
-  return startControl({beginCapture, lookAround, endCapture});
+  return startControl({beginCapture, doPeriodicWork, endCapture});
 }
 }  // namespace tracesmith::agent
 

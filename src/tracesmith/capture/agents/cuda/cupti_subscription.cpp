@@ -220,7 +220,7 @@ void endCupti(int64_t grace_ns) {
 void flushForAWhile(int64_t grace_ns) {
   const int64_t began = nowNs();
   flushActivities(false);
-  while (buffersAreOut() && nowNs() - began < grace_ns) {
+  while (hasLentBuffers() && nowNs() - began < grace_ns) {
     const timespec pause{0, 5'000'000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     flushActivities(false);

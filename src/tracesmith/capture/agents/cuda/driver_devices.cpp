@@ -51,7 +51,7 @@ uint32_t attributeOf(const Driver& driver, int device, Attribute attribute) {
              : 0;
 }
 
-void tell(const Driver& driver, int ordinal) {
+void define(const Driver& driver, int ordinal) {
   int device = 0;
   if (driver.device(&device, ordinal) != 0) return;
   arena::CudaDeviceRecord r{};
@@ -79,7 +79,7 @@ void defineDevices() {
   Driver driver;
   int count = 0;
   if (defined || !findDriver(driver) || driver.count(&count) != 0) return;
-  for (int ordinal = 0; ordinal < count; ++ordinal) tell(driver, ordinal);
+  for (int ordinal = 0; ordinal < count; ++ordinal) define(driver, ordinal);
   defined = count > 0;  // definitions are kept for later captures
 }
 

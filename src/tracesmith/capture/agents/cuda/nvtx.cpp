@@ -38,7 +38,7 @@ constinit pthread_key_t g_page_key = 0;
 constinit bool g_has_page_key = false;
 constexpr size_t kPageBytes = kMostDomains * sizeof(uint32_t);
 
-uint32_t* farLevel(uint32_t domain) {
+uint32_t* distantLevel(uint32_t domain) {
   if (t_thread.more == nullptr) {
     if (!g_has_page_key) return nullptr;
     void* const page =
@@ -54,7 +54,7 @@ uint32_t* farLevel(uint32_t domain) {
 inline uint32_t* levelOf(uint32_t domain) {
   if (__builtin_expect(domain < kNearDomains, 1)) return &t_thread.levels[domain];
   const int before = errno;
-  uint32_t* const level = farLevel(domain);
+  uint32_t* const level = distantLevel(domain);
   errno = before;
   return level;
 }

@@ -29,7 +29,7 @@ struct NameSlot {
 };
 constexpr uint32_t kNameSlots = 1u << 12;
 constinit NameSlot g_name_slots[kNameSlots];
-constinit std::atomic<uint32_t> g_place_epoch{1};
+constinit std::atomic<uint32_t> g_name_epoch{1};
 
 NameSlot& placeOf(const char* text) {
   const auto address = reinterpret_cast<uintptr_t>(text);
@@ -77,7 +77,7 @@ uint32_t nameNumber(const char* name) {
 uint32_t nameNumberOfCall(const char* name) {
   if (name == nullptr) return 0;
   NameSlot& place = placeOf(name);
-  const uint32_t epoch = g_place_epoch.load(std::memory_order_relaxed);
+  const uint32_t epoch = g_name_epoch.load(std::memory_order_relaxed);
   if (place.text.load(std::memory_order_acquire) == name) {
     const uint64_t known = place.known.load(std::memory_order_acquire);
     // Between the first check and this one, another name may have been stored, and this one again.
@@ -98,7 +98,7 @@ uint32_t nameNumberOfCall(const char* name) {
   return number;
 }
 
-void clearNameSlots() { g_place_epoch.fetch_add(1, std::memory_order_relaxed); }
+void clearNameSlots() { g_name_epoch.fetch_add(1, std::memory_order_relaxed); }
 
 bool writeDefinition(const void* record, size_t bytes) {
   const DefinitionLock alone;

@@ -63,7 +63,7 @@ bool reserveMore(uint64_t at, uint64_t bytes) {
 }
 
 /// Gets memory for a buffer that is not in use; it is kept.
-bool back(uint32_t i) {
+bool backBuffer(uint32_t i) {
   if (g_backing[i].load(std::memory_order_relaxed) != kNothing) return true;
   const int before = errno;
   const NoCancel whole;
@@ -250,7 +250,7 @@ __attribute__((no_sanitize("thread"))) void copyBuffer(uint8_t* to, const uint8_
 
 /// CUPTI may still have buffers in a closed file, and continue in them when it is used again. They
 /// stay at their address, with their content, as private memory of the process.
-void leaveToCupti(uint8_t* file) {
+void keepForCupti(uint8_t* file) {
   void* const base = mmap(nullptr, cuda_file::kFileBytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return;  // then the file's blocks stay as well
@@ -299,7 +299,7 @@ void closeSharedFile() {
   g_file.store(g_memory, std::memory_order_relaxed);
   if (isOurFile()) close(g_fd);
   g_fd = -1;
-  leaveToCupti(from);
+  keepForCupti(from);
 }
 
 cuda_file::Header& sharedHeader() { return *reinterpret_cast<cuda_file::Header*>(file()); }
@@ -336,7 +336,7 @@ uint8_t* takeBuffer() {
     if (!b.state.compare_exchange_strong(free, cuda_file::kPrivate, std::memory_order_acquire)) {
       continue;
     }
-    if (!back(i)) {
+    if (!backBuffer(i)) {
       b.state.store(cuda_file::kFree, std::memory_order_release);
       break;
     }
@@ -358,7 +358,7 @@ void noteCopied(const uint8_t* buffer, size_t end) {
   buffers()[i].copied_bytes.store(end, std::memory_order_release);
 }
 
-void giveBackBuffer(uint8_t* buffer, size_t used) {
+void returnBuffer(uint8_t* buffer, size_t used) {
   if (!isOfThisFile(buffer)) return;
   const auto i = static_cast<uint32_t>((buffer - memoryOf(0)) / static_cast<int64_t>(kBufferBytes));
   // All records were copied. Nobody may read the buffer any more: a kill during the zeroing leaves
@@ -369,7 +369,7 @@ void giveBackBuffer(uint8_t* buffer, size_t used) {
   g_next.store(i, std::memory_order_relaxed);
 }
 
-void disownBuffers() {
+void abandonBuffers() {
   for (uint32_t i = 0; i < kBuffers; ++i) {
     uint32_t taken = cuda_file::kTaken;
     buffers()[i].state.compare_exchange_strong(taken, cuda_file::kPrivate);
@@ -385,7 +385,7 @@ __attribute__((no_sanitize("thread"))) uint32_t firstWord(const uint8_t* buffer)
 
 }  // namespace
 
-bool buffersAreOut() {
+bool hasLentBuffers() {
   if (file() == g_memory) return false;
   for (uint32_t i = 0; i < kBuffers; ++i) {
     if (buffers()[i].state.load(std::memory_order_acquire) == cuda_file::kFree) continue;

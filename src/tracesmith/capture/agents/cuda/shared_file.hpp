@@ -59,10 +59,10 @@ uint8_t* takeBuffer();
 /// The records of a buffer before `end` are in a ring.
 void noteCopied(const uint8_t* buffer, size_t end);
 /// Frees a buffer and zeroes the used part.
-void giveBackBuffer(uint8_t* buffer, size_t used);
+void returnBuffer(uint8_t* buffer, size_t used);
 /// Marks the buffers that CUPTI has now, so that nobody reads them.
-void disownBuffers();
+void abandonBuffers();
 /// CUPTI has a buffer with records in it.
-bool buffersAreOut();
+bool hasLentBuffers();
 
 }  // namespace tracesmith::agent

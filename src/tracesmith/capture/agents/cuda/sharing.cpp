@@ -167,7 +167,7 @@ class Records {
     return follows ? code : kLost;
   }
 
-  void tell(const cupti::Activity& record, size_t bytes) const {
+  void writeRecord(const cupti::Activity& record, size_t bytes) const {
     const size_t index = indexOf(record.kind);
     if (index == kSelectedKinds || plans_[index].count == 0) return reportMissingLayout();
     cupti::AnyRecord whole;
@@ -196,12 +196,12 @@ class Records {
 void bufferDone2(uint8_t* buffer, size_t, size_t valid, const cupti::BufferDoneInfo* info) {
   if (isDead() || buffer == nullptr) return;
   void* const subscriber = g_sharing.load(std::memory_order_acquire);
-  if (subscriber == nullptr) return giveBackBuffer(buffer, valid);
+  if (subscriber == nullptr) return returnBuffer(buffer, valid);
   Records records(buffer, valid, subscriber);
   if (!records.learn(info)) return;  // CUPTI is being shut down: the collector reads the buffer
   readBuffer(
       buffer, valid, [&](cupti::Activity** record) { return records.next(record); },
-      [&](const cupti::Activity& record, size_t bytes) { records.tell(record, bytes); });
+      [&](const cupti::Activity& record, size_t bytes) { records.writeRecord(record, bytes); });
 }
 
 // --- Subscribing --------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ void leave(void* subscriber) {
   disableKinds(subscriber);
   (void)set(subscriber, cupti::kAttributeUserDefinedRecords, uint8_t{0});
   if (g_cupti.cuptiUnsubscribe != nullptr) (void)g_cupti.cuptiUnsubscribe(subscriber);
-  disownBuffers();
+  abandonBuffers();
   sharedHeader().selects.store(0, std::memory_order_release);
 }
 

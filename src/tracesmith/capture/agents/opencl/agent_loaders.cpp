@@ -3,7 +3,7 @@
 
 #include "tracesmith/capture/agents/core/writer.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
-#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 #include "tracesmith/capture/protocol/opencl_api.hpp"
 
 extern "C" {
@@ -68,7 +68,7 @@ const cl_icd_dispatch* addTracedLoader(const LoadedModule& loader, const cl_icd_
     if (number != kNoLoader) kWrapAll[number]();
   }
   if (number == kNoLoader) {
-    reportUnseenLoader(loader, arena::UnseenLoader::kTooMany);
+    reportUnwrappedLoader(loader, arena::UnwrappedLoader::kTooMany);
     return nullptr;
   }
   return &g_shown[number];

@@ -6,7 +6,7 @@
 
 #include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
-#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 #include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"
 
 extern "C" void tracesmith_opencl_attempt(int attempting);

@@ -6,7 +6,7 @@
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"
 #include "tracesmith/capture/agents/opencl/queue_profiling.hpp"
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
-#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 
 namespace tracesmith::agent {
 

@@ -12,7 +12,7 @@
 
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"
-#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 #include "tracesmith/capture/protocol/channel_layout.hpp"
 
 namespace tracesmith::agent {
@@ -59,7 +59,7 @@ constexpr cl_icd_dispatch makeRefusals() {
 }
 
 template <uint32_t kLibrary>
-void beUndecided() {
+void resetEntries() {
   OpenClLibrary& its = g_libraries[kLibrary];
   its.entries = its.own;
   its.symbols = its.own;
@@ -69,8 +69,8 @@ void beUndecided() {
   TS_OPENCL_PRELOADED(TS_X)
 #undef TS_X
 }
-constexpr void (*kBeUndecided[])() = {beUndecided<0>, beUndecided<1>, beUndecided<2>,
-                                      beUndecided<3>, beUndecided<4>, beUndecided<5>};
+constexpr void (*kBeUndecided[])() = {resetEntries<0>, resetEntries<1>, resetEntries<2>,
+                                      resetEntries<3>, resetEntries<4>, resetEntries<5>};
 static_assert(sizeof kBeUndecided / sizeof kBeUndecided[0] == kMostLibraries);
 
 /// Replaces the entries by a table that may lack functions, while other threads call through them.
@@ -84,7 +84,7 @@ void setEntries(OpenClLibrary& its, const cl_icd_dispatch& table) {
 }
 
 /// At the first call: the program uses the library, so the agent may now call the loader.
-void decideNow(OpenClLibrary& its) {
+void chooseEntries(OpenClLibrary& its) {
   prepareLibraries();
   // It may have been closed and loaded again at the same place: then its path is another string.
   LoadedModule now;
@@ -117,7 +117,7 @@ void decide(uint32_t number) {
   Stage expected = Stage::kUndecided;
   if (stage.compare_exchange_strong(expected, Stage::kDeciding)) {
     t_deciding = true;
-    decideNow(g_libraries[number]);
+    chooseEntries(g_libraries[number]);
     t_deciding = false;
     stage.store(Stage::kDecided);
     return;
@@ -207,7 +207,7 @@ OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own
       number < kMostLibraries ? &g_libraries[number] : passThrough(module, own);
   pthread_mutex_unlock(&g_adding);
   if (number < kMostLibraries) return added;
-  reportUnseenLoader(module, arena::UnseenLoader::kTooMany);
+  reportUnwrappedLoader(module, arena::UnwrappedLoader::kTooMany);
   return added;
 }
 

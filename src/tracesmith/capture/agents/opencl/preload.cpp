@@ -9,7 +9,7 @@
 
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/opencl_libraries.hpp"
-#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 
 extern "C" __attribute__((weak)) void* dlvsym(void* handle, const char* name,
                                               const char* version) noexcept;
@@ -35,7 +35,7 @@ RealDlsym tracesmith_real_dlsym = nullptr;
 using namespace tracesmith::agent;  // NOLINT: the functions below are C functions
 using tracesmith::anyModule;
 using tracesmith::findExport;
-using tracesmith::findExportBehind;
+using tracesmith::findExportAfter;
 using tracesmith::findModule;
 using tracesmith::LoadedModule;
 using tracesmith::modulesInScopeOf;
@@ -354,12 +354,12 @@ __attribute__((constructor)) void enterByPreload() {
   prepareLibraries();
   g_first_modules.store(modulesOfStart());
   // If this library was loaded only as a layer, nothing but the loader precedes it.
-  if (findExportBehind(us(), "dlsym") == nullptr) return;
+  if (findExportAfter(us(), "dlsym") == nullptr) return;
   noteCallsByName();
   // A driver in front makes no calls to this library; other modules there may pass calls on to it.
   LoadedModule in_front;
   if (findOpenClInFront(in_front) && isOpenClDriver(in_front) && enter()) {
-    reportUnseenLoader(in_front, tracesmith::arena::UnseenLoader::kInFront);
+    reportUnwrappedLoader(in_front, tracesmith::arena::UnwrappedLoader::kInFront);
   }
   if (!isLayerToo() && nextInGlobalScope(kEveryLibraryHas) != nullptr) enter();
   (void)dlerror();  // the program starts without an error
@@ -368,7 +368,7 @@ __attribute__((constructor)) void enterByPreload() {
 __attribute__((destructor)) void leaveByPreload() {
   LoadedModule in_front;
   if (!findOpenClInFront(in_front) || findRange(in_front.begin) != nullptr) return;
-  reportUnseenLoader(in_front, tracesmith::arena::UnseenLoader::kInFront);
+  reportUnwrappedLoader(in_front, tracesmith::arena::UnwrappedLoader::kInFront);
 }
 
 }  // namespace
@@ -382,7 +382,7 @@ void tracesmith_find_dlsym() {
       if (found == nullptr) found = dlvsym(RTLD_NEXT, "dlsym", version);
     }
   }
-  if (found == nullptr) found = findExportBehind(us(), "dlsym");
+  if (found == nullptr) found = findExportAfter(us(), "dlsym");
   if (found == nullptr) {
     anyModule([&](const LoadedModule& module) {
       if (!module.holds(reinterpret_cast<uintptr_t>(us()))) found = findExport(module, "dlsym");

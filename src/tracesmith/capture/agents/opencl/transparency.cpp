@@ -74,8 +74,8 @@ bool stillHeld(cl_event event) {
 }
 
 /// The property list as the program passed it, not as the agent passed it on.
-cl_int propertyListAsMade(cl_command_queue queue, uint64_t bits, size_t size, void* value,
-                          size_t* size_ret) {
+cl_int requestedProperties(cl_command_queue queue, uint64_t bits, size_t size, void* value,
+                           size_t* size_ret) {
   constexpr size_t kMost = 64;
   cl_queue_properties list[kMost];
   size_t bytes = 0;
@@ -116,7 +116,7 @@ cl_int CL_API_CALL TS_WRAP(clGetCommandQueueInfo)(cl_command_queue queue,
                                                   void* value, size_t* size_ret) {
   const uint64_t bits = queueProfiling().bits(queue);
   if ((bits & QueueProfiling::kOurs) && what == CL_QUEUE_PROPERTIES_ARRAY) {
-    return propertyListAsMade(queue, bits, size, value, size_ret);
+    return requestedProperties(queue, bits, size, value, size_ret);
   }
   const cl_int result = next().clGetCommandQueueInfo(queue, what, size, value, size_ret);
   if (result == CL_SUCCESS && value != nullptr && (bits & QueueProfiling::kOurs) &&

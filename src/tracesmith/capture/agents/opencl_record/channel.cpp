@@ -222,7 +222,7 @@ bool endStaleCall(ThreadState& t, uintptr_t frame) {
   const bool no_order = t.ordered != 0 && frame >= t.order_frame;
   if (!no_lock && !no_order) return false;
   // Addresses can only be compared on the call's own stack.
-  if (!agent::lieOnThreadStack(no_lock ? t.busy : t.order_frame, frame)) return false;
+  if (!agent::areOnThreadStack(no_lock ? t.busy : t.order_frame, frame)) return false;
   if (no_lock) {
     t.busy = 0;
     g_state.unlock();

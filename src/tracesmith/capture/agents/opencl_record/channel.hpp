@@ -148,7 +148,7 @@ class ReadableFields {
 /// program.
 template <class Command>
 uint64_t putLocked(Command& command, const CallInfo& info) {
-  if (info.result != 0 || (info.flags & recording::command_flags::kBegun) != 0) {
+  if (info.result != 0 || (info.flags & recording::command_flags::kStarted) != 0) {
     ReadableFields readable;
     command.visit(readable);
   }

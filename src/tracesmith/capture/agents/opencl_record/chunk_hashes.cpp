@@ -47,7 +47,7 @@ struct Batch {
   std::atomic<ContentHash*> hashes{nullptr};
   std::atomic<uint64_t> turn{0};
   /// Number of batches; helpers wait here for the next one.
-  std::atomic<uint32_t> begun{0};
+  std::atomic<uint32_t> started{0};
   /// Chunks whose hashes are written; the calling thread waits here for the last one.
   std::atomic<uint32_t> hashed{0};
   /// A thread has a batch. Other threads hash theirs alone.
@@ -93,12 +93,12 @@ void hashTogether() {
   }
 }
 
-void* help(void*) {
+void* runHelper(void*) {
   for (;;) {
-    const uint32_t begun = g_batch.begun.load(std::memory_order_acquire);
+    const uint32_t started = g_batch.started.load(std::memory_order_acquire);
     hashTogether();
-    wait(g_batch.begun, begun, &kIdle);
-    if (g_batch.begun.load(std::memory_order_acquire) == begun) break;
+    wait(g_batch.started, started, &kIdle);
+    if (g_batch.started.load(std::memory_order_acquire) == started) break;
   }
   // A batch that starts just now is done by its calling thread.
   g_batch.helpers.fetch_sub(1, std::memory_order_relaxed);
@@ -116,7 +116,7 @@ void startHelpers() {
   if (most > kMostHelpers) most = kMostHelpers;
   while (g_batch.helpers.load(std::memory_order_relaxed) < most) {
     g_batch.helpers.fetch_add(1, std::memory_order_relaxed);
-    if (agent::startOwnThread(help) == 0) continue;
+    if (agent::startOwnThread(runHelper) == 0) continue;
     g_batch.helpers.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
@@ -147,8 +147,8 @@ void hashChunks(const uint8_t* at, uint64_t bytes, ContentHash* hashes) {
       const Turn before = Turn::of(g_batch.turn.load(std::memory_order_relaxed));
       g_batch.turn.store(Turn{before.batch + 1, static_cast<uint32_t>(chunks), 0}.word(),
                          std::memory_order_release);
-      g_batch.begun.fetch_add(1, std::memory_order_release);
-      wake(g_batch.begun);
+      g_batch.started.fetch_add(1, std::memory_order_release);
+      wake(g_batch.started);
       hashTogether();
       for (uint32_t hashed = 0;
            (hashed = g_batch.hashed.load(std::memory_order_acquire)) < chunks;) {

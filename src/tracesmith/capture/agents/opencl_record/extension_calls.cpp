@@ -66,10 +66,10 @@ void recordUnsupportedCall(const char* name, Word first, Word result, int64_t st
   put(c, {start_ns, nowNs(), 0, 0});
 }
 
-template <int kPlace>
+template <int kIndex>
 Word called(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k,
             Word l, Word m, Word n, Word o, Word p, Word q, Word r) {
-  const Extension& extension = g_extensions[kPlace];
+  const Extension& extension = g_extensions[kIndex];
   const Function function = extension.function.load(std::memory_order_acquire);
   const int64_t start_ns = nowNs();
   const Word result = function(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
@@ -77,9 +77,9 @@ Word called(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word
   return result;
 }
 
-template <int... kPlaces>
-Function wrapperAt(int place, std::integer_sequence<int, kPlaces...>) {
-  static constexpr Function kWrappers[] = {called<kPlaces>...};
+template <int... kIndices>
+Function wrapperAt(int place, std::integer_sequence<int, kIndices...>) {
+  static constexpr Function kWrappers[] = {called<kIndices>...};
   return kWrappers[place];
 }
 

@@ -21,7 +21,7 @@ void recordShared(const Shared& o, const Content& content, Keep keep, uint64_t a
   s.kept = keep == Keep::kBytes ? 1 : 0;
   const int64_t now = nowNs();
   StateLock lock;
-  putLocked(s, {now, now, 0, rec::command_flags::kMadeUp});
+  putLocked(s, {now, now, 0, rec::command_flags::kAddedByAgent});
   SvmState* state = g_objects.svm.find(o.pointer);
   if (state != nullptr && state->number == o.state.number) state->last = content.summary();
 }
@@ -98,7 +98,7 @@ void SharedUse::add(cl_mem memory) {
 void SharedUse::await(cl_command_queue queue, cl_event event) {
   for (const Used& used : used_) {
     PendingRead use;
-    use.what = Awaited::kUse;
+    use.what = PendingKind::kUse;
     use.event = event;
     use.queue = handleOf(queue);
     use.place = stretch(objectOf<void*>(used.pointer), used.bytes);

@@ -251,7 +251,7 @@ class Includes {
     rec::Unsupported c;
     c.function = {kWhat, sizeof kWhat - 1};
     const int64_t now = nowNs();
-    put(c, {now, now, 0, rec::command_flags::kMadeUp});
+    put(c, {now, now, 0, rec::command_flags::kAddedByAgent});
   }
 
   void take(uint64_t i) {
@@ -280,7 +280,7 @@ class Includes {
     c.folder = textOf(folder_.text);
     c.content = content.payload();
     const int64_t now = nowNs();
-    put(c, {now, now, 0, rec::command_flags::kMadeUp});
+    put(c, {now, now, 0, rec::command_flags::kAddedByAgent});
     // Under another name it includes the same files, with names that grow without end.
     if (file.is_new) scan(memory.get(), bytes, folderOf(file.path).text);
   }

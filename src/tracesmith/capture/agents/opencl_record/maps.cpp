@@ -25,7 +25,7 @@ void noteMap(cl_mem memory, const void* pointer, cl_map_flags flags, const rec::
 }
 
 /// True if the host sees the mapped content; false if it only gets memory to overwrite.
-bool shows(cl_map_flags flags) { return (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0; }
+bool isShownToHost(cl_map_flags flags) { return (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0; }
 
 /// invoke(event, error) calls the driver; placeOf(pointer) returns the place of the bytes.
 template <class PlaceOf, class Invoke>
@@ -41,35 +41,35 @@ void* map(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags 
   c.waits = handlesOf(waits.events, waits.count);
   Order order;
   const bool wanted = inRange();
-  if (wanted && shows(flags)) recordHostChangesUnderObjects();
+  if (wanted && isShownToHost(flags)) recordHostChangesUnderObjects();
   Call call;
   void* pointer = nullptr;
   if (blocking) {
     call.flag(kBlocking);
-    const uint64_t sequence = wanted ? put(c, call.begun()) : kNotRecorded;
+    const uint64_t sequence = wanted ? put(c, call.started()) : kNotRecorded;
     order.release();
     const Sync waited = blockingIn(queue);
     pointer = invoke(event, &e);
     call.end(e);
     const Place place = pointer != nullptr ? placeOf(pointer) : Place{};
     Content content;
-    if (wanted && pointer != nullptr && shows(flags)) content.take(place, Keep::kHashes);
+    if (wanted && pointer != nullptr && isShownToHost(flags)) content.take(place, Keep::kHashes);
     recordBlockingEnd(sequence, call, event, content, false, pointer);
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, content.summary());
     settle(e == CL_SUCCESS ? waited : Sync{});
   } else {
     cl_event own = nullptr;
     cl_event* slot = event != nullptr ? event : &own;
-    pointer = invoke(wanted && shows(flags) ? slot : event, &e);
+    pointer = invoke(wanted && isShownToHost(flags) ? slot : event, &e);
     call.end(e);
     c.pointer = handleOf(pointer);
     c.event = pointer != nullptr && event != nullptr ? handleOf(*event) : 0;
     const uint64_t sequence = wanted ? put(c, call.info()) : kNotRecorded;
     const Place place = pointer != nullptr ? placeOf(pointer) : Place{};
     if (pointer != nullptr) noteMap(memory, pointer, flags, box, place, {});
-    const bool tracked = pointer != nullptr && wanted && shows(flags) && *slot != nullptr;
+    const bool tracked = pointer != nullptr && wanted && isShownToHost(flags) && *slot != nullptr;
     if (tracked && sequence != kNotRecorded) {
-      awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), place});
+      awaitRead({PendingKind::kMap, sequence, *slot, handleOf(queue), place});
     }
     if (own != nullptr) next().clReleaseEvent(own);
   }

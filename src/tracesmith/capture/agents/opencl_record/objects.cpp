@@ -11,7 +11,7 @@ using rec::ObjectClass;
 namespace tracesmith::record {
 namespace {
 
-constexpr uint16_t kMadeUp = rec::command_flags::kMadeUp;
+constexpr uint16_t kAddedByAgent = rec::command_flags::kAddedByAgent;
 
 struct DeviceText {
   char text[256];
@@ -57,15 +57,15 @@ void recordDevice(cl_device_id device) {
   d.version = version.view();
   d.platform = platform_name.view();
   const int64_t now = nowNs();
-  put(d, {now, now, 0, kMadeUp});
+  put(d, {now, now, 0, kAddedByAgent});
 }
 
 namespace {
 
 constexpr cl_uint kMostDevices = 64;
 
-void contextMade(const Call& call, cl_context context, const cl_device_id* given,
-                 cl_uint given_count) {
+void noteNewContext(const Call& call, cl_context context, const cl_device_id* given,
+                    cl_uint given_count) {
   cl_device_id devices[kMostDevices];
   size_t bytes = 0;
   cl_uint count = 0;
@@ -90,8 +90,8 @@ void contextMade(const Call& call, cl_context context, const cl_device_id* given
   }
 }
 
-void queueMade(const Call& call, cl_command_queue queue, cl_context context, cl_device_id device,
-               uint64_t properties, rec::Sizes others) {
+void noteNewQueue(const Call& call, cl_command_queue queue, cl_context context, cl_device_id device,
+                  uint64_t properties, rec::Sizes others) {
   rec::CreateQueue c;
   c.queue = handleOf(queue);
   c.context = handleOf(context);
@@ -229,7 +229,7 @@ cl_context CL_API_CALL TS_WRAP(clCreateContext)(
   cl_int e = CL_SUCCESS;
   cl_context context = next().clCreateContext(properties, count, devices, notify, user, &e);
   call.end(e);
-  contextMade(call, context, devices, count);
+  noteNewContext(call, context, devices, count);
   if (error != nullptr) *error = e;
   return context;
 }
@@ -242,7 +242,7 @@ cl_context CL_API_CALL TS_WRAP(clCreateContextFromType)(
   cl_int e = CL_SUCCESS;
   cl_context context = next().clCreateContextFromType(properties, type, notify, user, &e);
   call.end(e);
-  contextMade(call, context, nullptr, 0);
+  noteNewContext(call, context, nullptr, 0);
   if (error != nullptr) *error = e;
   return context;
 }
@@ -255,7 +255,7 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueue)(cl_context context, c
   cl_int e = CL_SUCCESS;
   cl_command_queue queue = next().clCreateCommandQueue(context, device, properties, &e);
   call.end(e);
-  queueMade(call, queue, context, device, properties, {});
+  noteNewQueue(call, queue, context, device, properties, {});
   if (error != nullptr) *error = e;
   return queue;
 }
@@ -282,13 +282,13 @@ cl_command_queue CL_API_CALL TS_WRAP(clCreateCommandQueueWithProperties)(
       others[n++] = value;
     }
   });
-  queueMade(call, queue, context, device, asked, {others, n});
+  noteNewQueue(call, queue, context, device, asked, {others, n});
   if (error != nullptr) *error = e;
   return queue;
 }
 
-static void samplerMade(const Call& call, cl_sampler sampler, cl_context context,
-                        uint64_t normalized, uint64_t addressing, uint64_t filter) {
+static void noteNewSampler(const Call& call, cl_sampler sampler, cl_context context,
+                           uint64_t normalized, uint64_t addressing, uint64_t filter) {
   rec::CreateSampler c;
   c.sampler = handleOf(sampler);
   c.context = handleOf(context);
@@ -308,7 +308,7 @@ cl_sampler CL_API_CALL TS_WRAP(clCreateSampler)(cl_context context, cl_bool norm
   cl_int e = CL_SUCCESS;
   cl_sampler sampler = next().clCreateSampler(context, normalized, addressing, filter, &e);
   call.end(e);
-  samplerMade(call, sampler, context, normalized, addressing, filter);
+  noteNewSampler(call, sampler, context, normalized, addressing, filter);
   if (error != nullptr) *error = e;
   return sampler;
 }
@@ -328,7 +328,7 @@ cl_sampler CL_API_CALL TS_WRAP(clCreateSamplerWithProperties)(
     if (name == CL_SAMPLER_ADDRESSING_MODE) addressing = value;
     if (name == CL_SAMPLER_FILTER_MODE) filter = value;
   });
-  samplerMade(call, sampler, context, normalized, addressing, filter);
+  noteNewSampler(call, sampler, context, normalized, addressing, filter);
   if (error != nullptr) *error = e;
   return sampler;
 }

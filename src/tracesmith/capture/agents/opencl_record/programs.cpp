@@ -39,8 +39,8 @@ class Joined {
   size_t size_ = 0;
 };
 
-void programMade(const Call& call, cl_program program, cl_context context, ProgramForm form,
-                 const void* code, uint64_t bytes, Handles devices = {}, rec::Sizes sizes = {}) {
+void noteNewProgram(const Call& call, cl_program program, cl_context context, ProgramForm form,
+                    const void* code, uint64_t bytes, Handles devices = {}, rec::Sizes sizes = {}) {
   Content content;
   content.take(code, code != nullptr ? bytes : 0);
   rec::CreateProgram c;
@@ -55,13 +55,13 @@ void programMade(const Call& call, cl_program program, cl_context context, Progr
   if (program != nullptr) noteObject(g_objects.plain, c.program);
 }
 
-void kernelMade(const Call& call, cl_kernel kernel, cl_program program, const char* name,
-                uint16_t flags = 0) {
+void noteNewKernel(const Call& call, cl_kernel kernel, cl_program program, const char* name,
+                   uint16_t flags = 0) {
   const bool wanted = kernel != nullptr && name != nullptr && isKernelSelected(name);
   rec::CreateKernel c;
   c.kernel = handleOf(kernel);
   c.program = handleOf(program);
-  c.name = kernel != nullptr ? textOf(name) : doubtfulTextOf(name);
+  c.name = kernel != nullptr ? textOf(name) : readableTextOf(name);
   CallInfo info = call.info();
   info.flags = static_cast<uint16_t>(info.flags | flags);
   StateLock lock;
@@ -73,7 +73,7 @@ void kernelMade(const Call& call, cl_kernel kernel, cl_program program, const ch
 template <class Invoke>
 cl_int build(rec::BuildProgram& c, Invoke&& invoke) {
   Call call;
-  const uint64_t sequence = put(c, call.begun());
+  const uint64_t sequence = put(c, call.started());
   call.end(invoke());
   done(sequence, call);
   return call.info().result;
@@ -109,7 +109,7 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithSource)(cl_context context, cl
     const size_t n = lengths != nullptr && lengths[i] != 0 ? lengths[i] : strlen(texts[i]);
     if (!source.add(texts[i], n)) break;
   }
-  programMade(call, program, context, ProgramForm::kSource, source.data(), source.size());
+  noteNewProgram(call, program, context, ProgramForm::kSource, source.data(), source.size());
   if (error != nullptr) *error = e;
   return program;
 }
@@ -137,9 +137,9 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBinary)(cl_context context, cl
     if (!made && !isReadable(binaries[i], lengths[i])) break;
     if (binaries[i] == nullptr || !code.add(binaries[i], lengths[i])) break;
   }
-  programMade(call, program, context, ProgramForm::kBinary, code.data(), code.size(),
-              given ? handlesOf(devices, count) : Handles{},
-              given ? sizesOf(lengths, count) : rec::Sizes{});
+  noteNewProgram(call, program, context, ProgramForm::kBinary, code.data(), code.size(),
+                 given ? handlesOf(devices, count) : Handles{},
+                 given ? sizesOf(lengths, count) : rec::Sizes{});
   if (error != nullptr) *error = e;
   return program;
 }
@@ -155,9 +155,9 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithBuiltInKernels)(cl_context con
   cl_int e = CL_SUCCESS;
   cl_program program = next().clCreateProgramWithBuiltInKernels(context, count, devices, names, &e);
   call.end(e);
-  const rec::Text text = program != nullptr ? textOf(names) : doubtfulTextOf(names);
-  programMade(call, program, context, ProgramForm::kBuiltIn, text.data(), text.size(),
-              handlesOf(devices, count));
+  const rec::Text text = program != nullptr ? textOf(names) : readableTextOf(names);
+  noteNewProgram(call, program, context, ProgramForm::kBuiltIn, text.data(), text.size(),
+                 handlesOf(devices, count));
   if (error != nullptr) *error = e;
   return program;
 }
@@ -170,7 +170,7 @@ cl_program CL_API_CALL TS_WRAP(clCreateProgramWithIL)(cl_context context, const 
   cl_program program = next().clCreateProgramWithIL(context, il, bytes, &e);
   call.end(e);
   const bool read = program != nullptr || isReadable(il, bytes);
-  programMade(call, program, context, ProgramForm::kIl, read ? il : nullptr, bytes);
+  noteNewProgram(call, program, context, ProgramForm::kIl, read ? il : nullptr, bytes);
   if (error != nullptr) *error = e;
   return program;
 }
@@ -195,7 +195,7 @@ cl_int CL_API_CALL TS_WRAP(clBuildProgram)(cl_program program, cl_uint count,
   rec::BuildProgram c;
   c.program = handleOf(program);
   c.devices = handlesOf(devices, count);
-  c.options = doubtfulTextOf(options);
+  c.options = readableTextOf(options);
   recordIncludes(program, c.options.data());
   return build(c, invoke);
 }
@@ -215,14 +215,14 @@ cl_int CL_API_CALL TS_WRAP(clCompileProgram)(cl_program program, cl_uint count,
   const bool named = header_programs != nullptr && header_names != nullptr &&
                      isReadable(header_names, headers * sizeof *header_names);
   for (cl_uint i = 0; named && i < headers; ++i) {
-    const rec::Text name = doubtfulTextOf(header_names[i]);
+    const rec::Text name = readableTextOf(header_names[i]);
     if (name.data() == nullptr || !names.add(name.data(), name.size()) || !names.add("", 1)) break;
   }
   rec::BuildProgram c;
   c.program = handleOf(program);
   c.compile_only = 1;
   c.devices = handlesOf(devices, count);
-  c.options = doubtfulTextOf(options);
+  c.options = readableTextOf(options);
   recordIncludes(program, c.options.data());
   c.headers = handlesOf(header_programs, headers);
   c.header_names = {names.data(), names.size()};
@@ -248,7 +248,7 @@ cl_program CL_API_CALL TS_WRAP(clLinkProgram)(cl_context context, cl_uint count,
   c.context = handleOf(context);
   c.form = ProgramForm::kLinked;
   c.devices = handlesOf(devices, count);
-  c.options = program != nullptr ? textOf(options) : doubtfulTextOf(options);
+  c.options = program != nullptr ? textOf(options) : readableTextOf(options);
   c.inputs = handlesOf(input_programs, inputs);
   {
     StateLock lock;
@@ -265,7 +265,7 @@ cl_kernel CL_API_CALL TS_WRAP(clCreateKernel)(cl_program program, const char* na
   cl_int e = CL_SUCCESS;
   cl_kernel kernel = next().clCreateKernel(program, name, &e);
   call.end(e);
-  kernelMade(call, kernel, program, name);
+  noteNewKernel(call, kernel, program, name);
   if (error != nullptr) *error = e;
   return kernel;
 }
@@ -279,7 +279,7 @@ cl_int CL_API_CALL TS_WRAP(clCreateKernelsInProgram)(cl_program program, cl_uint
   for (cl_uint i = 0; result == CL_SUCCESS && kernels != nullptr && i < n && i < count; ++i) {
     char name[512] = {};
     next().clGetKernelInfo(kernels[i], CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, nullptr);
-    kernelMade(call, kernels[i], program, name);
+    noteNewKernel(call, kernels[i], program, name);
   }
   if (result == CL_SUCCESS && made != nullptr) *made = n;
   return result;

@@ -36,7 +36,7 @@ void edge(bool begin) {
   c.is_begin = begin ? 1 : 0;
   c.launches = launches();
   const int64_t now = nowNs();
-  put(c, {now, now, 0, rec::command_flags::kMadeUp});
+  put(c, {now, now, 0, rec::command_flags::kAddedByAgent});
   g_range.inside.store(begin, std::memory_order_relaxed);
   header()->in_range.store(begin ? 1 : 0, std::memory_order_relaxed);
 }
@@ -108,7 +108,7 @@ static_assert(std::atomic<Unrecorded>::is_always_lock_free);
 constexpr int64_t kUnrecordedPatienceNs = 1'000'000'000;
 
 template <class Change>
-void changeUnrecorded(Change&& change) {
+void updateUnrecorded(Change&& change) {
   Unrecorded now = g_unrecorded.load();
   Unrecorded then;
   do {
@@ -119,7 +119,7 @@ void changeUnrecorded(Change&& change) {
 
 uint16_t beginUnrecorded() {
   uint16_t wait = 0;
-  changeUnrecorded([&](Unrecorded& u) {
+  updateUnrecorded([&](Unrecorded& u) {
     ++u.commands;
     wait = u.wait;
   });
@@ -127,7 +127,7 @@ uint16_t beginUnrecorded() {
 }
 
 void endUnrecorded(uint16_t wait) {
-  changeUnrecorded([&](Unrecorded& u) {
+  updateUnrecorded([&](Unrecorded& u) {
     --u.commands;
     if (u.wait != wait && u.given_up > 0) --u.given_up;
   });
@@ -140,7 +140,7 @@ void waitForUnrecorded() {
   for (Unrecorded u = g_unrecorded.load(); u.commands > u.given_up && u.commands > own;
        u = g_unrecorded.load()) {
     if (nowNs() > until) {
-      changeUnrecorded([](Unrecorded& given) {
+      updateUnrecorded([](Unrecorded& given) {
         given.given_up = static_cast<uint16_t>(given.commands);
         ++given.wait;
       });
@@ -152,7 +152,7 @@ void waitForUnrecorded() {
 
 /// All memory has been read: the range starts with the next command. False: a command of a callback
 /// ran meanwhile.
-bool closeBeginning(uint32_t intruders) {
+bool finishRangeStart(uint32_t intruders) {
   const uint64_t signals = Signals::block();  // other threads wait from here on
   g_step.store(BeginStep::kClosing);
   // Another thread may have taken over and started the range.
@@ -178,20 +178,20 @@ bool beginRange() {
   t_state.beginning = true;
   t_state.was_in_callback = t_state.in_callback;
   t_state.in_callback = true;  // treat callbacks from the driver as such
-  bool begun = g_range.inside.load(std::memory_order_relaxed);
-  if (!begun) {
+  bool started = g_range.inside.load(std::memory_order_relaxed);
+  if (!started) {
     const uint32_t intruders = g_intruders.load();
     g_step.store(BeginStep::kTaking);
     waitForUnrecorded();
     if (finishQueues()) {
       settle();
       snapshotAll();
-      begun = closeBeginning(intruders);
+      started = finishRangeStart(intruders);
     }
-    begun = begun || g_range.inside.load(std::memory_order_relaxed);
+    started = started || g_range.inside.load(std::memory_order_relaxed);
   }
   leaveRangeStart();
-  return begun;
+  return started;
 }
 
 /// For a command that has counted itself. False: a range is starting, and the command must retry.

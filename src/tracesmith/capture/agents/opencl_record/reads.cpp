@@ -72,12 +72,12 @@ cl_int statusOf(cl_event event) {
 
 /// Handles a read that is complete, or has failed. It is not in any list any more.
 void conclude(const PendingRead& read, cl_int status) {
-  if (read.what == Awaited::kUse) return endSharedUse(handleOf(read.place.at), read.allocation);
+  if (read.what == PendingKind::kUse) return endSharedUse(handleOf(read.place.at), read.allocation);
   Call call;
   Content content;
-  const Keep keep = read.what == Awaited::kMap      ? Keep::kHashes
-                    : read.what == Awaited::kSource ? Keep::kBytes
-                                                    : keepOutputs();
+  const Keep keep = read.what == PendingKind::kMap      ? Keep::kHashes
+                    : read.what == PendingKind::kSource ? Keep::kBytes
+                                                        : keepOutputs();
   if (status == CL_COMPLETE && !read.lost) {
     content.take(read.place, keep);
   } else {
@@ -85,7 +85,7 @@ void conclude(const PendingRead& read, cl_int status) {
   }
   call.end(status < 0 ? status : CL_SUCCESS);
   done(read.sequence, call, content.payload(), keep == Keep::kBytes && content.payload().known());
-  if (read.what == Awaited::kMap && status == CL_COMPLETE) {
+  if (read.what == PendingKind::kMap && status == CL_COMPLETE) {
     StateLock lock;
     for (MapState& map : g_objects.maps) {
       if (map.place.at == read.place.at && map.shown.empty()) map.shown = content.summary();
@@ -93,7 +93,7 @@ void conclude(const PendingRead& read, cl_int status) {
   }
 }
 
-void giveBack(const PendingRead& read) {
+void releaseEvent(const PendingRead& read) {
   {
     StateLock lock;
     HeldEvent* held = g_held.find(handleOf(read.event));
@@ -107,13 +107,14 @@ void giveBack(const PendingRead& read) {
 uint64_t beginOf(const Place& place) { return handleOf(place.at); }
 uint64_t endOf(const Place& place) { return handleOf(place.at) + place.extent(); }
 bool isFill(const PendingRead& read) {
-  return (read.what == Awaited::kRead || read.what == Awaited::kUse) && read.place.extent() != 0;
+  return (read.what == PendingKind::kRead || read.what == PendingKind::kUse) &&
+         read.place.extent() != 0;
 }
 bool willBeHashed(const PendingRead& read) {
-  return read.what != Awaited::kUse && !read.lost && read.place.extent() != 0;
+  return read.what != PendingKind::kUse && !read.lost && read.place.extent() != 0;
 }
 IntervalTree<>& hashedOf(const PendingRead& read) {
-  return read.what == Awaited::kMap ? g_maps : g_hashed;
+  return read.what == PendingKind::kMap ? g_maps : g_hashed;
 }
 
 bool addIntervals(const PendingRead& read, uint64_t number) {
@@ -131,7 +132,7 @@ void removeIntervals(const PendingRead& read, uint64_t number) {
 }
 
 /// Marks reads in this range as lost: they will not be hashed.
-void loseAt(IntervalTree<>& intervals, uint64_t begin, uint64_t end) {
+void markLost(IntervalTree<>& intervals, uint64_t begin, uint64_t end) {
   for (uint64_t number = 0; (number = intervals.find(begin, end)) != 0;) {
     PendingRead* read = g_pending.find(number);
     if (read == nullptr) return;
@@ -257,14 +258,14 @@ void settleQueue(uint32_t index, const Settled& settled) {
       StateLock lock;
       removeLocked(g_queues[index], at);
     }
-    giveBack(read);
+    releaseEvent(read);
   }
   StateLock lock;
   compact(g_queues[index]);
 }
 
 /// After the end of the recording: releases events without hashing.
-void giveAllBack() {
+void releaseAllEvents() {
   for (uint32_t index = 0;;) {
     PendingRead read;
     {
@@ -280,7 +281,7 @@ void giveAllBack() {
       if (const PendingRead* kept = g_pending.find(q.numbers[q.first])) read = *kept;
       removeLocked(q, q.first);
     }
-    giveBack(read);
+    releaseEvent(read);
   }
 }
 
@@ -312,9 +313,9 @@ void settleLocked(const Sync& sync) {
       }
     }
     settleQueue(index, settled);
-    if (!recording()) return giveAllBack();
+    if (!recording()) return releaseAllEvents();
   }
-  if (!recording()) giveAllBack();
+  if (!recording()) releaseAllEvents();
 }
 
 bool nothingPending() { return !readsPending() || t_settling || !tablesUsable(); }
@@ -365,8 +366,8 @@ void prepareOverwrite(const Place& place) {
   SettleLock settling;
   settleLocked({});
   StateLock lock;
-  loseAt(g_hashed, begin, end);
-  loseAt(g_maps, begin, end);
+  markLost(g_hashed, begin, end);
+  markLost(g_maps, begin, end);
 }
 
 void prepareUnmap(const void* pointer) {
@@ -374,7 +375,7 @@ void prepareUnmap(const void* pointer) {
   SettleLock settling;
   settleLocked({});
   StateLock lock;
-  loseAt(g_maps, handleOf(pointer), handleOf(pointer) + 1);
+  markLost(g_maps, handleOf(pointer), handleOf(pointer) + 1);
 }
 
 uint32_t heldReferences(cl_event event) {

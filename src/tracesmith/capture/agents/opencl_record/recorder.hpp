@@ -40,13 +40,13 @@ inline recording::Text textOf(const char* text) {
   return {text, strlen(text)};
 }
 /// For a call that the driver has refused, or may still refuse: empty if the text is not readable.
-inline recording::Text doubtfulTextOf(const char* text) {
+inline recording::Text readableTextOf(const char* text) {
   size_t length = 0;  // an even longer one ends the recording
   if (!readableLength(text, channel::kMaxFrameBytes + 1, length)) return {};
   return {text, length};
 }
 /// The same for origins and regions.
-inline const size_t* doubtfulSizes(const size_t* three) {
+inline const size_t* readableSizes(const size_t* three) {
   return isReadable(three, 3 * sizeof *three) ? three : nullptr;
 }
 /// Visits a zero-terminated list of pairs of a call that created `object`, or null.
@@ -162,9 +162,9 @@ class Call {
   void flag(uint16_t flags) { info_.flags = static_cast<uint16_t>(info_.flags | flags); }
   const CallInfo& info() const { return info_; }
   /// For a call recorded before it is made: it has no end yet.
-  CallInfo begun() const {
+  CallInfo started() const {
     CallInfo info = info_;
-    info.flags = static_cast<uint16_t>(info.flags | recording::command_flags::kBegun);
+    info.flags = static_cast<uint16_t>(info.flags | recording::command_flags::kStarted);
     info.end_ns = info.start_ns;
     return info;
   }
@@ -230,7 +230,7 @@ bool readRange();
 
 // --- reads (reads.cpp) ------------------------------------------------------------------------
 
-enum class Awaited : uint8_t {
+enum class PendingKind : uint8_t {
   kRead,    // hash the bytes that the host got
   kMap,     // as kRead; later compare them with the bytes that the host leaves there
   kSource,  // record the host memory that the command read, which an earlier read had yet to fill
@@ -239,7 +239,7 @@ enum class Awaited : uint8_t {
 
 /// A running command. The recorder must act once `event` is complete.
 struct PendingRead {
-  Awaited what = Awaited::kRead;
+  PendingKind what = PendingKind::kRead;
   uint64_t sequence = kNotRecorded;
   cl_event event = nullptr;
   Handle queue = 0;

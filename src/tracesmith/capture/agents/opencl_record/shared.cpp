@@ -68,7 +68,7 @@ cl_int copyAndWait(SharedCopy& copy, Call& call, Order& order, cl_event* event, 
   if (copy.from_host && !copy.later) copy.content.take(copy.here, Keep::kBytes);
   copy.command.content = copy.content.payload();
   call.flag(kBlocking);
-  const uint64_t sequence = put(copy.command, call.begun());
+  const uint64_t sequence = put(copy.command, call.started());
   order.release();
   const Sync waited = blockingIn(copy.queue);
   call.end(invoke(event));
@@ -97,7 +97,7 @@ cl_int enqueueCopy(SharedCopy& copy, Call& call, SharedUse& use, cl_event* event
   const uint64_t sequence = put(copy.command, call.info());
   const bool followed = success && slot != nullptr;
   if (followed && read_later && sequence != kNotRecorded) {
-    awaitRead({copy.to_host ? Awaited::kRead : Awaited::kSource, sequence, *slot,
+    awaitRead({copy.to_host ? PendingKind::kRead : PendingKind::kSource, sequence, *slot,
                handleOf(copy.queue), copy.to_host ? copy.there : copy.here});
   }
   use.await(copy.queue, followed ? *slot : nullptr);
@@ -285,7 +285,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
   Call call;
   if (blocking) {
     call.flag(kBlocking);
-    const uint64_t sequence = wanted ? put(c, call.begun()) : kNotRecorded;
+    const uint64_t sequence = wanted ? put(c, call.started()) : kNotRecorded;
     order.release();
     const Sync waited = blockingIn(queue);
     call.end(invoke(event));
@@ -312,7 +312,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMMap)(cl_command_queue queue, cl_bool bloc
     g_objects.maps.add(map);
   }
   if (success && wanted && shows && sequence != kNotRecorded && *slot != nullptr) {
-    awaitRead({Awaited::kMap, sequence, *slot, handleOf(queue), map.place});
+    awaitRead({PendingKind::kMap, sequence, *slot, handleOf(queue), map.place});
   }
   if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;
@@ -353,7 +353,7 @@ cl_int CL_API_CALL TS_WRAP(clEnqueueSVMUnmap)(cl_command_queue queue, void* p, c
       s.content = content.payload();
       s.kept = 1;
       const int64_t at = nowNs();
-      put(s, {at, at, 0, rec::command_flags::kMadeUp});
+      put(s, {at, at, 0, rec::command_flags::kAddedByAgent});
     }
   }
   rec::SvmUnmap c;

@@ -126,7 +126,7 @@ void snapshot(cl_command_queue queue, const Object& o, Keep keep, uint64_t after
   s.content = content.payload();
   s.kept = read && keep == Keep::kBytes ? 1 : 0;
   const int64_t now = nowNs();
-  put(s, {now, now, 0, rec::command_flags::kMadeUp});
+  put(s, {now, now, 0, rec::command_flags::kAddedByAgent});
 }
 
 /// `queue` may be nullptr for fine-grained memory.

@@ -27,7 +27,7 @@ void recordCompletion(cl_event event, CompletionSource source) {
   const Handle handle = handleOf(event);
   rec::WaitForEvents c;
   c.events = {&handle, 1};
-  c.was_told = 1;
+  c.without_wait = 1;
   const int64_t now = nowNs();
   StateLock lock;
   // A callback is called once, and the program may have released the event long before. Its handle
@@ -65,7 +65,7 @@ cl_int CL_API_CALL TS_WRAP(clFinish)(cl_command_queue queue) {
     Order order;
     rec::Finish c;
     c.queue = handleOf(queue);
-    if (inRange()) sequence = put(c, call.begun());
+    if (inRange()) sequence = put(c, call.started());
   }
   const Sync finished{handleOf(queue), nullptr, 0, readsSoFar()};
   call.end(next().clFinish(queue));
@@ -106,7 +106,7 @@ cl_int CL_API_CALL TS_WRAP(clWaitForEvents)(cl_uint count, const cl_event* event
     Order order;
     rec::WaitForEvents c;
     c.events = handlesOf(events, count);
-    if (inRange()) sequence = put(c, call.begun());
+    if (inRange()) sequence = put(c, call.started());
   }
   call.end(next().clWaitForEvents(count, events));
   if (call.info().result == CL_SUCCESS) {

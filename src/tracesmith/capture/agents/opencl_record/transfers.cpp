@@ -17,8 +17,8 @@ rec::Box linearBox(uint64_t offset, uint64_t bytes) {
 
 rec::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64_t row_pitch,
                uint64_t slice_pitch) {
-  origin = doubtfulSizes(origin);
-  region = doubtfulSizes(region);
+  origin = readableSizes(origin);
+  region = readableSizes(region);
   rec::Box box;
   box.is_image = is_image ? 1 : 0;
   for (int i = 0; i < 3; ++i) {
@@ -32,8 +32,8 @@ rec::Box boxOf(bool is_image, const size_t* origin, const size_t* region, uint64
 
 Place rectPlace(const void* host, const size_t* origin, const size_t* region, size_t row_pitch,
                 size_t slice_pitch) {
-  origin = doubtfulSizes(origin);
-  region = doubtfulSizes(region);
+  origin = readableSizes(origin);
+  region = readableSizes(region);
   if (host == nullptr || origin == nullptr || region == nullptr) return {};
   Place place{nullptr, region[0], region[1], region[2], 0, 0};
   place.row_pitch = row_pitch != 0 ? row_pitch : region[0];
@@ -45,7 +45,7 @@ Place rectPlace(const void* host, const size_t* origin, const size_t* region, si
 
 Place imagePlace(cl_mem image, const void* host, const size_t* region, size_t row_pitch,
                  size_t slice_pitch) {
-  if (host == nullptr || doubtfulSizes(region) == nullptr) return {};
+  if (host == nullptr || readableSizes(region) == nullptr) return {};
   StateLock lock;
   const MemoryState* state = g_objects.memory.find(handleOf(image));
   if (state == nullptr || state->element_bytes == 0) return {};
@@ -107,7 +107,7 @@ bool isProbablyValid(cl_command_queue queue, cl_context context, cl_uint count,
 namespace {
 
 /// True if the driver will read the host memory of a write.
-bool willBeRead(cl_command_queue queue, cl_mem memory, const Place& place, Waits waits) {
+bool isReadLater(cl_command_queue queue, cl_mem memory, const Place& place, Waits waits) {
   constexpr cl_mem_flags kNotWritten = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
   cl_context context = nullptr;
   {
@@ -167,13 +167,13 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
     // Do not read the source of a call that the driver will refuse: it may be shorter than the
     // program claims.
     if (isWithin(memory, box)) {
-      later = later || !willBeRead(queue, memory, place, waits);
+      later = later || !isReadLater(queue, memory, place, waits);
       if (!later) content.take(place, Keep::kBytes);
     }
     if (later) content.unknown(place.bytes());
     c.content = content.payload();
     call.flag(kBlocking);
-    const uint64_t sequence = put(c, call.begun());
+    const uint64_t sequence = put(c, call.started());
     order.release();
     const Sync waited = blockingIn(queue);
     call.end(invoke(event));
@@ -196,7 +196,7 @@ cl_int write(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec:
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
   if (later && success && sequence != kNotRecorded) {
-    awaitRead({Awaited::kSource, sequence, *slot, handleOf(queue), place});
+    awaitRead({PendingKind::kSource, sequence, *slot, handleOf(queue), place});
   }
   use.await(queue, success && slot != nullptr ? *slot : nullptr);
   if (own != nullptr) next().clReleaseEvent(own);
@@ -225,7 +225,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   c.waits = handlesOf(waits.events, waits.count);
   if (blocking) {
     call.flag(kBlocking);
-    const uint64_t sequence = put(c, call.begun());
+    const uint64_t sequence = put(c, call.started());
     order.release();
     const Sync waited = blockingIn(queue);
     call.end(invoke(event));
@@ -242,7 +242,7 @@ cl_int read(cl_command_queue queue, cl_mem memory, cl_bool blocking, const rec::
   c.event = success && event != nullptr ? handleOf(*event) : 0;
   const uint64_t sequence = put(c, call.info());
   if (success && *slot != nullptr && sequence != kNotRecorded) {
-    awaitRead({Awaited::kRead, sequence, *slot, handleOf(queue), place});
+    awaitRead({PendingKind::kRead, sequence, *slot, handleOf(queue), place});
   }
   if (own != nullptr) next().clReleaseEvent(own);
   return call.info().result;

@@ -25,15 +25,15 @@ LoadedDriver gpuDriverIn(const std::string& maps, const std::string& session_dir
 
 /// For a message: why nothing may have been recorded from a process with this driver, and what to
 /// do.
-std::string whySilent(const LoadedDriver& driver, const std::string& session_dir);
+std::string whyAgentless(const LoadedDriver& driver, const std::string& session_dir);
 
-class SilentProcesses {
+class AgentlessProcesses {
  public:
   using Key = std::pair<uint32_t, uint64_t>;  // pid, start_ticks
 
-  explicit SilentProcesses(std::string session_dir) : session_dir_(std::move(session_dir)) {}
+  explicit AgentlessProcesses(std::string session_dir) : session_dir_(std::move(session_dir)) {}
   /// Inspects those of `running` that are due: soon after their start, then less and less often.
-  void look(const std::vector<Key>& running, int64_t now_ns);
+  void inspect(const std::vector<Key>& running, int64_t now_ns);
   /// The loaded driver by process. The caller must leave out processes from which an agent
   /// reported.
   const std::map<Key, LoadedDriver>& found() const { return found_; }

@@ -20,7 +20,7 @@ bool isLayerOf(const LoadedModule& loader);
 
 /// Records, once per module, that its calls are not recorded. Does nothing while the agent is not
 /// armed.
-void reportUnseenLoader(const LoadedModule& module, arena::UnseenLoader why);
+void reportUnwrappedLoader(const LoadedModule& module, arena::UnwrappedLoader why);
 
 /// In a layer: reports each present loader that has not asked for a layer. Does nothing after
 /// noteCallsByName(), by which a preloaded agent says that it sees the calls through such loaders.

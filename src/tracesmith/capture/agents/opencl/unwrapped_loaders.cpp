@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/agents/opencl/unseen_loaders.hpp"
+#include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 
 #include <string.h>
 
@@ -62,16 +62,16 @@ bool definesOpenCl(const LoadedModule& module) {
 void noteLayerOf(const LoadedModule& loader) { g_with_layer.add(loader); }
 bool isLayerOf(const LoadedModule& loader) { return g_with_layer.has(loader); }
 
-void reportUnseenLoader(const LoadedModule& module, arena::UnseenLoader why) {
+void reportUnwrappedLoader(const LoadedModule& module, arena::UnwrappedLoader why) {
   if (!armed() || !canRecord() || !g_reported_modules.add(module)) return;
   constexpr size_t kMostPath = 1024;
   struct {
-    arena::UnseenLoaderRecord record;
+    arena::UnwrappedLoaderRecord record;
     char path[kMostPath];
   } r{};
   const size_t length = strnlen(module.path, kMostPath);
   const uint64_t bytes = (sizeof r.record + length + 7) & ~uint64_t{7};
-  r.record.header = {arena::RecordKind::kUnseenLoader, static_cast<uint8_t>(why),
+  r.record.header = {arena::RecordKind::kUnwrappedLoader, static_cast<uint8_t>(why),
                      static_cast<uint16_t>(bytes / 8), static_cast<uint32_t>(length)};
   memcpy(r.path, module.path, length);
   // This is not an event of the program, so it is not counted as one.
@@ -105,7 +105,7 @@ void reportLoadersWithoutLayers() {
     return count == sizeof unseen / sizeof unseen[0];
   });
   for (uint32_t i = 0; i < count; ++i)
-    reportUnseenLoader(unseen[i], arena::UnseenLoader::kWithoutLayers);
+    reportUnwrappedLoader(unseen[i], arena::UnwrappedLoader::kWithoutLayers);
 }
 
 bool findOpenClInFront(LoadedModule& out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/processes/silent_processes.hpp"
+#include "tracesmith/capture/processes/agentless_processes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,7 +53,7 @@ LoadedDriver gpuDriverIn(const std::string& maps, const std::string& session_dir
   return found;
 }
 
-std::string whySilent(const LoadedDriver& driver, const std::string& session_dir) {
+std::string whyAgentless(const LoadedDriver& driver, const std::string& session_dir) {
   if (driver.name().starts_with(kPreloadedDriver)) {
     return "calls to " + driver.path +
            ", if there were any, pass no OpenCL loader that would call the agent; let the loader "
@@ -68,7 +68,7 @@ std::string whySilent(const LoadedDriver& driver, const std::string& session_dir
          "; give -o a path that the program sees under the same name";
 }
 
-void SilentProcesses::look(const std::vector<Key>& running, int64_t now_ns) {
+void AgentlessProcesses::inspect(const std::vector<Key>& running, int64_t now_ns) {
   std::map<Key, NextInspection> due;
   for (const Key& key : running) {
     const auto known = due_.find(key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/capture/processes/silent_processes.hpp"
+#include "tracesmith/capture/processes/agentless_processes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ const std::string kSession = "/tmp/out.sbt.session";
 
 std::string gpuDriver(const std::string& maps) { return gpuDriverIn(maps, kSession).name(); }
 
-TEST(SilentProcesses, AreThoseThatLoadedADriverAndHaveNoFileOfTheSession) {
+TEST(AgentlessProcesses, AreThoseThatLoadedADriverAndHaveNoFileOfTheSession) {
   EXPECT_EQ(gpuDriver(""), "");
   EXPECT_EQ(gpuDriver(std::string(kProgram) + kLoader), "") << "linked, but not used";
   EXPECT_EQ(gpuDriver(std::string(kProgram) + kLoader + kDriver), "libpocl.so.2.10.0");
@@ -28,9 +28,9 @@ TEST(SilentProcesses, AreThoseThatLoadedADriverAndHaveNoFileOfTheSession) {
       << "a last line without its end";
 }
 
-TEST(SilentProcesses, AreExplainedByTheirLoader) {
+TEST(AgentlessProcesses, AreExplainedByTheirLoader) {
   const auto why = [](const std::string& maps) {
-    return whySilent(gpuDriverIn(maps, kSession), kSession);
+    return whyAgentless(gpuDriverIn(maps, kSession), kSession);
   };
   const std::string old = testing::TempDir() + "libOpenCL_of_a_test.so.1";
   std::ofstream(old) << "no layers here";
@@ -45,11 +45,11 @@ TEST(SilentProcesses, AreExplainedByTheirLoader) {
       std::string::npos);
 }
 
-TEST(SilentProcesses, AreNotLookedForAmongProcessesThatAreGone) {
-  SilentProcesses silent(kSession);
-  const std::vector<SilentProcesses::Key> running = {{4'000'000'000u, 1}};
-  for (int64_t now = 0; now < 1'000'000'000; now += 100'000'000) silent.look(running, now);
-  EXPECT_TRUE(silent.found().empty());
+TEST(AgentlessProcesses, AreNotLookedForAmongProcessesThatAreGone) {
+  AgentlessProcesses agentless(kSession);
+  const std::vector<AgentlessProcesses::Key> running = {{4'000'000'000u, 1}};
+  for (int64_t now = 0; now < 1'000'000'000; now += 100'000'000) agentless.inspect(running, now);
+  EXPECT_TRUE(agentless.found().empty());
 }
 
 }  // namespace
