@@ -280,14 +280,14 @@ void failure(const ClProgram& cl) {
   cl_command_queue q = cl.queue();
   cl_int e = CL_SUCCESS;
   cl_int status = 0;
-  std::atomic<int> told{0};
+  std::atomic<int> notified{0};
   cl_event failing = clCreateUserEvent(cl.context, &e);
   cl_event after = nullptr;
   check(clEnqueueMarkerWithWaitList(q, 1, &failing, &after), "marker");
-  check(clSetEventCallback(after, CL_COMPLETE, onAnyStatus, &told), "callback");
+  check(clSetEventCallback(after, CL_COMPLETE, onAnyStatus, &notified), "callback");
   say("set to failed", clSetUserEventStatus(failing, -77));
   say("wait", clWaitForEvents(1, &after));
-  say("told", settled(told, 300));  // PoCL tells nobody
+  say("told", settled(notified, 300));  // PoCL tells nobody
   clGetEventInfo(after, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   say("status behind a failed event", status);
   say("references", eventReferences(after));

@@ -48,7 +48,7 @@ cl_int getDevices(cl_platform_id platform, cl_device_type, cl_uint most, cl_devi
   return check(platform);
 }
 template <class Handle>
-cl_int tellNothing(Handle handle, cl_uint, size_t size, void* value, size_t* size_ret) {
+cl_int returnNothing(Handle handle, cl_uint, size_t size, void* value, size_t* size_ret) {
   if (value != nullptr) memset(value, 0, size);
   if (size_ret != nullptr) *size_ret = 0;
   return check(handle);
@@ -116,12 +116,12 @@ cl_icd_dispatch own() {
   cl_icd_dispatch d{};
   d.clGetPlatformIDs = getPlatforms;
   d.clGetDeviceIDs = getDevices;
-  d.clGetPlatformInfo = tellNothing<cl_platform_id>;
-  d.clGetDeviceInfo = tellNothing<cl_device_id>;
-  d.clGetContextInfo = tellNothing<cl_context>;
-  d.clGetKernelInfo = tellNothing<cl_kernel>;
-  d.clGetEventInfo = tellNothing<cl_event>;
-  d.clGetCommandQueueInfo = tellNothing<cl_command_queue>;
+  d.clGetPlatformInfo = returnNothing<cl_platform_id>;
+  d.clGetDeviceInfo = returnNothing<cl_device_id>;
+  d.clGetContextInfo = returnNothing<cl_context>;
+  d.clGetKernelInfo = returnNothing<cl_kernel>;
+  d.clGetEventInfo = returnNothing<cl_event>;
+  d.clGetCommandQueueInfo = returnNothing<cl_command_queue>;
   d.clCreateContext = createContext;
   d.clCreateCommandQueueWithProperties = createQueue;
   d.clCreateProgramWithSource = createProgram;

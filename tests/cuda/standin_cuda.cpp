@@ -54,7 +54,7 @@ std::mutex& primaryMutex() {
 }
 
 // The image is the callback's only: a tool that keeps the address finds something else there.
-void tellOfModule(const Call& call, CUpti_CallbackIdResource what, CUmodule module) {
+void reportModule(const Call& call, CUpti_CallbackIdResource what, CUmodule module) {
   std::string image = module->image;
   call.resource(what, {.context = current_context, .module = module, .image = image.c_str()});
   std::fill(image.begin(), image.end(), '?');
@@ -302,14 +302,14 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
     compiled.end_ns = standinNow();
     call.work(compiled);
   }
-  tellOfModule(call, CUPTI_CBID_RESOURCE_MODULE_LOADED, *module);
+  reportModule(call, CUPTI_CBID_RESOURCE_MODULE_LOADED, *module);
   return call.end(CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   CALL(cuModuleUnload, module);
   CHECK_STATE();
-  tellOfModule(call, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, module);
+  reportModule(call, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, module);
   return call.end(CUDA_SUCCESS);
 }
 

@@ -69,7 +69,7 @@ struct Layout {
   std::vector<Field> fields;
   std::vector<size_t> offsets;
   size_t bytes = 0;
-  void* told = nullptr;  // in the form that the client is told of it
+  void* reported = nullptr;  // in the form that the client is told of it
 };
 
 using RequestWithInfo = void (*)(uint8_t**, size_t*, size_t*, void*);

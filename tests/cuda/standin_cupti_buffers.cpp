@@ -120,7 +120,7 @@ void handOver(Client& client, const Buffer& buffer, std::unique_lock<std::mutex>
     for (int kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
       const Layout* layout = client.layouts[kind].load();
       if (layout == nullptr) continue;
-      layouts[kind] = layout->told;
+      layouts[kind] = layout->reported;
       any = true;
     }
     if (version() < 130300) any = false;

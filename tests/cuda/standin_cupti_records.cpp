@@ -124,7 +124,7 @@ void putDevice(int device) {
 }
 
 // Whether it is a node of a graph that is recorded as a whole.
-bool isOfAWhole(const StandinWork& work) {
+bool isInWholeGraph(const StandinWork& work) {
   return work.exec != nullptr && (on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) || state().whole_graphs);
 }
 
@@ -146,7 +146,7 @@ void putKernel(const StandinWork& work) {
   const CUpti_ActivityKind kind = on(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
                                       ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
                                       : CUPTI_ACTIVITY_KIND_KERNEL;
-  if (!on(kind) || isOfAWhole(work)) return;
+  if (!on(kind) || isInWholeGraph(work)) return;
   KernelRecord record{};
   record.kind = kind;
   record.registersPerThread = 32;
@@ -177,7 +177,7 @@ void putKernel(const StandinWork& work) {
 }
 
 void putCopy(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY) || isOfAWhole(work)) return;
+  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY) || isInWholeGraph(work)) return;
   CopyRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   record.copyKind = work.copy_kind;
@@ -194,7 +194,7 @@ void putCopy(const StandinWork& work) {
 }
 
 void putPeerCopy(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY2) || isOfAWhole(work)) return;
+  if (!on(CUPTI_ACTIVITY_KIND_MEMCPY2) || isInWholeGraph(work)) return;
   PeerRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
   record.copyKind = work.copy_kind;
@@ -215,7 +215,7 @@ void putPeerCopy(const StandinWork& work) {
 }
 
 void putFill(const StandinWork& work) {
-  if (!on(CUPTI_ACTIVITY_KIND_MEMSET) || isOfAWhole(work)) return;
+  if (!on(CUPTI_ACTIVITY_KIND_MEMSET) || isInWholeGraph(work)) return;
   FillRecord record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
   record.value = work.value;

@@ -38,8 +38,8 @@ CUptiResult makeLayout(CUpti_ActivityKind kind, const CUpti_ActivityFieldSelecti
     layout->bytes += at->wide;
   }
   layout->bytes = (layout->bytes + 7) / 8 * 8;
-  layout->told = new CUpti_ActivityRecordLayout{sizeof(CUpti_ActivityRecordLayout), entries,
-                                                selection.numFields, layout->bytes};
+  layout->reported = new CUpti_ActivityRecordLayout{sizeof(CUpti_ActivityRecordLayout), entries,
+                                                    selection.numFields, layout->bytes};
   *made = layout;
   return CUPTI_SUCCESS;
 }

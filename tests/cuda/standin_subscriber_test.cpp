@@ -272,15 +272,15 @@ TEST(StandinSubscribers, BeforeCuda13Point3LayoutsAreNotTold) {
     startSelecting();
     selectFields(0, {KERNEL_FIELD_KIND, KERNEL_FIELD_CORRELATION_ID});
     startProgram();
-    static bool told = true;
+    static bool has_layouts = true;
     cuptiActivityRegisterCallbacks_v2(
         subscribers[0].handle, onRequestOf,
         [](uint8_t*, size_t, size_t, CUpti_BufferCallbackCompleteInfo* info) {
-          told = info->ppRecordLayouts != nullptr;
+          has_layouts = info->ppRecordLayouts != nullptr;
         });
     launch(1, nullptr);
     drain();
-    EXPECT_FALSE(told);
+    EXPECT_FALSE(has_layouts);
   });
 }
 

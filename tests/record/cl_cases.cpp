@@ -253,7 +253,7 @@ int includes(const std::string& folder) {
 
 /// Two queues that the host orders without waiting: it asks for the event's status, or goes on in
 /// a callback.
-int told(bool by_callback) {
+int orderWithoutWait(bool by_callback) {
   const ClProgram cl(kSource);
   cl_command_queue q = cl.queue();
   cl_command_queue other = cl.queue();
@@ -400,8 +400,8 @@ int main(int argc, char** argv) {
   if (what == "silent") return silent();
   if (what == "ticket") return ticket();
   if (what == "includes" && argc > 2) return includes(argv[2]);
-  if (what == "poll") return told(false);
-  if (what == "callback") return told(true);
+  if (what == "poll") return orderWithoutWait(false);
+  if (what == "callback") return orderWithoutWait(true);
   if (what == "dead") return dead(false);
   if (what == "argument") return dead(true);
   if (what == "large") return large();

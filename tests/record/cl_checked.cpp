@@ -68,11 +68,11 @@ int main(int argc, char** argv) {
     if (ints[i] != static_cast<int>(i) + 10 || floats[i] != static_cast<float>(i) / 2) return 1;
   }
   if (argc < 2) return 0;
-  std::vector<int> told(kItems);
-  cl_mem m = bufferOf(cl, told, CL_MEM_USE_HOST_PTR);
+  std::vector<int> host_memory(kItems);
+  cl_mem m = bufferOf(cl, host_memory, CL_MEM_USE_HOST_PTR);
   cl_kernel k = cl.kernel(argv[1]);
   check(clSetKernelArg(k, 0, sizeof m, static_cast<const void*>(&m)), "clSetKernelArg");
-  told[0] = 1;
+  host_memory[0] = 1;
   launch(one, k, 1);
   check(clEnqueueReadBuffer(one, m, CL_TRUE, 0, 2 * sizeof(int), ints.data(), 0, nullptr, nullptr),
         "clEnqueueReadBuffer");

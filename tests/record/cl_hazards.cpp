@@ -230,21 +230,21 @@ void polled(const ClProgram& cl) {
   cl_command_queue other = cl.queue();
   cl_kernel k = cl.kernel("add");
   cl_kernel polls = cl.kernel("polls");
-  int* told = fineGrained(cl, CL_MEM_SVM_ATOMICS);
+  int* shared_flags = fineGrained(cl, CL_MEM_SVM_ATOMICS);
   int* p = fineGrained(cl);
-  told[0] = told[1] = 0;
+  shared_flags[0] = shared_flags[1] = 0;
   fill(p, 100);
   const size_t one = 1;
-  check(clSetKernelArgSVMPointer(polls, 0, told), "clSetKernelArgSVMPointer");
+  check(clSetKernelArgSVMPointer(polls, 0, shared_flags), "clSetKernelArgSVMPointer");
   check(clEnqueueNDRangeKernel(q, polls, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), "polls");
   check(clFlush(q), "flush");
   add(other, k, p, 3);
   check(clFinish(other), "finish");
-  reinterpret_cast<std::atomic<int>*>(told)->store(1);
+  reinterpret_cast<std::atomic<int>*>(shared_flags)->store(1);
   check(clFinish(q), "finish");
-  expect(told[1] == 1, "what the kernel said");
+  expect(shared_flags[1] == 1, "what the kernel said");
   expectIs(other, p, 103, "what was launched meanwhile");
-  clSVMFree(cl.context, told);
+  clSVMFree(cl.context, shared_flags);
   clSVMFree(cl.context, p);
 }
 

@@ -121,7 +121,7 @@ std::vector<Stream> streamsOf(RecordingReader& reader) {
       stream.commands.push_back({header, fields});
       expectContents(reader, stream.commands.back());
       // Whether it succeeded is in its Done.
-      if ((header.flags & command_flags::kBegun) == 0) lifetimes.see(stream.commands.back());
+      if ((header.flags & command_flags::kStarted) == 0) lifetimes.see(stream.commands.back());
       return true;
     }));
     EXPECT_EQ(stream.count(CommandKind::kEnd), 1u);

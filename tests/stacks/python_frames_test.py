@@ -362,10 +362,10 @@ class Costs(unittest.TestCase):
 
     def test_code_is_told_once(self):
         check(self, sys._getframe(), held.probe())
-        told = held.codes_told()
+        told = held.codes_written()
         for _ in range(10):
             check(self, sys._getframe(), held.probe())
-        self.assertEqual(held.codes_told(), told)
+        self.assertEqual(held.codes_written(), told)
 
     def test_what_could_not_be_told_is_told_the_next_time(self):
         def new():
@@ -425,12 +425,12 @@ class Costs(unittest.TestCase):
         made = names.pop("made")
         gone = weakref.ref(made.__code__)
         made()
-        told = held.codes_told()
+        told = held.codes_written()
         names["call"] = held.capture
         made()
         names["call"] = let_go.capture
         made()
-        self.assertEqual(held.codes_told(), told)
+        self.assertEqual(held.codes_written(), told)
         del made
         gc.collect()
         self.assertIsNotNone(gone())

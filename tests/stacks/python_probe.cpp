@@ -43,12 +43,12 @@ class Recorder {
 
   CallPathCache& paths() { return *paths_; }
   PythonFrames& python() { return *python_; }
-  uint32_t told() const { return told_; }
+  uint32_t codeCount() const { return code_count_; }
   bool fails = false;  // as an agent whose ring is full
 
-  void beginAnew() {
-    paths_->beginAnew();
-    python_->beginAnew();
+  void restart() {
+    paths_->restart();
+    python_->restart();
     nodes_.clear();
     codes_.clear();
     interpreter_ = {};
@@ -103,7 +103,7 @@ class Recorder {
   static bool onCode(void* context, const PythonCode& code) {
     auto& self = *static_cast<Recorder*>(context);
     if (self.fails) return false;
-    ++self.told_;
+    ++self.code_count_;
     self.codes_[code.number] = {code.first_line, std::string(code.qualified_name),
                                 std::string(code.file),
                                 Bytes(code.line_table, code.line_table + code.line_table_bytes)};
@@ -121,7 +121,7 @@ class Recorder {
   std::map<uint32_t, Node> nodes_;
   std::map<uint32_t, Code> codes_;
   PythonInterpreter interpreter_;
-  uint32_t told_ = 0;
+  uint32_t code_count_ = 0;
 };
 
 thread_local std::string t_answer;
@@ -153,12 +153,12 @@ extern "C" {
   return Recorder::ofThread().python().capture();
 }
 
-[[gnu::visibility("default")]] void begin_anew() { Recorder::ofThread().beginAnew(); }
+[[gnu::visibility("default")]] void begin_anew() { Recorder::ofThread().restart(); }
 [[gnu::visibility("default")]] void set_fails(int fails) {
   Recorder::ofThread().fails = fails != 0;
 }
 [[gnu::visibility("default")]] void set_max_depth(unsigned depth) { g_max_depth = depth; }
-[[gnu::visibility("default")]] unsigned codes_told() { return Recorder::ofThread().told(); }
+[[gnu::visibility("default")]] unsigned codes_written() { return Recorder::ofThread().codeCount(); }
 [[gnu::visibility("default")]] unsigned codes_held() {
   return Recorder::ofThread().python().codes();
 }

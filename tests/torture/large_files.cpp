@@ -43,13 +43,13 @@ double peakMib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-struct Told {
+struct Progress {
   std::atomic<uint64_t> blocks{0};  // whose write() has returned
   std::atomic<bool> finished{false};
 };
 
 /// A row's time is its number; what it has besides cannot be compressed.
-void follow(const std::string& path, const Told& told, int reader_number) {
+void follow(const std::string& path, const Progress& progress, int reader_number) {
   Result<TraceReader> opened = TraceReader::open(path);
   for (int i = 0; !opened && i < 1000; ++i) {
     usleep(1000);
@@ -61,8 +61,8 @@ void follow(const std::string& path, const Told& told, int reader_number) {
   uint64_t before = 0;
   int64_t slowest = 0;
   for (bool last = false;;) {
-    const bool finished = told.finished;
-    const uint64_t promised = told.blocks;
+    const bool finished = progress.finished;
+    const uint64_t promised = progress.blocks;
     const int64_t begin = monotonicNs();
     if (auto n = reader.refresh(); !n) wrong(n.error().toString());
     const uint64_t rows = reader.rows(TableId::kKernel);
@@ -100,14 +100,14 @@ void follow(const std::string& path, const Told& told, int reader_number) {
 
 void grow(const std::string& path, double gigabytes) {
   void* shared =
-      mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  Told& told = *new (shared) Told;
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  Progress& progress = *new (shared) Progress;
   unlink(path.c_str());
   std::vector<pid_t> readers;
   for (int i = 1; i <= 2; ++i) {
     const pid_t pid = fork();
     if (pid == 0) {
-      follow(path, told, i);
+      follow(path, progress, i);
       _exit(0);
     }
     readers.push_back(pid);
@@ -127,12 +127,12 @@ void grow(const std::string& path, double gigabytes) {
   while (static_cast<double>(writer.bytesWritten()) < gigabytes * 1e9) {
     for (int64_t& start : delta.kernel.start_ns) start = static_cast<int64_t>(rows++);
     if (Status ok = writer.write(delta); !ok) wrong(ok.error().toString());
-    ++told.blocks;
+    ++progress.blocks;
   }
   const uint64_t bytes = writer.bytesWritten();
   if (Status ok = writer.finish(); !ok) wrong(ok.error().toString());
   const double seconds = static_cast<double>(monotonicNs() - begin) / 1e9;
-  told.finished = true;
+  progress.finished = true;
   for (const pid_t pid : readers) {
     int status = 0;
     waitpid(pid, &status, 0);

@@ -258,7 +258,7 @@ void RandomRecording::snapshot(size_t buffer) {
   builder_.add(rec::Snapshot{.memory = buffers_[buffer].handle,
                              .after = builder_.lastSequence() + 1,
                              .content = {4 * values.size(), hashes}},
-               rec::command_flags::kMadeUp);
+               rec::command_flags::kAddedByAgent);
 }
 
 void RandomRecording::launch(const std::string& name, size_t in, size_t out, size_t queue,

@@ -28,7 +28,7 @@ using namespace tracesmith;  // NOLINT: a program of few functions
 namespace {
 
 /// What the child tells before it dies.
-struct Told {
+struct Progress {
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> rows{0};    // in writes that have returned
   std::atomic<int64_t> last_ns{0};  // of the newest event that was emitted
@@ -43,11 +43,11 @@ uint64_t g_number = 0;
 
 int64_t durationOf(uint64_t row) { return static_cast<int64_t>(row * 7 % 10'007); }
 
-[[noreturn]] void writeForEver(const std::string& path, uint64_t seed, Told& told) {
+[[noreturn]] void writeForEver(const std::string& path, uint64_t seed, Progress& progress) {
   std::mt19937_64 random(seed);
   auto writer = TraceWriter::create(path);
   if (!writer) _exit(1);
-  told.begun = 1;
+  progress.begun = 1;
   Trace delta;
   const StringId name = delta.strings.intern("kernel");
   for (uint64_t row = 0;;) {
@@ -56,14 +56,14 @@ int64_t durationOf(uint64_t row) { return static_cast<int64_t>(row * 7 % 10'007)
           {.start_ns = static_cast<int64_t>(row), .duration_ns = durationOf(row), .name = name});
     }
     if (!writer->write(delta)) _exit(2);
-    told.rows = row;
+    progress.rows = row;
     delta.kernel.clear();
   }
 }
 
 /// Rows that were there.
-uint64_t checkWriter(const std::string& path, const Told& told, bool& cut) {
-  const uint64_t promised = told.rows;
+uint64_t checkWriter(const std::string& path, const Progress& progress, bool& cut) {
+  const uint64_t promised = progress.rows;
   uint64_t keep = 0;
   uint32_t strings = 0;
   uint64_t rows = 0;
@@ -100,15 +100,15 @@ uint64_t checkWriter(const std::string& path, const Told& told, bool& cut) {
   return rows;
 }
 
-[[noreturn]] void emitForEver(const std::string& path, Told& told) {
+[[noreturn]] void emitForEver(const std::string& path, Progress& progress) {
   TracingSession session;
   if (!session.start({.output_file = path})) _exit(1);
   const SpanName name = session.spanName("event");
-  told.begun = 1;
+  progress.begun = 1;
   for (;;) {
     for (int i = 0; i < 100; ++i) {
       session.marker(name);
-      told.last_ns.store(monotonicNs(), std::memory_order_relaxed);
+      progress.last_ns.store(monotonicNs(), std::memory_order_relaxed);
     }
     usleep(50);
   }
@@ -123,20 +123,20 @@ int main(int argc, char** argv) {
   const uint32_t flush_ms = TracingConfig{}.flush_interval_ms;
   const test::TempFile file;
   void* shared =
-      mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   uint64_t rows = 0;
   uint64_t cuts = 0;
   int64_t most_lost_ns = 0;
   for (g_number = 1; g_number <= count; ++g_number) {
-    Told& told = *new (shared) Told;
+    Progress& progress = *new (shared) Progress;
     unlink(file.path().c_str());
     const uint64_t seed = random();
     const pid_t pid = fork();
     if (pid == 0) {
-      if (session) emitForEver(file.path(), told);
-      writeForEver(file.path(), seed, told);
+      if (session) emitForEver(file.path(), progress);
+      writeForEver(file.path(), seed, progress);
     }
-    while (told.begun == 0) {
+    while (progress.begun == 0) {
       usleep(50);
       if (waitpid(pid, nullptr, WNOHANG) == pid) wrong("the writer ended by itself");
     }
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
     waitpid(pid, nullptr, 0);
     if (!session) {
       bool cut = false;
-      rows += checkWriter(file.path(), told, cut);
+      rows += checkWriter(file.path(), progress, cut);
       cuts += cut ? 1 : 0;
       continue;
     }
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     int64_t newest = 0;
     for (const int64_t t : trace->range.start_ns) newest = std::max(newest, t);
     rows += trace->range.size();
-    const int64_t lost = std::min<int64_t>(told.last_ns, killed_ns) - newest;
+    const int64_t lost = std::min<int64_t>(progress.last_ns, killed_ns) - newest;
     most_lost_ns = std::max(most_lost_ns, lost);
     // The drainer itself may have to wait for a processor.
     if (lost > int64_t{flush_ms} * 1'000'000 + 1'000'000'000) {
