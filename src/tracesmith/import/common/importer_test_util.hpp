@@ -54,7 +54,10 @@ enum class Cut : uint8_t {
 
 /// No row without an event, and each damage is in the trace's losses.
 inline void expectAccounts(const ImportedText& got) {
-  if (!got.ok) return EXPECT_FALSE(got.error.empty());
+  if (!got.ok) {
+    EXPECT_FALSE(got.error.empty());
+    return;
+  }
   const import::ImportCounts& c = got.counts;
   EXPECT_LE(c.rows + c.metadata + c.others, c.events);
   uint64_t dropped = 0;
