@@ -41,8 +41,12 @@ if(NOT DEFINED TRACESMITH_CCACHE)
 endif()
 mark_as_advanced(TRACESMITH_CCACHE)
 if(TRACESMITH_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER "${TRACESMITH_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${TRACESMITH_CCACHE}")
+  # With precompiled headers it caches only if it need not know whether they use __TIME__; and another
+  # clone's objects fit if paths below the source are relative.
+  set(CMAKE_C_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+      "CCACHE_SLOPPINESS=pch_defines,time_macros" "${TRACESMITH_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
 
 find_package(Threads REQUIRED)

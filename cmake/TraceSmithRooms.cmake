@@ -20,6 +20,10 @@ function(tracesmith_precompile target header)
         "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/${header}>")
       set_property(GLOBAL PROPERTY "TRACESMITH_MAKER_OF_${header}" ${target})
     endif()
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      # A compiler cache returns a header that was precompiled from equal files of another age.
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # From there GCC 12 no longer knows <string> as the system's, and warns of what is not so.
       target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow

@@ -173,7 +173,7 @@ class RealPrograms(Replay):
         report = json.loads(result.stdout)["determinism"][0]
         self.assertEqual((report["launches"], report["divergent"]), (3, 0))
         # A part of a trace has no recording, and is not said to have one.
-        for more, word in ((("--from", "0s"), "leave out --from"), (("-f", "json"), "-f sbt")):
+        for more, word in ((("--from", "0s"), "omit --from"), (("-f", "json"), "-f sbt")):
             refused = self.run_command("export", file, "--with-recording", "-o", "part.sbt", *more)
             self.assert_fails(refused, 2, "--with-recording", word)
         part = self.run_command("export", file, "-q", "-o", "part.sbt")

@@ -53,7 +53,7 @@ class Stacks(CommandTest):
         self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
         text = result.stdout.decode()
         self.assertIn("100.0 %", text)
-        self.assertIn("verified: 3,000 of 3,000 stacks", text)
+        self.assertIn("verified: 3,000 of 3,000 launch stacks", text)
         # What the ratios are of, what they mean, and that one round says nothing about noise.
         self.assertRegex(text, r"(?m)^  alone +[\d.]+ \w+ \(.* to .*\): [\d.]+ \w+ a launch$")
         self.assertRegex(text, r"(?m)^  profiled +[\d.]+ times the time alone \(.*\): .* a launch$")

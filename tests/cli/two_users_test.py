@@ -336,14 +336,14 @@ class TwoUsers(CommandTest):
         self.attack("mkdir", "-m", "777", control)
         env = environment(TRACESMITH_CONTROL=control)
         result = self.run_command("arm", "--", "true", env=env)
-        self.assert_refused(result, control, "this user alone")
+        self.assert_refused(result, control, "this user only")
         self.assertEqual(os.listdir(control), [])
         # Nor is a process captured that says to be armed there.
         program = subprocess.Popen(["sleep", "60"], env=env)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
         result = self.run_command("record", "--pid", str(program.pid), "-o", "t.sbt")
-        self.assert_fails(result, 1, control, "this user alone")
+        self.assert_fails(result, 1, control, "this user only")
 
     def test_a_control_directory_that_is_a_link_is_refused(self):
         os.mkdir(self.path("private"), 0o700)
@@ -351,7 +351,7 @@ class TwoUsers(CommandTest):
         self.attack("ln", "-s", self.path("private"), control)
         self.without_protected_symlinks()
         result = self.run_command("arm", "--", "true", env=environment(TRACESMITH_CONTROL=control))
-        self.assert_refused(result, control, "this user alone")
+        self.assert_refused(result, control, "this user only")
         self.assertEqual(os.listdir(self.path("private")), [])
 
 

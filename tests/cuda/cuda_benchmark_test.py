@@ -18,7 +18,7 @@ class CudaBenchmark(CudaTest):
             said = result.stdout.decode()
             self.assertRegex(said, r"on .* \(CUDA\)\n")
             self.assertNotIn("which is not a GPU", said)
-            self.assertIn("verified: 300 of 300 stacks", said)
+            self.assertIn("verified: 300 of 300 launch stacks", said)
 
     def test_the_trace_has_the_launches(self):
         result = self.benchmark("--api", "cuda", "-o", "t.sbt")

@@ -20,7 +20,7 @@ CONSUMER = os.environ.get("TRACESMITH_CONSUMER", "")
 WRAPPED = os.path.join(STANDINS, "libwrapped-cupti.so")
 SAMPLES = sorted(name[:-3] for name in os.listdir(os.path.join(SOURCE, "examples", "cuda"))
                  if name.endswith(".cu"))
-PYTHON_STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin_python")
+PYTHON_STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin", "python")
 
 
 def driver_has(function):

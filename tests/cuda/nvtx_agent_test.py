@@ -88,7 +88,7 @@ class NvtxAgent(CommandTest):
             "r.kind = 'range' AND r.start_ns <= h.start_ns AND r.start_ns + r.duration_ns >= h.start_ns + h.duration_ns "
             "AND r.name IN ('forward', 'backward', 'optimizer', 'in the loader') WHERE h.kind = 'launch'"), did["kernels"])
         self.assert_nothing_is_lost()
-        self.assertIn(f"{did['unended_ranges']} were not ended", self.loss())
+        self.assertIn(f"{did['unended_ranges']} had not ended", self.loss())
 
     def test_ranges_beside_kernels(self):
         self.assert_all_is_there(self.profile(WITH_CUDA, "20"))
@@ -190,7 +190,7 @@ class NvtxAgent(CommandTest):
         did = self.alone("open")
         self.assert_counts(did)
         self.assertEqual(self.names("kind = 'begin'"), {"never popped": 1, "never ended": 1, "left by its thread": 1})
-        self.assertIn("3 were not ended", self.loss())
+        self.assertIn("3 had not ended", self.loss())
         self.assert_nothing_is_lost()
 
     def test_a_forked_child_is_a_process_of_its_own(self):

@@ -24,7 +24,7 @@ target_compile_definitions(cuda_sanitized_tests PRIVATE STANDIN_FOLDER="${_folde
                                                         AGENT_FOLDER="${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 
 # What is captured while it runs; its NVTX is headers alone.
-add_executable(standin-training-${_major} standin_training.cpp)
+add_executable(standin-training-${_major} programs/standin_training.cpp)
 set_target_properties(standin-training-${_major} PROPERTIES OUTPUT_NAME standin_training)
 target_include_directories(standin-training-${_major} SYSTEM
                            PRIVATE "${TRACESMITH_CUDA_HEADERS}/13.5.25/include")

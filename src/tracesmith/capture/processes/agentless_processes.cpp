@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
+#include "tracesmith/base/file_text.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 
 namespace tracesmith {
@@ -27,8 +26,7 @@ constexpr std::array<std::string_view, 8> kDrivers = {
 constexpr std::string_view kPreloadedDriver = "liboclgrind-rt.so";
 
 bool knowsLayers(const std::string& loader) {
-  std::ifstream in(loader, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string bytes = readFileText(loader).value_or("");
   return bytes.empty() || bytes.find("OPENCL_LAYERS") != std::string::npos;
 }
 
@@ -77,9 +75,7 @@ void AgentlessProcesses::inspect(const std::vector<Key>& running, int64_t now_ns
     if (now_ns >= next.at_ns && found_.count(key) == 0) {
       next.pause_ns = std::min(next.pause_ns * 2, kLongestPauseNs);
       next.at_ns = now_ns + next.pause_ns;
-      std::ifstream in(liveProcPath(key.first, "maps"));
-      const std::string maps((std::istreambuf_iterator<char>(in)),
-                             std::istreambuf_iterator<char>());
+      const std::string maps = readFileText(liveProcPath(key.first, "maps")).value_or("");
       if (LoadedDriver driver = gpuDriverIn(maps, session_dir_); !driver.path.empty()) {
         found_.emplace(key, std::move(driver));
       }

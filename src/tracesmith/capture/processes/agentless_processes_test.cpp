@@ -2,9 +2,13 @@
 #include "tracesmith/capture/processes/agentless_processes.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
+#include <thread>
 
 namespace tracesmith {
 namespace {
@@ -50,6 +54,30 @@ TEST(AgentlessProcesses, AreNotLookedForAmongProcessesThatAreGone) {
   const std::vector<AgentlessProcesses::Key> running = {{4'000'000'000u, 1}};
   for (int64_t now = 0; now < 1'000'000'000; now += 100'000'000) agentless.inspect(running, now);
   EXPECT_TRUE(agentless.found().empty());
+}
+
+/// read() of /proc/PID/maps fails with ESRCH if the process ends after the file was opened.
+TEST(SilentProcesses, MayEndWhileTheyAreInspected) {
+  SilentProcesses silent(kSession);
+  int64_t now = 0;
+  for (uint64_t life = 1; life <= 100; ++life) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      usleep(300);
+      _exit(0);
+    }
+    std::atomic<bool> gone{false};
+    std::thread reaper([&] {
+      waitpid(pid, nullptr, 0);
+      gone = true;
+    });
+    while (!gone) {
+      now += 60'000'000'000;  // due again
+      EXPECT_NO_THROW(silent.look({{static_cast<uint32_t>(pid), life}}, now));
+    }
+    reaper.join();
+  }
+  EXPECT_TRUE(silent.found().empty());
 }
 
 }  // namespace

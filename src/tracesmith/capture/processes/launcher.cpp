@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+
+#include "tracesmith/base/file_text.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -226,8 +226,7 @@ bool icdLoaderHasLayers() {
   bool found = false;
   if (symbol != nullptr && dladdr(symbol, &info) != 0 && info.dli_fname != nullptr) {
     // A loader that reads the variable contains its name.
-    std::ifstream in(info.dli_fname, std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::string bytes = readFileText(info.dli_fname).value_or("");
     found = bytes.find("OPENCL_LAYERS") != std::string::npos;
   }
   dlclose(handle);

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/file_text.hpp"
 
 namespace tracesmith {
 namespace {
@@ -26,26 +27,6 @@ constexpr int kExecTries = 10;
 
 std::string procPath(uint32_t pid, const char* name) {
   return fmt::format("/proc/{}/{}", pid, name);
-}
-
-/// The first `limit` bytes of a file; nullopt when it cannot be opened or read.
-std::optional<std::string> readSome(const std::string& path, size_t limit) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return std::nullopt;
-  std::string text;
-  bool good = true;
-  while (text.size() < limit) {
-    const size_t at = text.size();
-    text.resize(std::min(limit, at + 4096));
-    const ssize_t got = ::read(fd, text.data() + at, text.size() - at);
-    text.resize(at + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0 && errno == EINTR) continue;
-    good = got >= 0;
-    if (got <= 0) break;
-  }
-  ::close(fd);
-  if (!good) return std::nullopt;
-  return text;
 }
 
 std::string readLink(const std::string& path) {
@@ -63,7 +44,7 @@ bool parseNumber(std::string_view text, T& out) {
 
 /// The last number of the line "NSpid:\t…" of /proc/PID/status: the pid in the innermost namespace.
 uint32_t innermostPid(uint32_t pid) {
-  const auto status = readSome(procPath(pid, "status"), 8192);
+  const auto status = readFileText(procPath(pid, "status"), 8192);
   if (!status) return 0;
   const size_t at = status->find("\nNSpid:");
   if (at == std::string::npos) return 0;
@@ -126,7 +107,7 @@ std::optional<ProcessStat> parseProcessStat(std::string_view text) {
 
 Result<ProcessStat> readProcessStat(uint32_t pid) {
   const std::string path = procPath(pid, "stat");
-  const auto text = readSome(path, 4096);
+  const auto text = readFileText(path, 4096);
   if (!text || text->empty()) return fail(ErrorCode::kNotFound, "there is no such process", path);
   auto stat = parseProcessStat(*text);
   if (!stat) return fail(ErrorCode::kIo, "unexpected contents of a file in /proc", path);
@@ -161,12 +142,12 @@ Result<ProcessFacts> readProcessFacts(uint32_t pid) {
   facts.boot_id = bootId();
 
   facts.executable = readLink(liveProcPath(pid, "exe"));
-  auto arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
+  auto arguments = readFileText(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
   // During an exec there is a new program without arguments yet.
   for (int i = 0; i < kExecTries && !facts.executable.empty() && arguments && arguments->empty();
        ++i) {
     ::usleep(100);
-    arguments = readSome(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
+    arguments = readFileText(liveProcPath(pid, "cmdline"), kMaxCommandLineBytes + 1);
   }
   if (arguments && !arguments->empty()) {
     const bool cut = arguments->size() > kMaxCommandLineBytes;
@@ -311,14 +292,14 @@ bool isStatic(const std::string& path) {
 namespace {
 
 std::optional<std::string> readEnvironment(uint32_t pid) {
-  auto text = readSome(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
+  auto text = readFileText(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
   // The environment of a zombie reads as empty, and so does that of a process during an exec.
   for (int i = 0; text && text->empty(); ++i) {
     const auto stat = readProcessStat(pid);
     if (!stat || !stat->runs() || i == kExecTries) return std::nullopt;
     const bool settled = stat->environment_end != 0;
     if (!settled) ::usleep(100);
-    text = readSome(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
+    text = readFileText(liveProcPath(pid, "environ"), kMaxEnvironmentBytes);
     if (settled && text && text->empty()) return text;
   }
   return text;
@@ -351,7 +332,7 @@ std::optional<std::string> environmentValue(uint32_t pid, std::string_view name)
 
 const std::string& bootId() {
   static const std::string kId = [] {
-    std::string text = readSome("/proc/sys/kernel/random/boot_id", 64).value_or("");
+    std::string text = readFileText("/proc/sys/kernel/random/boot_id", 64).value_or("");
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text;
   }();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <unistd.h>
 
 #include <iostream>
-#include <iterator>
+#include <optional>
+#include <utility>
 
+#include "tracesmith/base/file_text.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
@@ -49,7 +52,11 @@ class QueryCommand : public Command {
           {ErrorCode::kInvalidArgument, "reads queries from its prompt; omit SQL", "--shell"});
     }
     if (sql_ == "-") {
-      sql_.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+      std::optional<std::string> typed = readFileText(STDIN_FILENO);
+      if (!typed) {
+        return failWith(failErrno(errno, "cannot read SQL from it", "standard input").value());
+      }
+      sql_ = *std::move(typed);
     }
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());

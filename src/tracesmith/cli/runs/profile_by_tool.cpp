@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tracesmith/base/file_text.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
@@ -129,8 +130,7 @@ Result<Words> xctraceResults(const Run& run) {
   const std::string contents = run.folder + "/contents.xml";
   TS_CHECK_OK(
       runSilently({run.tool, "export", "--input", trace, "--toc", "--output", contents}, log));
-  std::ifstream file(contents, std::ios::binary);
-  const std::string toc(std::istreambuf_iterator<char>(file), {});
+  const std::string toc = readFileText(contents).value_or("");
   const std::string all = run.folder + "/tables.xml";
   std::ofstream out(all, std::ios::binary);
   out << "<exports>\n";

@@ -8,11 +8,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <utility>
 
+#include "tracesmith/base/file_text.hpp"
 #include "tracesmith/base/free_name.hpp"
 
 namespace tracesmith::cli {
@@ -89,8 +88,7 @@ Status runSilently(const std::vector<std::string>& command, const std::string& l
   words.insert(words.end(), command.begin(), command.end());
   TS_TRY(const ExitStatus status, runToTheEnd(words));
   if (status.exit_code == 0) return {};
-  std::ifstream file(log, std::ios::binary);
-  std::string said(std::istreambuf_iterator<char>(file), {});
+  std::string said = readFileText(log).value_or("");
   while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
   constexpr size_t kLastWords = 400;
   if (said.size() > kLastWords) said.erase(0, said.size() - kLastWords);

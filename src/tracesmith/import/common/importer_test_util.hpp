@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <string>
@@ -45,13 +46,43 @@ inline ImportedText importText(std::string_view text) {
   return got;
 }
 
+/// How a format shows that the end of a document is missing.
+enum class Cut : uint8_t {
+  kShows,  ///< by an open bracket or element
+  kHides,  ///< not at all, between two packets
+};
+
+/// No row without an event, and each damage is in the trace's losses.
+inline void expectAccounts(const ImportedText& got) {
+  if (!got.ok) {
+    EXPECT_FALSE(got.error.empty());
+    return;
+  }
+  const import::ImportCounts& c = got.counts;
+  EXPECT_LE(c.rows + c.metadata + c.others, c.events);
+  uint64_t dropped = 0;
+  for (size_t i = 0; i < got.trace.loss.size(); ++i) dropped += got.trace.loss.row(i).dropped;
+  EXPECT_GE(dropped, c.loss().dropped);
+  if (!c.damage.empty()) EXPECT_GT(got.trace.loss.size(), 0u);
+}
+
 /// Imports `text` truncated at `cuts` positions, and `mutations` variants with bytes changed,
-/// removed or repeated. None may do worse than return an error.
-inline void importDamaged(std::string_view text, size_t cuts, size_t mutations) {
+/// removed or repeated. Each is an error with a message or a trace whose counts hold; a truncated
+/// document has no more events than the whole, and says that it is cut where its format shows it.
+inline void importDamaged(std::string_view text, Cut cut, size_t cuts, size_t mutations) {
+  const ImportedText whole = importText(text);
+  ASSERT_TRUE(whole.ok) << whole.error;
+  expectAccounts(whole);
   for (size_t i = 0; i < cuts; ++i) {
     const size_t at = 1 + (text.size() - 1) * i / cuts;
     SCOPED_TRACE("cut at " + std::to_string(at));
-    importText(text.substr(0, at));
+    const ImportedText got = importText(text.substr(0, at));
+    expectAccounts(got);
+    if (!got.ok) continue;
+    EXPECT_LE(got.counts.events, whole.counts.events);
+    EXPECT_LE(got.counts.rows, whole.counts.rows);
+    const bool only_space = text.find_first_not_of(" \t\r\n", at) == std::string_view::npos;
+    if (cut == Cut::kShows && !only_space) EXPECT_FALSE(got.counts.damage.empty());
   }
   std::mt19937 random(20261121);
   for (size_t i = 0; i < mutations; ++i) {
@@ -75,7 +106,10 @@ inline void importDamaged(std::string_view text, size_t cuts, size_t mutations) 
           damaged.insert(at, damaged.substr(at, length));
       }
     }
-    importText(damaged);
+    const ImportedText got = importText(damaged);
+    expectAccounts(got);
+    // A change makes two events of one at most.
+    if (got.ok) EXPECT_LE(got.counts.events, whole.counts.events + changes);
   }
 }
 

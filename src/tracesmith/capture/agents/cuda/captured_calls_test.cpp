@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the CUDA agent classifies function names and reads parameters from CUPTI.
-// tests/cuda/standin_calls_test.cpp covers all names of the vendor's headers.
+// tests/cuda/standin/standin_calls_test.cpp covers all names of the vendor's headers.
 #include "tracesmith/capture/agents/cuda/captured_calls.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of CUPTI that the agent uses, declared here because the library is found at run time,
 // and because its headers describe only one version. Records of all versions from CUDA 11 to 13
-// start with the fields below, and the agent reads only these. tests/cuda/layout_check.cpp compares
-// them with the vendor's headers.
+// start with the fields below, and the agent reads only these. tests/cuda/programs/layout_check.cpp
+// compares them with the vendor's headers.
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CUPTI since CUDA 13.3 offers in addition to cupti.hpp: several subscribers, each passed to
 // the functions it calls, and records with only the requested fields.
-// tests/cuda/agent_layout_check.cpp compares this file with the vendor's headers.
+// tests/cuda/programs/agent_layout_check.cpp compares this file with the vendor's headers.
 #pragma once
 
 #include "tracesmith/capture/agents/cuda/cupti.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of NVTX's binary interface that the agent uses. It is the same in all versions from 2
-// on; tests/cuda/nvtx_layout_check.cpp checks it against NVIDIA's headers.
+// on; tests/cuda/programs/nvtx_layout_check.cpp checks it against NVIDIA's headers.
 //
 // NVTX consists of headers only. The first NVTX function that a program calls loads the library
 // named by NVTX_INJECTION64_PATH and calls its InitializeInjectionNvtx2(). Each program and library

@@ -2,7 +2,7 @@
 // The driver's virtual memory functions whose parameters the agent reads, and how. CUPTI's memory
 // records are not documented to cover these functions, so the agent reads the parameters in their
 // callbacks. The structs are the first parts of the vendor's (generated_cuda_meta.h, cuda.h);
-// tests/cuda/agent_layout_check.cpp compares them with the headers.
+// tests/cuda/programs/agent_layout_check.cpp compares them with the headers.
 #pragma once
 
 #include <stddef.h>

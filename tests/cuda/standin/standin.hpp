@@ -21,12 +21,10 @@
 //   virtual_records=1      virtual memory that is created and goes has records of memory
 //   lazy_loading=1         functions are loaded when they are launched first (from CUDA 12 on)
 //   subscribe_error=N      what subscribing returns instead of letting anybody in
-//   late_clock=1           a timestamp callback may be registered after a kind was enabled, which
-//   the
-//                          documentation advises against and tools that come second do
+//   late_clock=1           a timestamp callback may be registered after a kind was enabled: the
+//                          documentation advises against it, and tools that come second do it
 //   incompatible_from=N    a libcupti whose headers have this version or a later one does not fit
-//   the
-//                          driver: subscribing returns what it does then
+//                          the driver: subscribing returns the error for that
 //   version_error_from=N   such a libcupti does not even say its version
 //   no_driver=1            libcupti finds no driver: subscribing and enabling return 999
 //   exit_during_flush=1    the process ends once a flush has handed over its first buffer
