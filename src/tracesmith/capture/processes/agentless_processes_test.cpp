@@ -57,8 +57,8 @@ TEST(AgentlessProcesses, AreNotLookedForAmongProcessesThatAreGone) {
 }
 
 /// read() of /proc/PID/maps fails with ESRCH if the process ends after the file was opened.
-TEST(SilentProcesses, MayEndWhileTheyAreInspected) {
-  SilentProcesses silent(kSession);
+TEST(AgentlessProcesses, MayEndWhileTheyAreInspected) {
+  AgentlessProcesses agentless(kSession);
   int64_t now = 0;
   for (uint64_t life = 1; life <= 100; ++life) {
     const pid_t pid = fork();
@@ -73,11 +73,11 @@ TEST(SilentProcesses, MayEndWhileTheyAreInspected) {
     });
     while (!gone) {
       now += 60'000'000'000;  // due again
-      EXPECT_NO_THROW(silent.look({{static_cast<uint32_t>(pid), life}}, now));
+      EXPECT_NO_THROW(agentless.inspect({{static_cast<uint32_t>(pid), life}}, now));
     }
     reaper.join();
   }
-  EXPECT_TRUE(silent.found().empty());
+  EXPECT_TRUE(agentless.found().empty());
 }
 
 }  // namespace
