@@ -117,7 +117,7 @@ void CudaEvents::addWait(const Use& use, int64_t start_ns, int64_t end_ns) {
   waits_.push_back({use, start_ns, end_ns});
 }
 
-const CudaEvents::Recording* CudaEvents::bySync(const Use& use) const {
+const CudaEvents::Recording* CudaEvents::matchBySync(const Use& use) const {
   const auto found = syncs_.find({use.event.life, use.event_sync});
   return found == syncs_.end() ? nullptr : &recordings_.at(found->second);
 }
@@ -135,7 +135,7 @@ bool CudaEvents::mayBeAnother(const Wait& wait, int64_t since_ns) const {
   return false;
 }
 
-CudaEvents::Answer CudaEvents::byOrder(const Wait& wait, const Recording*& found) const {
+CudaEvents::Answer CudaEvents::matchByOrder(const Wait& wait, const Recording*& found) const {
   const auto event = events_.find(wait.use.event);
   bool is_clear = true;
   if (event != events_.end()) {
@@ -163,21 +163,21 @@ CudaEvents::Answer CudaEvents::byOrder(const Wait& wait, const Recording*& found
   return found != nullptr ? Answer::kEdge : Answer::kNothing;
 }
 
-CudaEvents::Answer CudaEvents::answer(const Wait& wait, const Recording*& found) const {
-  if (wait.use.event_sync == arena::kNoEventSync) return byOrder(wait, found);
-  found = bySync(wait.use);
+CudaEvents::Answer CudaEvents::resolveWait(const Wait& wait, const Recording*& found) const {
+  if (wait.use.event_sync == arena::kNoEventSync) return matchByOrder(wait, found);
+  found = matchBySync(wait.use);
   if (found == nullptr) return wait.use.event_sync == 0 ? Answer::kNothing : Answer::kLater;
   // A recording by a graph belongs to the graph launch, which is not a position in the stream.
   return found->start_ns == INT64_MIN ? Answer::kLater : Answer::kEdge;
 }
 
 void CudaEvents::endPass() {
-  if (changed_) look(false);
+  if (changed_) matchWaits(false);
 }
 
 /// Most waits find their recording at once. Older ones are examined only now and then, because
 /// their recording may never come.
-void CudaEvents::look(bool at_all) {
+void CudaEvents::matchWaits(bool at_all) {
   changed_ = false;
   std::erase_if(waits_, [this, at_all](Wait& wait) {
     const uint32_t tries = wait.tries++;
@@ -186,7 +186,7 @@ void CudaEvents::look(bool at_all) {
       return false;
     }
     const Recording* found = nullptr;
-    const Answer what = answer(wait, found);
+    const Answer what = resolveWait(wait, found);
     if (what == Answer::kEdge) {
       delta_.flow.push({.process_id = process_,
                         .from_correlation_id = found->correlation,
@@ -203,7 +203,7 @@ void CudaEvents::look(bool at_all) {
 }
 
 void CudaEvents::finish() {
-  look(true);
+  matchWaits(true);
   unmatched_ += waits_.size();
   waits_.clear();
 }

@@ -89,14 +89,14 @@ class CudaEvents {
     int64_t forgotten_until_ns = INT64_MIN;
   };
 
-  void look(bool at_all);
+  void matchWaits(bool at_all);
   void keep(const Recording& recording);
   void noteTimes(uint64_t number, const Recording& recording);
   void forgetOldest();
   void erase(uint64_t number);
-  Answer answer(const Wait& wait, const Recording*& found) const;
-  const Recording* bySync(const Use& use) const;
-  Answer byOrder(const Wait& wait, const Recording*& found) const;
+  Answer resolveWait(const Wait& wait, const Recording*& found) const;
+  const Recording* matchBySync(const Use& use) const;
+  Answer matchByOrder(const Wait& wait, const Recording*& found) const;
   bool mayBeAnother(const Wait& wait, int64_t since_ns) const;
 
   Trace& delta_;

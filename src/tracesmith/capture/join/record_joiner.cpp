@@ -126,7 +126,7 @@ void RecordJoiner::joinCall(ByteView record, uint32_t tid) {
   if (!takePart(record, call)) return countDamaged();
   switch (call.header.kind) {
     case RecordKind::kCall:
-      return hostCall(call, tid);
+      return writeHostCall(call, tid);
     case RecordKind::kKernel:
       return joinKernel(call, record, tid);
     case RecordKind::kTransfer:
@@ -204,7 +204,7 @@ ContextId RecordJoiner::context(uint64_t handle, int64_t stamp) const {
   return o == nullptr ? ContextId::kNone : static_cast<ContextId>(o->id);
 }
 
-void RecordJoiner::hostCall(const CallRecord& call, uint32_t tid) {
+void RecordJoiner::writeHostCall(const CallRecord& call, uint32_t tid) {
   const ApiFunction* function = apiFunction(call.header.aux);
   if (function == nullptr) return countDamaged();
   ++shared_.host_calls;
@@ -242,7 +242,7 @@ void RecordJoiner::joinWaits(const CallRecord& call, ByteView handles, uint32_t 
 void RecordJoiner::joinKernel(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::KernelPart part;
   if (!takePart(rest, part) || part.dimensions > 3) return countDamaged();
-  hostCall(call, tid);
+  writeHostCall(call, tid);
   std::vector<uint64_t> global, local, offset;
   const size_t n = part.dimensions;
   if (!takeWords(rest, n, global) || !takeWords(rest, part.has_local ? n : 0, local) ||
@@ -335,7 +335,7 @@ void RecordJoiner::joinArgument(ByteView record) {
 void RecordJoiner::joinTransfer(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::TransferPart part;
   if (!takePart(rest, part)) return countDamaged();
-  hostCall(call, tid);
+  writeHostCall(call, tid);
   joinWaits(call, rest, part.wait_count, true);
   PendingRow row{.process_id = process_,
                  .correlation_id = call.correlation,
@@ -356,7 +356,7 @@ void RecordJoiner::joinTransfer(const CallRecord& call, ByteView rest, uint32_t 
 void RecordJoiner::joinSync(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::SyncPart part;
   if (!takePart(rest, part)) return countDamaged();
-  hostCall(call, tid);
+  writeHostCall(call, tid);
   const bool device_side = (call.header.flags & arena::kFlagTracked) != 0;
   joinWaits(call, rest, part.wait_count, device_side);
   const auto kind = static_cast<SyncKind>(part.sync_kind);
@@ -386,7 +386,7 @@ void RecordJoiner::joinSync(const CallRecord& call, ByteView rest, uint32_t tid)
 void RecordJoiner::joinMemory(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::MemoryPart part;
   if (!takePart(rest, part)) return countDamaged();
-  hostCall(call, tid);
+  writeHostCall(call, tid);
   // A sub-buffer is a view of memory that is already counted.
   if ((call.header.flags & arena::kFlagNoEvent) || !shared_.keep_memory) return;
   const ApiFunction* function = apiFunction(call.header.aux);
@@ -421,7 +421,7 @@ void RecordJoiner::joinFree(ByteView record, uint32_t tid) {
 void RecordJoiner::joinBuild(const CallRecord& call, ByteView rest, uint32_t tid) {
   arena::BuildPart part;
   if (!takePart(rest, part) || rest.size() < part.options_bytes) return countDamaged();
-  hostCall(call, tid);
+  writeHostCall(call, tid);
   shared_.delta.program_build.push(
       {.start_ns = hostNs(call.start),
        .duration_ns = hostNs(call.end) - hostNs(call.start),

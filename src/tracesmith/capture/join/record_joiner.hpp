@@ -198,7 +198,7 @@ class RecordJoiner {
   void joinBuild(const arena::CallRecord& call, ByteView rest, uint32_t tid);
   void joinArgument(ByteView record);
 
-  void hostCall(const arena::CallRecord& call, uint32_t tid);
+  void writeHostCall(const arena::CallRecord& call, uint32_t tid);
   void joinWaits(const arena::CallRecord& call, ByteView handles, uint32_t count, bool as_flow);
   void commandStarted(PendingRow row);
   void complete(const PendingRow& row, const Completion& done);

@@ -11,7 +11,7 @@ Result<TraceSimulation> simulateTrace(const Trace& trace, ReplayOrder order) {
                 "a trace without a recording is simulated in the orders recorded and serial");
   }
   TraceSimulation out;
-  // Rejecting orphans would exclude traces that have only device work.
+  // Rejecting unmatched work would exclude traces that have only device work.
   TS_TRY(out.graph, emulatorGraph(trace, {.allow_unmatched = true}));
   const size_t n = out.graph.ops.size();
   out.begin_ns.resize(n);
