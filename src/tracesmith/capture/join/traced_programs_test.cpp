@@ -55,7 +55,7 @@ TEST_F(TracedProgramsTest, AnotherBuildInItsPlaceIsAnotherProgram) {
 TEST_F(TracedProgramsTest, AnUnreadableOneIsTriedOnceAndSaysWhy) {
   const TempFile program;
   program.write(Bytes(100));
-  for (int i = 0; i < 3; ++i) EXPECT_THAT(nameIn(program), ::testing::HasSubstr("no ELF file"));
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(nameIn(program), ::testing::HasSubstr("not an ELF file"));
   EXPECT_EQ(programs_.filesRead(), 1u);
 }
 

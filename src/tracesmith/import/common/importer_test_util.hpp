@@ -59,7 +59,7 @@ inline void expectAccounts(const ImportedText& got) {
     return;
   }
   const import::ImportCounts& c = got.counts;
-  EXPECT_LE(c.rows + c.metadata + c.others, c.events);
+  EXPECT_LE(c.rows + c.others, c.events);
   uint64_t dropped = 0;
   for (size_t i = 0; i < got.trace.loss.size(); ++i) dropped += got.trace.loss.row(i).dropped;
   EXPECT_GE(dropped, c.loss().dropped);

@@ -480,7 +480,7 @@ TEST(NsysImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   EXPECT_EQ(at(got.trace.kernel, 0).duration_ns, 0);
   EXPECT_EQ(got.trace.kernel.size(), 8U);
   const std::string lost(got.trace.text(got.trace.loss.reason[0]));
-  EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("1 events end before they start"));
   EXPECT_THAT(lost, HasSubstr("1 events have no end"));
   EXPECT_THAT(lost, HasSubstr("1 events would have lasted"));
   EXPECT_THAT(lost, HasSubstr("1 events have an impossible time"));

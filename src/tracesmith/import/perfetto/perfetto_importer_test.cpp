@@ -337,7 +337,7 @@ TEST(PerfettoImporter, TimesAndLengthsThatCanNotBeAreSaid) {
   EXPECT_EQ(got.trace.host_call.duration_ns[2], 0);
   const std::string lost(got.trace.text(got.trace.loss.reason[0]));
   EXPECT_THAT(lost, HasSubstr("1 events would have lasted more than ten years"));
-  EXPECT_THAT(lost, HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("1 events end before they start"));
   EXPECT_THAT(lost, HasSubstr("2 events have an impossible time"));
 }
 
