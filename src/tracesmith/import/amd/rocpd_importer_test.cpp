@@ -214,7 +214,7 @@ TEST(RocpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   ASSERT_EQ(got.trace.kernel.size(), 2U);
   EXPECT_EQ(got.trace.kernel.duration_ns[0], 0);
   EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
-              HasSubstr("2 events end before they begin"));
+              HasSubstr("2 events end before they start"));
   EXPECT_EQ(got.kept, db.everything());
 }
 

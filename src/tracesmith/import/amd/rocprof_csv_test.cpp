@@ -285,7 +285,7 @@ TEST(RocprofCsv, NumbersThatCanNotBeDoNoHarm) {
   };
   const ImportedCsv backwards = with("1400", "5");
   EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
-  EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they start"));
   EXPECT_EQ(with("1400", "8.1097E+14").report.counts.others, 1U);
   EXPECT_EQ(with(",1000,", ",-9223372036854775808,").report.counts.others, 1U);
   EXPECT_EQ(with("Agent 4", "GPU 99999999999999999999").trace.kernel.size(), 1U);

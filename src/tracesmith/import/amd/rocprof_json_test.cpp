@@ -353,8 +353,8 @@ TEST(RocprofJson, NumbersThatCanNotBeDoNoHarm) {
   };
   const ImportedJson backwards = with("\"end_timestamp\": 1500", "\"end_timestamp\": 10");
   EXPECT_EQ(backwards.trace.kernel.duration_ns[0], 0);
-  EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they begin"));
-  EXPECT_THAT(backwards.report.counts.notes, Contains(HasSubstr("1 events end before they begin")));
+  EXPECT_THAT(backwards.lost(), HasSubstr("1 events end before they start"));
+  EXPECT_THAT(backwards.report.counts.notes, Contains(HasSubstr("1 events end before they start")));
   // The "no time" value of unsigned times, and other invalid times.
   for (const char* never : {"18446744073709551615", "99999999999999999999", "1e9",
                             "9223372036854775807", "-9223372036854775807"}) {

@@ -151,7 +151,7 @@ TEST(RpdImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   EXPECT_EQ(got.trace.kernel.duration_ns[0], 0);
   EXPECT_EQ(got.trace.counter.size(), 0U);
   const std::string lost(got.trace.text(got.trace.loss.reason[0]));
-  EXPECT_THAT(lost, HasSubstr("3 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("3 events end before they start"));
   EXPECT_THAT(lost, HasSubstr(std::to_string(db.number("SELECT count(*) FROM rocpd_api")) +
                               " events have no end"));
   EXPECT_THAT(lost, HasSubstr("1 events have an impossible time"));

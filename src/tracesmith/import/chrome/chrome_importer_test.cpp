@@ -210,7 +210,7 @@ TEST(ChromeImporter, BothEndsOfAnEventAreOneRow) {
   EXPECT_EQ(ranges["backwards"].duration_ns, 0);
   ASSERT_EQ(t.kernel.size(), 1U);
   EXPECT_EQ(t.kernel.duration_ns[0], 3'000);
-  EXPECT_THAT(t.text(t.loss.reason[0]), HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(t.text(t.loss.reason[0]), HasSubstr("1 events end before they start"));
   EXPECT_THAT(t.text(t.loss.reason[0]), HasSubstr("1 events (\"B\") never ended"));
 }
 
@@ -236,7 +236,7 @@ TEST(ChromeImporter, NumbersAreWhatTheySayAndWhatIsNoneIsSaid) {
   EXPECT_EQ(shape.global_z, 8U);
   EXPECT_EQ(shape.static_shared_bytes, 0U);
   EXPECT_THAT(t.text(t.loss.reason[0]),
-              AllOf(HasSubstr("1 events end before they begin"),
+              AllOf(HasSubstr("1 events end before they start"),
                     HasSubstr("1 events would have lasted"), HasSubstr("1 events have no end")));
   EXPECT_TRUE(t.clock_snapshot.empty()) << "nothing says what Unix time these are";
 }

@@ -101,7 +101,7 @@ TEST(XctraceImporter, LengthsThatCanNotBeAreNoneAndAreSaid) {
   ASSERT_EQ(got.trace.kernel.size(), 3u);
   for (const int64_t duration : got.trace.kernel.duration_ns) EXPECT_EQ(duration, 0);
   const std::string lost(got.trace.text(got.trace.loss.reason[0]));
-  EXPECT_THAT(lost, HasSubstr("2 events end before they begin"));
+  EXPECT_THAT(lost, HasSubstr("2 events end before they start"));
   EXPECT_THAT(lost, HasSubstr("1 events have no end"));
 }
 

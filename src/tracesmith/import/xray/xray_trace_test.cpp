@@ -119,7 +119,7 @@ TEST(XRayTrace, ACounterThatRunsBackwardsMakesNoLength) {
   ASSERT_EQ(got.trace.range.size(), 1U);
   EXPECT_EQ(got.trace.range.duration_ns[0], 0);
   EXPECT_EQ(got.report.counts.others, 2U);  // the times of the other call are impossible
-  EXPECT_THAT(got.report.counts.notes[0], HasSubstr("1 events end before they begin"));
+  EXPECT_THAT(got.report.counts.notes[0], HasSubstr("1 events end before they start"));
   EXPECT_THAT(got.report.counts.notes[1], HasSubstr("1 events have an impossible time"));
 }
 
@@ -183,7 +183,7 @@ TEST(XRayTrace, AProgramWithoutNamesIsAnError) {
   const TempFile output;
   const auto report = importTrace(file.path(), output.path(), {.binary = file.path()});
   ASSERT_FALSE(report);
-  EXPECT_THAT(report.error().message, HasSubstr("no ELF file"));
+  EXPECT_THAT(report.error().message, HasSubstr("not an ELF file"));
   EXPECT_FALSE(importTrace(file.path(), output.path(), {.binary = "/nonexistent/program"}));
   const TempFile other;
   other.write(asBytes(std::string_view(R"({"traceEvents": [{"ph":"X","ts":1}]})")));
