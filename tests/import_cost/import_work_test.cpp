@@ -225,7 +225,7 @@ TEST(ImportWork, ChromeEventsOfAnyKind) {
       {"bytes that are no UTF-8",
        repeated("[", "{\"ph\":\"i\",\"ts\":1,\"name\":\"" + std::string(40, '\xff') + "\"},",
                 kEvent + "]")},
-      {"numbers that are none",
+      {"invalid numbers",
        repeated("[", R"({"ph":"i","ts":1,"args":{"a":[NaN,NaN,NaN,NaN,NaN,NaN]}},)", kEvent + "]")},
   });
 }

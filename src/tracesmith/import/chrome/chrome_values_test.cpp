@@ -52,7 +52,7 @@ TEST(ChromeTimes, WhatOnlyBeginsWithANumberIsNone) {
   EXPECT_EQ(got.counts.others, 4U);
   EXPECT_EQ(got.counts.rows + got.counts.others, got.counts.events);
   const std::string_view lost = got.trace.text(got.trace.loss.reason[0]);
-  EXPECT_THAT(lost, HasSubstr("2 events have a time (\"ts\") that is no number"));
+  EXPECT_THAT(lost, HasSubstr("2 events have a time (\"ts\") that is not a number"));
   EXPECT_THAT(lost, HasSubstr("1 events have no end"));
   EXPECT_THAT(lost, HasSubstr("1 events have an impossible time"));
   EXPECT_THAT(lost, HasSubstr("1 events (asynchronous ones"));
