@@ -13,8 +13,8 @@
 #include <map>
 #include <thread>
 
-#include "tracesmith/base/distinct_files.hpp"
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/distinct_files.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_writer.hpp"

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "tracesmith/base/file_text.hpp"
+#include "tracesmith/base/files/file_text.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 
 namespace tracesmith {

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tracesmith/base/file_text.hpp"
+#include "tracesmith/base/files/file_text.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 

@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/base/file_text.hpp"
+#include "tracesmith/base/files/file_text.hpp"
 
 namespace tracesmith {
 namespace {

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "tracesmith/base/output_place.hpp"
+#include "tracesmith/base/files/output_place.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
 #include "tracesmith/capture/protocol/channel_layout.hpp"
 #include "tracesmith/capture/protocol/cuda_layout.hpp"

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "tracesmith/base/free_name.hpp"
-#include "tracesmith/base/output_place.hpp"
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/free_name.hpp"
+#include "tracesmith/base/files/output_place.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/recording/recording_file.hpp"

@@ -10,8 +10,8 @@
 
 #include <string>
 
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
 
 namespace tracesmith {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/diff/trace_diff.hpp"
-#include "tracesmith/base/distinct_files.hpp"
+#include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "tracesmith/base/file_text.hpp"
+#include "tracesmith/base/files/file_text.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"

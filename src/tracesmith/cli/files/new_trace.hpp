@@ -7,8 +7,8 @@
 
 #include <string>
 
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/base/target_file.hpp"
 #include "tracesmith/import/import_trace.hpp"
 
 namespace tracesmith::cli {

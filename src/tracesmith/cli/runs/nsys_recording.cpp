@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "tracesmith/base/free_name.hpp"
+#include "tracesmith/base/files/free_name.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"

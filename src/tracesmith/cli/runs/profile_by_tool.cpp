@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tracesmith/base/file_text.hpp"
+#include "tracesmith/base/files/file_text.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tracesmith/base/free_name.hpp"
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/free_name.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/capture/launch/attach_session.hpp"
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"

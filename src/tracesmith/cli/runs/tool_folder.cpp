@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "tracesmith/base/file_text.hpp"
-#include "tracesmith/base/free_name.hpp"
+#include "tracesmith/base/files/file_text.hpp"
+#include "tracesmith/base/files/free_name.hpp"
 
 namespace tracesmith::cli {
 namespace {

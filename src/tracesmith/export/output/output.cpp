@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "tracesmith/base/cancellation.hpp"
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 
 namespace tracesmith {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/export/select/document_events.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

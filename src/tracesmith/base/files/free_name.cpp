@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/free_name.hpp"
+#include "tracesmith/base/files/free_name.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/output_place.hpp"
+#include "tracesmith/base/files/output_place.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

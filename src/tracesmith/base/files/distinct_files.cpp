@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/distinct_files.hpp"
+#include "tracesmith/base/files/distinct_files.hpp"
 
 #include <sys/stat.h>
 

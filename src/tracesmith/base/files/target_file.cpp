@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/target_file.hpp"
+#include "tracesmith/base/files/target_file.hpp"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include <functional>
 #include <utility>
 
-#include "tracesmith/base/output_place.hpp"
+#include "tracesmith/base/files/output_place.hpp"
 
 namespace tracesmith {
 namespace {

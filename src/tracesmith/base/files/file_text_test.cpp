@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/file_text.hpp"
+#include "tracesmith/base/files/file_text.hpp"
 
 #include <gtest/gtest.h>
 
