@@ -191,7 +191,8 @@ TEST(ExecutionTraceImporter, ChakraInJson) {
   EXPECT_EQ(got.format, "Chakra JSON");
   EXPECT_EQ(got.counts.others, 1u);
   EXPECT_EQ(got.trace.metadataValue("source.ngpus"), "8");
-  EXPECT_THAT(got.counts.notes, ::testing::ElementsAre(HasSubstr("1 nodes have no readable start")));
+  EXPECT_THAT(got.counts.notes,
+              ::testing::ElementsAre(HasSubstr("1 nodes have no readable start")));
 }
 
 TEST(ExecutionTraceImporter, KeepsWhatIsBeforeDamage) {
