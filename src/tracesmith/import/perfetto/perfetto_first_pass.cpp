@@ -206,7 +206,7 @@ void PerfettoFirstPass::readTrack(std::string_view bytes) {
           if (g.number == pn::track::counter::kType) t.counter_type = g.value;
           if (g.number == pn::track::counter::kUnit) t.unit = unitName(g.value);
           if (g.number == pn::track::counter::kUnitName) t.unit = g.bytes;
-          if (g.number == pn::track::counter::kMultiplier) {
+          if (g.number == pn::track::counter::kMultiplier && g.value != 0) {
             t.multiplier = static_cast<double>(static_cast<int64_t>(g.value));
           }
           if (g.number == pn::track::counter::kIncremental) t.incremental = g.value != 0;

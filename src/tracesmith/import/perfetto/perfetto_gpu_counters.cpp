@@ -49,6 +49,7 @@ void PerfettoGpuCounters::learn(uint64_t set, int64_t gpu, std::string_view desc
       }
     });
     const StringId named = builder_.text(name);
+    describing_sets_[id].insert(set);
     counters_[{set, id}] = {
         .track = builder_.counterTrack(
             {.name = named, .unit = builder_.text(unit), .device_id = builder_.device(gpu)}),
@@ -57,20 +58,25 @@ void PerfettoGpuCounters::learn(uint64_t set, int64_t gpu, std::string_view desc
   });
 }
 
+/// A sample without a GPU means the one whose counters have this id, if there is only one.
 const PerfettoGpuCounters::Counter& PerfettoGpuCounters::known(uint64_t set, uint64_t id,
-                                                               int64_t gpu) {
+                                                               std::optional<int64_t> gpu) {
+  const auto described = describing_sets_.find(id);
+  if (!gpu && described != describing_sets_.end() && described->second.size() == 1) {
+    set = *described->second.begin();
+  }
   const auto [it, fresh] = counters_.try_emplace({set, id});
   if (fresh) {
     it->second.name = builder_.text(fmt::format("counter {}", id));
-    it->second.track =
-        builder_.counterTrack({.name = it->second.name, .device_id = builder_.device(gpu)});
+    it->second.track = builder_.counterTrack(
+        {.name = it->second.name, .device_id = builder_.device(gpu.value_or(0))});
   }
   return it->second;
 }
 
 PerfettoOutcome PerfettoGpuCounters::event(const PerfettoSequence& sequence, uint64_t sequence_id,
                                            std::optional<int64_t> time, std::string_view bytes) {
-  int64_t gpu = 0;
+  std::optional<int64_t> gpu;
   std::string_view descriptor;
   std::optional<uint64_t> iid;
   bool any = false;
@@ -81,7 +87,7 @@ PerfettoOutcome PerfettoGpuCounters::event(const PerfettoSequence& sequence, uin
     if (f.number == pg::kCounters) any = true;
   });
   // A set of counters: one per GPU (old form), or one interned on this sequence.
-  uint64_t set = static_cast<uint32_t>(gpu);
+  uint64_t set = static_cast<uint32_t>(gpu.value_or(0));
   if (iid) {
     const auto it = sequence.counter_descriptors.find(*iid);
     if (it == sequence.counter_descriptors.end()) return PerfettoOutcome::kUnusable;
@@ -89,27 +95,31 @@ PerfettoOutcome PerfettoGpuCounters::event(const PerfettoSequence& sequence, uin
     gpu = it->second.gpu;
     if (known.number == 0 || known.descriptor != it->second.bytes) {
       known = {next_set_++, std::string(it->second.bytes)};
-      learn(known.number, gpu, it->second.bytes);
+      learn(known.number, *gpu, it->second.bytes);
     }
     set = known.number;
   } else if (!descriptor.empty()) {
-    learn(set, gpu, descriptor);
+    learn(set, gpu.value_or(0), descriptor);
   }
   if (!any) return PerfettoOutcome::kDescription;
   if (!time) return PerfettoOutcome::kUnusable;
   proto::forEachField(bytes, [&](const Field& f) {
     if (f.number != pg::kCounters) return;
-    uint64_t id = 0;
-    double value = 0;
+    std::optional<uint64_t> id;
+    std::optional<double> value;
     proto::forEachField(f.bytes, [&](const Field& g) {
       if (g.number == pg::kId) id = g.value;
       if (g.number == pg::kInt) value = static_cast<double>(static_cast<int64_t>(g.value));
       if (g.number == pg::kDouble) value = std::bit_cast<double>(g.value);
     });
-    const Counter& counter = known(set, id, gpu);
-    const Reading reading = {counter.track, counter.name, *time, value};
+    if (!id || !value) {
+      ++incomplete_;
+      return;
+    }
+    const Counter& counter = known(set, *id, gpu);
+    const Reading reading = {counter.track, counter.name, *time, *value};
     if (counter.forwards) {
-      push(counter.track, *time, value);
+      push(counter.track, *time, *value);
     } else if (first_pass_.unordered_gpu_counters) {
       unordered_.push_back(reading);
     } else {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class PerfettoGpuCounters {
   void finish();
   /// Number of values without a row: the first reading of each counter.
   uint64_t withoutSpan() const { return without_span_; }
+  /// Number of samples without an id or a value, which have no row.
+  uint64_t incomplete() const { return incomplete_; }
 
  private:
   struct Counter {
@@ -46,7 +49,7 @@ class PerfettoGpuCounters {
   };
 
   void learn(uint64_t set, int64_t gpu, std::string_view descriptor);
-  const Counter& known(uint64_t set, uint64_t id, int64_t gpu);
+  const Counter& known(uint64_t set, uint64_t id, std::optional<int64_t> gpu);
   void read(const Reading& reading);
   void push(CounterTrackId track, int64_t time_ns, double value);
 
@@ -54,6 +57,7 @@ class PerfettoGpuCounters {
   KeptEvents& kept_;
   const PerfettoFirstPass& first_pass_;
   std::map<std::pair<uint64_t, uint64_t>, Counter> counters_;  // by set and counter id
+  std::map<uint64_t, std::set<uint64_t>> describing_sets_;     // by counter id
   struct CounterSet {
     uint64_t number = 0;
     std::string descriptor;  // a sequence may later reuse the iid for another descriptor
@@ -63,6 +67,7 @@ class PerfettoGpuCounters {
   std::map<CounterTrackId, int64_t> last_ns_;  // of counters not FORWARDS_LOOKING
   std::vector<Reading> unordered_;
   uint64_t without_span_ = 0;
+  uint64_t incomplete_ = 0;
 };
 
 }  // namespace tracesmith::import

@@ -99,6 +99,29 @@ TEST(PerfettoGpu, AValueIsOfTheTimeBeforeItWasRead) {
   EXPECT_TRUE(forwards.counts.notes.empty());
 }
 
+TEST(PerfettoGpu, ASampleWithoutAnIdOrAValueIsNotZero) {
+  const ImportedText got =
+      importText(describes(2) + reading(10, 5, 5) +
+                 packet(at(20, 3).of(52, Message().of(2, Message().number(1, 5)))) +
+                 packet(at(30, 3).of(52, Message().of(2, Message().real(3, 7)))));
+  ASSERT_TRUE(got.ok) << got.error;
+  EXPECT_THAT(valuesOf(got.trace), ElementsAre(Pair(10, 5)));
+  ASSERT_EQ(got.counts.damage.size(), 1u);
+  EXPECT_THAT(got.counts.damage[0].reason, HasSubstr("2 samples of GPU counters lack"));
+}
+
+TEST(PerfettoGpu, ASampleWithoutAGpuMeansTheOneThatDescribesItsCounter) {
+  const auto described = [](uint64_t gpu) {
+    return packet(at(1, 3).of(52, Message().number(3, gpu).of(1, spec(5, "busy", 2, 37))));
+  };
+  const ImportedText one = importText(described(1) + reading(10, 5, 5));
+  ASSERT_EQ(one.trace.counter_track.size(), 1u);
+  EXPECT_EQ(one.trace.text(one.trace.counter_track.name[0]), "busy");
+  EXPECT_THAT(valuesOf(one.trace), ElementsAre(Pair(10, 5)));
+  const ImportedText two = importText(described(1) + described(2) + reading(10, 5, 5));
+  EXPECT_EQ(two.trace.counter_track.size(), 3u) << "it may be either";
+}
+
 TEST(PerfettoGpu, ReadingsAreInOrderOfTimeWhereverTheyStand) {
   const ImportedText got =
       importText(describes(0) + reading(30, 5, 3) + reading(10, 5, 5, 4) + reading(20, 5, 7));

@@ -332,6 +332,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     counts.damage.push_back({0, 0, fmt::format("{} {}", count, what)});
     say(counts.damage.back().reason);
   };
+  gone(gpu_counters_.incomplete(), "samples of GPU counters lack an id or a value");
   if (!damage.empty()) say(damage.summary());
   gone(not_kept_, "packets of unsupported kinds are left out, because they are too large");
   gone(stateless_, "packets refer to names defined before the trace starts, or in lost packets");

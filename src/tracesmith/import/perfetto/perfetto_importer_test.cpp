@@ -72,6 +72,42 @@ TEST(PerfettoImporter, EventsOfATrackThatSeveralSequencesWriteAreInOrderOfTime) 
   EXPECT_EQ(got.trace.range.kind[0], RangeKind::kRange);
 }
 
+TEST(PerfettoImporter, AnInstantOfProcessScopeTakesNoThreadFromSlices) {
+  // Field 6: legacy event; 2: phase; 14: scope of instants, 2: process.
+  const Message instant = trackEvent(0, 200, "mark").of(6, Message().number(2, 'i').number(14, 2));
+  const ImportedText got = importText(process() + packet(at(5).of(11, instant)) +
+                                      packet(at(10).of(11, trackEvent(1, 200, "work"))) +
+                                      packet(at(20).of(11, trackEvent(2, 200))));
+  ASSERT_TRUE(got.ok);
+  ASSERT_EQ(got.trace.range.size(), 2u);
+  EXPECT_EQ(got.trace.range.thread_id[0], ThreadId::kNone);
+  EXPECT_EQ(nameOf(got.trace, 1), "work");
+  EXPECT_NE(got.trace.range.thread_id[1], ThreadId::kNone);
+}
+
+TEST(PerfettoImporter, AFlowStartsAtItsEarliestEventWhereverThatLies) {
+  const auto flows = [](uint64_t time, uint64_t sequence) {
+    return packet(at(time, sequence).of(11, trackEvent(3, 200, "event").fixed(47, 9)));
+  };
+  for (const std::string& file : {flows(100, 1) + flows(200, 2), flows(200, 2) + flows(100, 1)}) {
+    const ImportedText got = importText(process() + file);
+    const FlowEventTable& f = got.trace.flow_event;
+    ASSERT_EQ(f.size(), 2u);
+    EXPECT_EQ(f.time_ns[0], 100);
+    EXPECT_EQ(f.end[0], FlowEnd::kBegin);
+    EXPECT_EQ(f.end[1], FlowEnd::kStep);
+  }
+}
+
+TEST(PerfettoImporter, AMultiplierOfZeroIsNone) {
+  const std::string counter = packet(
+      Message().of(60, Message().number(1, 300).text(2, "load").of(8, Message().number(4, 0))));
+  const ImportedText got =
+      importText(process() + counter + packet(at(10).of(11, trackEvent(4, 300).number(30, 7))));
+  ASSERT_EQ(got.trace.counter.size(), 1u);
+  EXPECT_EQ(got.trace.counter.value[0], 7);
+}
+
 TEST(PerfettoImporter, HalvesOfSlicesStayHalves) {
   const ImportedText got = importText(process() + packet(at(10).of(11, trackEvent(2, 200))) +
                                       packet(at(20).of(11, trackEvent(1, 200, "open"))));

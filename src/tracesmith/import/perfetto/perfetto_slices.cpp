@@ -294,6 +294,7 @@ void PerfettoSlices::apply(int64_t time_ns, uint64_t key, const Place& at, Perfe
   open.stack.advance(time_ns, event.action == PerfettoAction::kInstant, ended);
   switch (event.action) {
     case PerfettoAction::kBegin:
+      open.place = at;  // an instant of process scope, which is on no thread, may have come first
       return open.stack.begin(time_ns, event.name, event.category, std::move(event));
     case PerfettoAction::kComplete: {
       int64_t end_ns = 0;
@@ -326,18 +327,28 @@ void PerfettoSlices::writeArrow(const Place& place, int64_t time_ns, uint64_t id
   builder_.added();
 }
 
-/// The ends of these flows share an id; slice names do not matter.
+/// The ends of these flows share an id; slice names do not matter. Which end starts a flow is known
+/// when all are in time order, so finish() writes those.
 void PerfettoSlices::writeArrows(const Place& place, int64_t time_ns, const PerfettoEvent& event) {
-  const auto numbered = [&](uint64_t id, FlowEnd end) {
+  for (const auto& [id, end] : event.bound) {
     writeArrow(place, time_ns, id, end, StringId::kNone, StringId::kNone);
-  };
-  for (const auto& [id, end] : event.bound) numbered(id, end);
-  for (const uint64_t id : event.flows) {
-    numbered(id, flows_seen_.insert(id).second ? FlowEnd::kBegin : FlowEnd::kStep);
   }
-  for (const uint64_t id : event.ending_flows) {
-    numbered(id, FlowEnd::kEnd);
-    flows_seen_.erase(id);
+  for (const uint64_t id : event.flows) flow_ends_.push_back({time_ns, id, false, place});
+  for (const uint64_t id : event.ending_flows) flow_ends_.push_back({time_ns, id, true, place});
+}
+
+void PerfettoSlices::writeFlowEnds() {
+  std::stable_sort(flow_ends_.begin(), flow_ends_.end(),
+                   [](const FlowIdAt& a, const FlowIdAt& b) { return a.time_ns < b.time_ns; });
+  std::unordered_set<uint64_t> started;
+  for (const FlowIdAt& f : flow_ends_) {
+    FlowEnd end = FlowEnd::kEnd;
+    if (f.ends) {
+      started.erase(f.id);
+    } else {
+      end = started.insert(f.id).second ? FlowEnd::kBegin : FlowEnd::kStep;
+    }
+    writeArrow(f.place, f.time_ns, f.id, end, StringId::kNone, StringId::kNone);
   }
 }
 
@@ -482,6 +493,7 @@ void PerfettoSlices::finish() {
   std::stable_sort(late_.begin(), late_.end(),
                    [](const LateEvent& a, const LateEvent& b) { return a.time_ns < b.time_ns; });
   for (LateEvent& late : late_) apply(late.time_ns, late.key, late.place, std::move(late.event));
+  writeFlowEnds();
   for (auto& [key, open] : open_) {
     for (Stack::StartedSlice& started : open.stack.open()) {
       writeSlice({open.place, started.start_ns, 0, RangeKind::kBegin, started.event});

@@ -77,6 +77,13 @@ class PerfettoSlices {
     RangeKind kind;  ///< kBegin, kEnd: the other end is missing
     PerfettoEvent& event;
   };
+  /// A flow id of an event; `ends`: of its list of terminating flows.
+  struct FlowIdAt {
+    int64_t time_ns = 0;
+    uint64_t id = 0;
+    bool ends = false;
+    Place place;
+  };
   struct LateEvent {
     int64_t time_ns = 0;
     uint64_t key = 0;
@@ -97,6 +104,7 @@ class PerfettoSlices {
   void writeArrow(const Place& place, int64_t time_ns, uint64_t id, FlowEnd end, StringId name,
                   StringId category);
   void writeArrows(const Place& place, int64_t time_ns, const PerfettoEvent& event);
+  void writeFlowEnds();
   void writeSlice(const Slice& slice);
   // Each returns the table of the pushed row.
   TableId pushRow(const Slice& slice);
@@ -118,7 +126,7 @@ class PerfettoSlices {
   std::map<std::tuple<int64_t, int64_t, std::string_view>, CounterTrackId> thread_counters_;
   std::unordered_map<uint64_t, OpenSlices> open_;  // by track
   std::vector<LateEvent> late_;
-  std::unordered_set<uint64_t> flows_seen_;
+  std::vector<FlowIdAt> flow_ends_;
   uint64_t unrelated_times_ = 0;
 };
 
