@@ -42,11 +42,15 @@ class Child {
     ::waitpid(pid_, nullptr, 0);
   }
   uint32_t pid() const { return static_cast<uint32_t>(pid_); }
-  /// The facts once the child runs its own program.
+  /// The facts once the child runs its own program and has its arguments: amid an exec the command
+  /// line is "[name]".
   ProcessFacts facts() const {
     for (int i = 0; i < 1000; ++i) {
       auto facts = readProcessFacts(pid());
-      if (facts && facts->executable != readProcessFacts(::getpid())->executable) return *facts;
+      if (facts && facts->executable != readProcessFacts(::getpid())->executable &&
+          !facts->command_line.starts_with('[')) {
+        return *facts;
+      }
       ::usleep(1000);
     }
     ADD_FAILURE() << "the child did not start";

@@ -49,7 +49,7 @@ inline ImportedText importText(std::string_view text) {
 /// How a format shows that the end of a document is missing.
 enum class Cut : uint8_t {
   kShows,  ///< by an open bracket or element
-  kHides,  ///< not at all, between two packets
+  kHides,  ///< not at all, between two packets or events
 };
 
 /// No row without an event, and each damage is in the trace's losses.
