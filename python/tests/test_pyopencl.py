@@ -77,5 +77,5 @@ def test_pyopencl_is_recorded(tmp_path, system_has_one, inject):
     recorded = subprocess.run([*around, *profile, *program], capture_output=True, text=True, check=False)
     assert (recorded.returncode, recorded.stdout, recorded.stderr) == (0, alone.stdout, alone.stderr)
     data = tracesmith.open(trace)
-    assert data.query("SELECT name, count(*) FROM kernel GROUP BY name") == [("twice", 5)]
-    assert data.query("SELECT sum(dropped) FROM loss") in ([(0,)], [(None,)])
+    assert list(data.query("SELECT name, count(*) FROM kernel GROUP BY name")) == [("twice", 5)]
+    assert list(data.query("SELECT coalesce(sum(dropped), 0) FROM loss")) == [(0,)]

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "tracesmith/capture/agents/opencl/recorder.hpp"
+#include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"
 
 namespace tracesmith::agent {
 namespace {
@@ -37,6 +38,12 @@ constinit ModuleSet g_reported_modules;
 
 bool isOurs(const LoadedModule& module) {
   return module.holds(reinterpret_cast<uintptr_t>(&g_reported_modules));
+}
+
+/// Another copy of the agent: where a package has copies instead of links, LD_PRELOAD and
+/// OPENCL_LAYERS load different files. The copy that is not preloaded stays passive.
+bool isCopyOfOurs(const LoadedModule& module) {
+  return findExport(module, opencl_attempt::kFunctionName) != nullptr;
 }
 
 /// A loader that supports layers contains the name of the variable.
@@ -94,7 +101,7 @@ void reportLoadersWithoutLayers() {
   uint32_t count = 0;
   bool first = true;
   anyModule([&](const LoadedModule& module) {
-    if (isOurs(module) || !definesOpenCl(module)) return false;
+    if (isOurs(module) || !definesOpenCl(module) || isCopyOfOurs(module)) return false;
     // Drivers may define the functions as well. Their loader calls them, unless there is no module
     // before them.
     const bool called = first || !isOpenClDriver(module);
@@ -113,6 +120,7 @@ bool findOpenClInFront(LoadedModule& out) {
   anyModule([&](const LoadedModule& module) {
     if (isOurs(module)) return true;
     if (definesOpenCl(module)) {
+      if (isCopyOfOurs(module)) return true;
       out = module;
       found = true;
     }
