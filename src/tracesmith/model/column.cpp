@@ -8,8 +8,17 @@
 namespace tracesmith::column_memory {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kOwnPagesFrom = ~size_t{0};  // so that the sanitizer sees every access
+// AddressSanitizer sees every access only in memory of its own. ThreadSanitizer does not see that
+// mremap() moves pages to where the stack of an ended thread was.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TS_SANITIZED_MEMORY 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TS_SANITIZED_MEMORY 1
+#endif
+#endif
+#if defined(TS_SANITIZED_MEMORY)
+constexpr size_t kOwnPagesFrom = ~size_t{0};
 #else
 constexpr size_t kOwnPagesFrom = 256u << 10;
 #endif
