@@ -9,6 +9,8 @@ import pytest
 
 import tracesmith
 
+# As it was before a profiler of this process armed itself and its children.
+ENVIRONMENT = dict(os.environ)
 PROGRAM = """
 import numpy as np
 import pyopencl as cl
@@ -56,7 +58,8 @@ def without_loader(folder, scratch):
 
 
 @pytest.mark.parametrize("system_has_one", [True, False])
-@pytest.mark.parametrize("inject", [(), ("--inject", "preload"), ("--inject", "layer")], ids=lambda words: "".join(words[1:]) or "default")
+@pytest.mark.parametrize("inject", [(), ("--inject", "preload"), ("--inject", "layer")],
+                         ids=lambda words: "".join(words[1:]) or "default")
 def test_pyopencl_is_recorded(tmp_path, system_has_one, inject):
     pytest.importorskip("pyopencl")
     loader = system_loader()
@@ -68,13 +71,14 @@ def test_pyopencl_is_recorded(tmp_path, system_has_one, inject):
         scratch.mkdir()
         around = without_loader(os.path.dirname(loader), scratch)
     program = [sys.executable, "-c", PROGRAM]
-    alone = subprocess.run([*around, *program], capture_output=True, text=True, check=False)
+    alone = subprocess.run([*around, *program], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     if alone.returncode != 0 and "PLATFORM_NOT_FOUND" in alone.stderr:
         pytest.skip("no OpenCL device")
     assert alone.stdout == "right\n", alone.stderr
     trace = tmp_path / "t.sbt"
     profile = [tracesmith.command_path(), "profile", "-q", *inject, "-o", str(trace), "--"]
-    recorded = subprocess.run([*around, *profile, *program], capture_output=True, text=True, check=False)
+    recorded = subprocess.run([*around, *profile, *program], capture_output=True, text=True, check=False,
+                              env=ENVIRONMENT)
     assert (recorded.returncode, recorded.stdout, recorded.stderr) == (0, alone.stdout, alone.stderr)
     data = tracesmith.open(trace)
     assert list(data.query("SELECT name, count(*) FROM kernel GROUP BY name")) == [("twice", 5)]
