@@ -25,8 +25,8 @@ class Armed(CommandTest):
         os.mkdir(control, 0o700)
         self.env = environment(LD_LIBRARY_PATH=STANDINS, TRACESMITH_CONTROL=control)
 
-    def training(self, threads=1, armed=True, start=True, **variables):
-        command = ([PROGRAM, "arm", "--"] if armed else []) + [TRAINING, str(threads)]
+    def training(self, threads=1, armed=True, start=True, around=(), **variables):
+        command = [*around, *([PROGRAM, "arm", "--"] if armed else []), TRAINING, str(threads)]
         env = dict(self.env, **variables)
         if not armed:
             env.pop("TRACESMITH_CONTROL")
@@ -281,10 +281,8 @@ class Armed(CommandTest):
         self.quit()
 
     def test_a_process_that_cannot_wait_for_a_capture(self):
-        self.training(start=False)
         # Its page would be larger than files may be.
-        subprocess.run(["prlimit", f"--pid={self.program.pid}", "--fsize=1024:"], check=True)
-        self.tell("start")
+        self.training(around=("prlimit", "--fsize=1024:"))
         self.assertIsNone(self.state())
         said = self.ended(self.attach("-d", "5"), code=1)
         self.assertIn(f"process {self.program.pid} cannot be captured: it could not make its page in the control "
