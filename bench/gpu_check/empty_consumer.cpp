@@ -269,11 +269,6 @@ bool enterAlone() {
   if (g_cupti.cuptiActivityRegisterTimestampCallback != nullptr) {
     (void)g_cupti.cuptiActivityRegisterTimestampCallback(timestamp);
   }
-  if (g_cupti.cuptiActivitySetAttribute != nullptr) {
-    uint8_t yes = 1;
-    size_t size = sizeof yes;
-    (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &yes);
-  }
   if (wantsLatency() && g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr) {
     (void)g_cupti.cuptiActivityEnableLatencyTimestamps(1);
   }

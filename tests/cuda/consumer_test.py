@@ -64,7 +64,8 @@ class Consumer(CommandTest):
                     self.assertEqual(bool(agent.of(what)), what != "field" or way == "shared", what)
                 self.assertEqual({tuple(a) for a in agent.of("attribute")} - {(str(ATTRIBUTE_LATENCY), "1")},
                                  {tuple(a) for a in consumer.of("attribute")} - {(str(ATTRIBUTE_LATENCY), "0")})
-                self.assertIn((str(ATTRIBUTE_ZEROED), "1"), consumer.of("attribute"))
+                # Alone it would hold for the buffers of a tool that takes CUPTI over.
+                self.assertEqual((str(ATTRIBUTE_ZEROED), "1") in consumer.of("attribute"), way == "shared")
                 for name in ("agent", "consumer"):
                     os.unlink(self.path(name))
 

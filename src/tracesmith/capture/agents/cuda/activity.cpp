@@ -155,12 +155,10 @@ CaptureOptions wantedOptions(bool is_late) {
   return options;
 }
 
+// The attribute that buffers are zeroed holds for the process. A tool that takes CUPTI over would
+// have it for buffers of its own, which are not, so it is set only where each tool has its own
+// attributes (sharing.cpp).
 void enableActivities(const CaptureOptions& options) {
-  if (g_cupti.cuptiActivitySetAttribute != nullptr) {
-    uint8_t yes = 1;
-    size_t size = sizeof yes;
-    (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &yes);
-  }
   if (options.latency) {
     const int code = g_cupti.cuptiActivityEnableLatencyTimestamps != nullptr
                          ? g_cupti.cuptiActivityEnableLatencyTimestamps(1)
@@ -183,11 +181,6 @@ void enableActivities(const CaptureOptions& options) {
 
 void restoreDefaults() {
   if (isSharing()) return;
-  uint8_t no = 0;
-  size_t size = sizeof no;
-  if (g_cupti.cuptiActivitySetAttribute != nullptr) {
-    (void)g_cupti.cuptiActivitySetAttribute(cupti::kAttributeZeroedBuffer, &size, &no);
-  }
   // CUPTI has no call that removes a timestamp callback, and other tools expect CUPTI's own clock.
   (void)g_cupti.cuptiActivityRegisterTimestampCallback(cuptiDefaultClock);
   if (std::exchange(g_has_latency, false)) (void)g_cupti.cuptiActivityEnableLatencyTimestamps(0);

@@ -388,7 +388,6 @@ constexpr int kAttributeZeroedBuffer = 5;
   X(cuptiActivityFlushAll, false, (uint32_t))                                           \
   X(cuptiActivityGetNextRecord, false, (uint8_t*, size_t, Activity**))                  \
   X(cuptiActivityGetNumDroppedRecords, true, (void*, uint32_t, size_t*))                \
-  X(cuptiActivitySetAttribute, true, (int, size_t*, void*))                             \
   X(cuptiActivityRegisterTimestampCallback, true, (uint64_t(*)()))                      \
   X(cuptiActivityEnableLatencyTimestamps, true, (uint8_t))                              \
   X(cuptiGetTimestamp, true, (uint64_t*))                                               \
