@@ -100,7 +100,7 @@ std::string concurrentReplays(RandomRecording& recording) {
     ChildSettings settings;
     settings.run.order = order;
     const ChildOutcome outcome = runInChild(*plan, reader, settings);
-    if (outcome.end != ChildEnd::kDone) return describeEnd(outcome, settings.step_limit_s);
+    if (outcome.end != ChildEnd::kDone) return describeEnd(outcome);
     const RunResult& result = outcome.result;
     if (result.problem_count != 0) return result.problems.front().text;
     if (result.shown == 0 || result.shown != result.shown_equal) return "reads otherwise";

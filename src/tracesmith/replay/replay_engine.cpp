@@ -322,9 +322,8 @@ Status ReplayEngine::Impl::replayRecording(const ReplayConfig& config, ReplayRes
       return {};
     }
     if (outcome.end != ChildEnd::kFailed) {
-      return fail(ErrorCode::kUnsupported,
-                  fmt::format("the replay {} at {}", describeEnd(outcome, config.step_limit_s),
-                              stepName(source->plan, outcome.step)));
+      return fail(ErrorCode::kUnsupported, fmt::format("the replay {} {}", describeEnd(outcome),
+                                                       stepPlace(source->plan, outcome.step)));
     }
     const bool no_device = outcome.error.code == ErrorCode::kNotFound && config.device.empty();
     if (!no_device) return tl::unexpected<Error>(outcome.error);

@@ -284,7 +284,7 @@ class ReplayCommand : public Command {
   /// time.
   int sayEnd(ReplaySource& source, ChildSettings settings, const ChildOutcome& outcome) {
     StepIndex at = outcome.step;
-    std::string how = describeEnd(outcome, settings.step_limit_s);
+    std::string how = describeEnd(outcome);
     const ReplayOrder order = settings.run.order;
     if (order != ReplayOrder::kSerial && order != ReplayOrder::kRandom) {
       settings.run.order = ReplayOrder::kSerial;
@@ -292,14 +292,12 @@ class ReplayCommand : public Command {
       const ChildOutcome serial = runInChild(source.plan, source.reader, settings);
       if (serial.end == ChildEnd::kHung || serial.end == ChildEnd::kDied) {
         at = serial.step;
-        how = describeEnd(serial, settings.step_limit_s);
+        how = describeEnd(serial);
       } else {
         how += "; one command at a time, it runs to its end";
       }
     }
-    say(fmt::format(
-        "the replay {} {}", how,
-        at == kNoStep ? "before its first command" : "at " + stepName(source.plan, at)));
+    say(fmt::format("the replay {} {}", how, stepPlace(source.plan, at)));
     return kExitFailed;
   }
 

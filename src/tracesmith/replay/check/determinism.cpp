@@ -133,7 +133,7 @@ ChildOutcome Check::run(const std::string& what, ChildSettings settings) {
                   plan_.kernelName(plan_.step(plan_.launch(plan_.step(outcome.step).launch))));
     report_.complete = false;
     note(fmt::format("{}: the replay {} {}; its findings are missing here", what,
-                     describeEnd(outcome, options_.step_limit_s), at));
+                     describeEnd(outcome), at));
   }
   return outcome;
 }

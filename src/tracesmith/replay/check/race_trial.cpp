@@ -214,9 +214,9 @@ std::optional<RaceVerdict> Trials::whyUnusable(const Pair& pair, const ChildOutc
     return verdictOf(Verdict::kNotTried, outcome.error.toString());
   }
   if (outcome.end != ChildEnd::kDone) {
-    return verdictOf(Verdict::kUndecided, fmt::format("the replay {} {}, at {}", order,
-                                                      describeEnd(outcome, options_.step_limit_s),
-                                                      stepName(plan_, outcome.step)));
+    return verdictOf(Verdict::kUndecided,
+                     fmt::format("the replay {} {}, {}", order, describeEnd(outcome),
+                                 stepPlace(plan_, outcome.step)));
   }
   const RunResult& result = outcome.result;
   for (const StepIndex step : {pair.earlier, pair.later}) {

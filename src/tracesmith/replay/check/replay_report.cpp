@@ -73,6 +73,10 @@ std::string stepName(const ReplayPlan& plan, StepIndex i) {
                      plan.kernelName(plan.step(plan.launch(step.launch))));
 }
 
+std::string stepPlace(const ReplayPlan& plan, StepIndex step) {
+  return step == kNoStep ? "before its first command" : "at " + stepName(plan, step);
+}
+
 std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReader& reader,
                                     const std::vector<bool>& chosen) {
   std::map<CommandKind, uint64_t> kinds;

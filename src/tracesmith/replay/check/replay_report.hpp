@@ -17,6 +17,9 @@ std::string commandName(recording::CommandKind kind);
 int64_t recordedNs(const ReplayPlan& plan);
 /// "read of buffer 3 after launch 42 (matmul)".
 std::string stepName(const ReplayPlan& plan, StepIndex step);
+/// Where a replay that did not finish ended: "at launch 4 (hang)"; kNoStep: "before its first
+/// command".
+std::string stepPlace(const ReplayPlan& plan, StepIndex step);
 
 /// Table of notes: where, and what. (In JSON, "notes" holds the notes of tables.)
 ReportTable notesTable(const std::vector<std::pair<std::string, std::string>>& notes);

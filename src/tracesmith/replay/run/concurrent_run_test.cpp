@@ -77,7 +77,7 @@ TEST(ConcurrentRun, CommandsOverlapWhereSerialOnesDoNot) {
     });
     const ChildOutcome outcome = replayedConcurrently(r, order);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.problem_count, 0u);
     EXPECT_EQ(outcome.result.shown, 2u);
     EXPECT_EQ(outcome.result.shown_equal, meets ? 2u : 1u);
@@ -120,7 +120,7 @@ TEST(ConcurrentRun, TheDeviceWaitsWhereTheHostDid) {
     r.read(q2, b, now);
     const ChildOutcome outcome = replayedConcurrently(r);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.problem_count, 0u);
     EXPECT_GT(outcome.result.shown, 0u);
     EXPECT_EQ(outcome.result.shown_equal, outcome.result.shown) << "way " << way;
@@ -153,7 +153,7 @@ TEST(ConcurrentRun, AnEventOfTheHostsIsSetWhenItsTimeHasCome) {
   r.read<int>(q2, b, {35});
   const ChildOutcome outcome = replayedConcurrently(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.shown_equal, 1u);
 }
 
@@ -178,7 +178,7 @@ TEST(ConcurrentRun, MoreCommandsThanTheDeviceIsGivenAtOnceGoThrough) {
   r.add(Release{.object = q2, .object_class = ObjectClass::kQueue});
   const ChildOutcome outcome = replayedConcurrently(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.launches, 3000u);
   EXPECT_EQ(outcome.result.shown_equal, 2u);
   EXPECT_EQ(outcome.result.problem_count, 0u);
@@ -209,7 +209,7 @@ TEST(ConcurrentRun, WhatWasMappedIsSeenBeforeItIsChanged) {
   r.read<int>(q, b, {4, 5});
   const ChildOutcome outcome = replayedConcurrently(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.shown, 4u);
   EXPECT_EQ(outcome.result.shown_equal, 4u);
 }

@@ -98,9 +98,9 @@ constexpr uint8_t kError = 'E';
 }
 
 double limitOf(const ReplayPlan& plan, StepIndex step, double limit_s) {
-  const bool builds =
-      step < plan.steps().size() && plan.step(step).kind() == recording::CommandKind::kBuildProgram;
-  return builds ? 10 * limit_s : limit_s;
+  const bool takes_longer =
+      step == kNoStep || plan.step(step).kind() == recording::CommandKind::kBuildProgram;
+  return takes_longer ? 10 * limit_s : limit_s;
 }
 
 }  // namespace
@@ -153,8 +153,10 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
     }
     if (settings.progress) settings.progress(progress);
     const double since_s = static_cast<double>(monotonicNs() - progress.since_ns.load()) * 1e-9;
-    if (message.empty() && since_s > limitOf(plan, progress.step.load(), settings.step_limit_s)) {
+    const double limit_s = limitOf(plan, progress.step.load(), settings.step_limit_s);
+    if (message.empty() && since_s > limit_s) {
       hung = true;
+      outcome.limit_s = limit_s;
       kill(pid, SIGKILL);
       break;
     }
@@ -182,14 +184,14 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
   return outcome;
 }
 
-std::string describeEnd(const ChildOutcome& outcome, double step_limit_s) {
+std::string describeEnd(const ChildOutcome& outcome) {
   switch (outcome.end) {
     case ChildEnd::kDone:
       return "completed";
     case ChildEnd::kFailed:
       return outcome.error.toString();
     case ChildEnd::kHung:
-      return fmt::format("hung (no end within {} s)", step_limit_s);
+      return fmt::format("hung (no end within {} s)", outcome.limit_s);
     case ChildEnd::kDied:
       break;
   }

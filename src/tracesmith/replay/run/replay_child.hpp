@@ -24,8 +24,8 @@ struct ChildSettings {
   std::vector<UnorderedPair> pairs;
   /// Environment variables set in the child before it loads a driver.
   std::vector<std::pair<std::string, std::string>> environment;
-  /// Limit per step; the replay is aborted when one takes longer. Program builds get ten times as
-  /// long.
+  /// Limit per step; the replay is aborted when one takes longer. Program builds, and the time
+  /// before the first step, in which the driver starts, get ten times as long.
   double step_limit_s = 60;
   /// Called about ten times a second.
   std::function<void(const RunProgress&)> progress;
@@ -40,7 +40,8 @@ struct ChildOutcome {
   Error error;       ///< for kFailed: nothing was replayed
   int signal = 0;
   int exit_code = 0;
-  StepIndex step = kNoStep;  ///< for kHung and kDied: the step being executed
+  StepIndex step = kNoStep;  ///< for kHung and kDied: the step being executed; kNoStep: none yet
+  double limit_s = 0;        ///< for kHung: the limit that this step exceeded
 };
 
 /// Call it from a single-threaded process that has not loaded a driver, because it forks.
@@ -48,6 +49,6 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings);
 
 /// "hung (no end within 60 s)", "ended by signal 11 (Segmentation fault)".
-std::string describeEnd(const ChildOutcome& outcome, double step_limit_s);
+std::string describeEnd(const ChildOutcome& outcome);
 
 }  // namespace tracesmith

@@ -32,7 +32,7 @@ TEST(ReplayRun, ExecutesEachCallOnceAndComparesWhatWasRead) {
   r.read(q, bc, a);  // not the real content
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.launches, 1u);
   EXPECT_EQ(outcome.result.shown, 2u);
   EXPECT_EQ(outcome.result.shown_equal, 1u);
@@ -61,7 +61,7 @@ TEST(ReplayRun, AHandleMeansWhatItsLatestMakingSays) {
   r.read<int>(q, first, {0, 0, 0, 0});  // memory without content is zero
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.shown_equal, 2u);
 }
 
@@ -77,7 +77,7 @@ TEST(ReplayRun, CallsThatFailedHaveToFailAlike) {
   r.add(within, command_flags::kBlocking, -30);  // wrongly recorded as failed
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.failed_alike, 1u);
   ASSERT_EQ(outcome.result.problems.size(), 1u);
   EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("returned 0; recorded: -30"));
@@ -105,7 +105,7 @@ TEST(ReplayRun, EveryLegalOrderGivesTheSameResult) {
     settings.run.seed = seed;
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << "seed " << seed;
     EXPECT_EQ(outcome.result.launches, 5u);
   }
@@ -129,7 +129,7 @@ TEST(ReplayRun, APartBringsWhatItDependsOnAndNothingElse) {
   settings.run.ranges = {{3, 3}};
   const ChildOutcome outcome = replayed(r, settings);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.launches, 2u);
   EXPECT_EQ(outcome.result.shown_equal, 1u);
   EXPECT_EQ(outcome.result.skipped, 2u);
@@ -148,7 +148,7 @@ TEST(ReplayRun, StopsAfterALaunchAndShowsABuffer) {
   settings.run.dumps = {{1, 2}, {1, 0}};
   const ChildOutcome outcome = replayed(r, settings);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.launches, 3u);
   ASSERT_EQ(outcome.result.dumps.size(), 2u);
   EXPECT_EQ(loadFixed<int>(outcome.result.dumps[0].bytes.data()), 4);
@@ -182,7 +182,7 @@ TEST(ReplayRun, AProgramThatNoLongerCompilesIsNamedWithItsLog) {
   r.launch(q, k, 1);
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.launches, 0u);
   ASSERT_FALSE(outcome.result.problems.empty());
   EXPECT_THAT(outcome.result.problems[0].text, HasSubstr("no longer compiles"));
@@ -258,7 +258,7 @@ kernel void number(global int* a) { a[get_global_id(0)] = get_global_id(0); })")
   settings.run.repeats = 20;
   const ChildOutcome outcome = replayed(r, settings);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   ASSERT_EQ(outcome.result.launch_hashes.size(), 2u);
   EXPECT_TRUE(outcome.result.launch_hashes[0].repeats.empty());
   const LaunchHash& hash = outcome.result.launch_hashes[1];

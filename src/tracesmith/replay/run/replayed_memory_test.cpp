@@ -46,7 +46,7 @@ TEST(ReplayedMemory, MapsOfSharedMemoryAreComparedUnlessTheyAreToBeOverwritten) 
     settings.run.order = order;
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.shown, 2u) << static_cast<int>(order);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
     EXPECT_EQ(outcome.result.not_comparable, 0u);
@@ -69,7 +69,7 @@ TEST(ReplayedMemory, ABufferThatIsMappedToBeOverwrittenNeedNoComparison) {
   r.read<int>(q, b, {5, 6});
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.shown_equal, 1u);
   EXPECT_EQ(outcome.result.not_comparable, 0u);
   EXPECT_EQ(outcome.result.problem_count, 0u);
@@ -110,7 +110,7 @@ TEST(ReplayedMemory, ALaunchWithoutAnArgumentsMemoryIsNotMadeAndSaysWhy) {
     settings.run.order = order;
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.launches, 0u);
     std::vector<std::string> said;
     for (const StepProblem& problem : outcome.result.problems) said.push_back(problem.text);
@@ -142,7 +142,7 @@ TEST(ReplayedMemory, ARowBeginsWhereItsOriginSays) {
   r.add(Done{.of = of, .content = {8, content}});
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.shown_equal, 1u);
 }
 
@@ -176,7 +176,7 @@ TEST(ReplayedMemory, AnImageOfABufferHasTheRowsThatItHad) {
   r.add(Done{.of = of, .content = {64, content}});
   const ChildOutcome outcome = replayed(r);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   if (outcome.result.problem_count != 0) GTEST_SKIP() << outcome.result.problems[0].text;
   EXPECT_EQ(outcome.result.shown_equal, 1u);
 }
@@ -198,7 +198,7 @@ TEST(ReplayedMemory, MemoryIsShownOnceAfterTheLaunchAndNotAfterOneThatFailed) {
   settings.run.dumps = {{1, 1}, {1, 2}, {1, 0}};
   const ChildOutcome outcome = replayed(r, settings);
   SKIP_WITHOUT_DEVICE(outcome);
-  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+  ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
   EXPECT_EQ(outcome.result.launches, 1u);
   ASSERT_EQ(outcome.result.dumps.size(), 2u);
   for (const Dump& dump : outcome.result.dumps) {
@@ -227,7 +227,7 @@ TEST(ReplayedMemory, AProgramIsBuiltAgainThoughItsKernelsAreKept) {
     settings.run.dumps = {{1, 0}};
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.problem_count, 0u) << static_cast<int>(order);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
   }

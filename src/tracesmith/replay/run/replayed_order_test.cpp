@@ -37,7 +37,7 @@ TEST(ReplayedOrder, WhatTheProgramLetRunFirstRunsFirst) {
     settings.step_limit_s = 20;
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 20);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
     EXPECT_EQ(outcome.result.problem_count, 0u);
   }
@@ -64,7 +64,7 @@ TEST(ReplayedOrder, AnEventThatAnotherThreadSetMeanwhileIsSetInTime) {
     settings.step_limit_s = 20;
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 20);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << static_cast<int>(order);
     EXPECT_EQ(outcome.result.problem_count, 0u);
   }
@@ -90,7 +90,7 @@ TEST(ReplayedOrder, WhatARangeFoundInMemoryIsPutThereAtItsBegin) {
     settings.run.order = order;
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.shown_equal, 2u) << static_cast<int>(order);
   }
 }
@@ -118,7 +118,7 @@ kernel void slow(global int* a) { for (volatile int i = 0; i < 300000000; ++i) {
     settings.run.ranges = {{3, 3}};
     const ChildOutcome outcome = replayed(r, settings);
     SKIP_WITHOUT_DEVICE(outcome);
-    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome, 60);
+    ASSERT_EQ(outcome.end, ChildEnd::kDone) << describeEnd(outcome);
     EXPECT_EQ(outcome.result.launches, 2u);
     EXPECT_EQ(outcome.result.skipped, 1u);
     EXPECT_EQ(outcome.result.shown_equal, 1u) << in_order;
