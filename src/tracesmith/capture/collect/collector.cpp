@@ -250,7 +250,7 @@ uint64_t Collector::pass() {
   });
   // Everything committed before H1 was stamped before this sample.
   shared_.stamps.sample();
-  scan();
+  if (directory_.mayHaveChanged(dir_.files().fd())) scan();
   forEachRing([&](Arena& arena, uint32_t i) { defineRing(arena, i); });
   readCudaDefinitions();
   uint64_t met = 0;
@@ -490,6 +490,7 @@ Status Collector::finish() {
   // All records that a dead program committed are in its rings. Two passes are needed: the second
   // joins what the first defined.
   last_liveness_ns_ = 0;
+  directory_ = {};
   checkLiveness();
   for (auto& [key, process] : processes_) {
     if (!process->in_sight) process->alive = false;  // from here on

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracesmith/base/files/directory_changes.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/agent_files/cuda_file.hpp"
@@ -228,6 +229,7 @@ class Collector {
   Status write_status_;
   SharedRows shared_;
   std::vector<std::unique_ptr<Arena>> arenas_;
+  DirectoryChanges directory_;
   std::unordered_map<std::string, bool> known_files_;
   std::map<ProcessKey, std::unique_ptr<Process>> processes_;
   std::map<ProcessKey, ProcessRow> process_rows_;

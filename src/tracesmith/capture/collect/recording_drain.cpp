@@ -322,7 +322,7 @@ Result<bool> RecordingDrain::poll() {
   const int64_t now = monotonicNs();
   if (now - last_discovery_ns_ >= kDiscoveryIntervalNs) {
     last_discovery_ns_ = now;
-    TS_CHECK_OK(discover());
+    if (directory_.mayHaveChanged(dir_.files().fd())) TS_CHECK_OK(discover());
   }
   bool met = false;
   behind_ = false;

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "tracesmith/base/files/directory_changes.hpp"
 #include "tracesmith/capture/agent_files/channel_file.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
 #include "tracesmith/recording/recording_file.hpp"
@@ -99,6 +100,7 @@ class RecordingDrain {
   void stopThreads();
 
   SessionDir dir_;
+  DirectoryChanges directory_;
   std::string path_;
   std::optional<RecordingWriter> writer_;
   std::vector<std::unique_ptr<Channel>> channels_;

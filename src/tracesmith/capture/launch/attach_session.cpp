@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/launch/agent_environment.hpp"
 #include "tracesmith/capture/launch/armed_process.hpp"
+#include "tracesmith/capture/launch/drain_pause.hpp"
 #include "tracesmith/capture/launch/session_report.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
@@ -212,12 +212,6 @@ class Captured {
   bool any_ = false;
 };
 
-void sleepBriefly(uint64_t met, int64_t& pause_ns) {
-  pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
-  const timespec pause{0, pause_ns};
-  nanosleep(&pause, nullptr);
-}
-
 /// The process given by the user.
 struct AttachTarget {
   uint32_t pid = 0;
@@ -249,7 +243,7 @@ class AttachedSession {
   int64_t asked_ns_ = 0;
   std::unique_ptr<Collector> collector_;
   ProfileOutcome outcome_;
-  int64_t pause_ns_ = 1'000'000;
+  DrainPause drain_pause_;
 };
 
 Status AttachedSession::start() {
@@ -318,7 +312,7 @@ Status AttachedSession::watch(const SignalRelay& relay) {
       next_progress = now + kSecondNs / 5;
       options_.progress(progressOf(*collector_, begun == 0 ? 0 : now - begun));
     }
-    sleepBriefly(met, pause_ns_);
+    drain_pause_.sleep(met);
   }
   return {};
 }
@@ -335,7 +329,7 @@ bool AttachedSession::findsMore(int64_t now) {
 ProfileOutcome AttachedSession::finish() {
   // Keep draining until the processes have ended: their threads may wait for space in the rings.
   captured_->end(monotonicNs());
-  while (!captured_->hasEnded(monotonicNs())) sleepBriefly(collector_->poll(), pause_ns_);
+  while (!captured_->hasEnded(monotonicNs())) drain_pause_.sleep(collector_->poll());
   collector_->setCapturing(false);  // nobody else tells forked children
   warnOfUnrecorded(dir_, outcome_);
   outcome_.trace_status = collector_->finish();

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "tracesmith/capture/collect/collector.hpp"
 #include "tracesmith/capture/collect/session_processes.hpp"
 #include "tracesmith/capture/launch/agent_environment.hpp"
+#include "tracesmith/capture/launch/drain_pause.hpp"
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/launch/recording_trigger.hpp"
 #include "tracesmith/capture/launch/session_report.hpp"
@@ -155,7 +155,7 @@ void ProgramSession::watch() {
   const int64_t begin = monotonicNs();
   TimeLimit limit(options_.duration_s, begin);
   int64_t next_progress = begin + kProgressIntervalNs;
-  int64_t pause_ns = 1'000'000;
+  DrainPause drain_pause;
   for (;;) {
     const uint64_t met = collector_->poll();
     const int64_t now = monotonicNs();
@@ -179,9 +179,7 @@ void ProgramSession::watch() {
       options_.progress(progressOf(*collector_, now - begin));
     }
     // Sleeping costs the program nothing; the rings hold far more than arrives during a pause.
-    pause_ns = met > 0 ? 1'000'000 : std::min<int64_t>(pause_ns * 2, 5'000'000);
-    const timespec pause{0, pause_ns};
-    nanosleep(&pause, nullptr);
+    drain_pause.sleep(met);
   }
   outcome_.exit_code = ended_->exit_code;
   outcome_.signal = ended_->signal;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +113,8 @@ ProcessLogReader::~ProcessLogReader() {
 
 Result<size_t> ProcessLogReader::drain(const Callback& callback) {
   size_t records = 0;
+  struct stat s {};
+  if (fstat(fd_, &s) == 0 && static_cast<uint64_t>(s.st_size) <= position_) return records;
   Bytes buffer(kReadBytes);
   for (;;) {
     const ssize_t got = ::pread(fd_, buffer.data(), buffer.size(), static_cast<off_t>(position_));
