@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the fenced blocks of a page in its order, as a reader would: `bash` and `python` share a folder, `sql` is
-asked of the trace that the reader has (run.sbt). A `text` block is what the block before it printed: line by line,
+asked of the trace that the reader has (run.sbt). A `console` block has commands after `$ `, each with what it prints;
+they may end with any exit code but that of wrong usage. A `text` block is what the block before it printed: line by line,
 in order, but for times, sizes and shares, spaces, and what stands as …. Other blocks are not run, nor are those
 below a line `<!-- not run: WHY -->`. As a program: page_blocks.py PAGE (in this folder)."""
 import contextlib
@@ -47,6 +48,17 @@ def run_bash(code, words=()):
     return done.stdout
 
 
+def run_console(code, where):
+    """Each command, and the lines below it are compared with what it prints."""
+    for command in re.split(r"^\$ ", code, flags=re.M)[1:]:
+        line, _, shown = command.partition("\n")
+        done = run_bash(f"status=0; {line} || status=$?; ((status != 2 && status < 126)) || exit $status")
+        # Lines in order, as in compare(); but a long line may be broken in the page.
+        lines = [pattern(line).pattern for line in shown.splitlines() if line.strip() not in ("", "…")]
+        if not re.search(r"\s(?:.*\s)?".join(["", *lines]), "\n" + done, re.S):
+            raise AssertionError(f"{where} shows\n{shown}\nwhich is not, in this order, in what was printed:\n{done}")
+
+
 def run_python(code, where, names):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -62,14 +74,16 @@ def blocks(page, languages):
             yield f"{page}:{text[:found.start(2)].count(chr(10)) + 1}", found[2], found[3]
 
 
-def run_page(page, names=None, languages=("bash", "python", "sql")):
+def run_page(page, names=None, languages=("bash", "console", "python", "sql")):
     """Runs them; `names` is what Python knows before. Returns the names that Python has at the end."""
     names, printed, ran = dict(names or {}), "", 0
     for where, language, code in blocks(page, (*languages, "text")):
         if language == "text":
             compare(code, printed, where)
             continue
-        if language == "bash":
+        if language == "console":
+            run_console(code, where)
+        elif language == "bash":
             printed = run_bash(code)
         elif language == "sql":
             printed = run_bash('tracesmith query --shell run.sbt <<<"$1"', [code])

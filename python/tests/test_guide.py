@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/ show runs, in its order, and prints what they show: all of bash, Python and SQL that does not
-say why it is not run (page_blocks.py). C++ is compiled. (The tutorial: script/test docs.)"""
+"""What README and the pages of docs/ show runs, in its order, and prints what they show: all of bash, Python and SQL
+that does not say why it is not run (page_blocks.py). C++ is compiled. (The tutorial: script/test docs.)"""
 import gzip
 import os
 import re
@@ -51,6 +51,8 @@ GIVEN = {
     "amd": {"run.sbt": "908_results.json.gz"},
     "analysis": {"trace.sbt": "opencl_demo", "before.sbt": "opencl_demo", "after.sbt": "opencl_demo --repeat 2"},
     "query": {"run.sbt": "nccl_data.json.gz"},
+    "README": {"program": "opencl_demo", "before.sbt": "opencl_demo", "after.sbt": "opencl_demo --repeat 2",
+               "race.sbt": "--record race_demo"},
     "races": {"app": "race_demo"},
     "replay": {"program": "opencl_demo"},
     "stacks": {"my_program": "opencl_demo"},
@@ -59,8 +61,9 @@ GIVEN = {
 }
 # Others run these.
 ELSEWHERE = {"python_guide": "test_the_guide", "tutorial": "script/test docs"}
-RUN = ("bash", "python", "sql")
-PAGES = [file.stem for file in sorted(DOCS.glob("*.md")) if any(blocks(file, RUN)) and file.stem not in ELSEWHERE]
+RUN = ("bash", "console", "python", "sql")
+PAGES = {file.stem: file for file in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
+         if any(blocks(file, RUN)) and file.stem not in ELSEWHERE}
 
 
 def shared(name):
@@ -84,8 +87,11 @@ def give(name, source, folder):
     elif not name.endswith(".sbt"):
         shutil.copy(folder / source, target)
     else:
-        how = ["import", shared(source), "-o"] if source.endswith(".gz") else ["profile", "-q", "--stacks", "-o"]
-        program = [] if source.endswith(".gz") else ["--", *f"./{source}".split()]
+        program = source.removeprefix("--record ")
+        options = ["--record"] if program != source else []
+        how = ["import", shared(source), "-o"] if source.endswith(".gz") else \
+            ["profile", "-q", "--stacks", *options, "-o"]
+        program = [] if source.endswith(".gz") else ["--", *f"./{program}".split()]
         subprocess.run([tracesmith.command_path(), *how, target, *program], cwd=folder, check=True, capture_output=True)
 
 
@@ -95,7 +101,7 @@ def test_a_page(page, programs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tracesmith.command_path().parent), prepend=os.pathsep)
     for program in programs.iterdir():
         shutil.copy(program, tmp_path)
-    code = "".join(block for _, _, block in blocks(DOCS / f"{page}.md", RUN))
+    code = "".join(block for _, _, block in blocks(PAGES[page], RUN))
     for name in re.findall(r"[\w.]+\.(?:json\.gz|sqlite\.gz|csv)\b", code):
         shutil.copy(shared(name), name)
     for name, source in GIVEN.get(page, {}).items():
@@ -105,7 +111,7 @@ def test_a_page(page, programs, tmp_path, monkeypatch):
             pytest.skip(f"the example programs are not in {binaries()} (script/test unit; TRACESMITH_BIN)")
         (tmp_path / "build/release").mkdir(parents=True)
         (tmp_path / "build/release/bin").symlink_to(binaries())
-    run_page(DOCS / f"{page}.md")
+    run_page(PAGES[page])
 
 
 # What the fragments of C++ use of their surroundings.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells for one system call whether the entries of a directory may have changed, so that a directory
-// that is watched hundreds of times a second need not be read each time.
+// Tells for one system call whether the entries of a directory may have changed, so that a
+// directory that is watched hundreds of times a second need not be read each time.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 namespace tracesmith {
 
 /// Short while records arrive quickly, longer while few do: each wake-up costs processor time that
-/// the program may need. The longest pause is so short that a ring of the default size is not filled
-/// by the fastest calls in it.
+/// the program may need. The longest pause is so short that a ring of the default size is not
+/// filled by the fastest calls in it.
 class DrainPause {
  public:
   static constexpr int64_t kShortestNs = 1'000'000;

@@ -293,10 +293,9 @@ void ChromeImporter::losses() {
     if (count > 0) say(std::to_string(count) + std::string(what));
   };
   const uint64_t placed_nowhere = broken_times_ + spans_.tooFar();
-  tell(
-      counts.others - std::min(counts.others, placed_nowhere),
-      " events (asynchronous ones, objects, counters without a number, or without a time) are kept "
-      "unchanged, but are in no table");
+  tell(counts.others - std::min(counts.others, placed_nowhere),
+       " events (asynchronous ones, objects, of an unknown phase, counters without a number, or "
+       "without a time) are kept unchanged, but are in no table");
   tell(broken_times_,
        " events have a time (\"ts\") that is not a number: kept unchanged, but in no table");
   tell(counters_.unreadable(),

@@ -262,6 +262,7 @@ PerfettoOutcome PerfettoImport::payload(PerfettoSequence& sequence, uint64_t id,
     case pn::packet::kGpuCounterEvent:
       return gpu_counters_.event(sequence, id, time, f.bytes);
     case pn::packet::kVulkanApiEvent:
+      if (!PerfettoStages::hasSubmission(f.bytes)) return keepOther(time, f);
       return rowIf(time && stages_.vulkan(*time, f.bytes));
     case pn::packet::kGpuMemTotalEvent:
       return rowIf(time && stages_.memory(*time, f.bytes));
@@ -333,6 +334,7 @@ Status PerfettoImport::finish(const DamageLog& damage, ImportCounts& counts) {
     say(counts.damage.back().reason);
   };
   gone(gpu_counters_.incomplete(), "samples of GPU counters lack an id or a value");
+  gone(slices_.valuesWithoutTrack(), "values of counters are left out: they name no track");
   if (!damage.empty()) say(damage.summary());
   gone(not_kept_, "packets of unsupported kinds are left out, because they are too large");
   gone(stateless_, "packets refer to names defined before the trace starts, or in lost packets");

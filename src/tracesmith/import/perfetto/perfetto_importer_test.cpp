@@ -360,6 +360,33 @@ TEST(PerfettoImporter, VulkanSubmissionsAreCalls) {
   EXPECT_EQ(got.trace.host_call.duration_ns[0], 7);
 }
 
+TEST(PerfettoImporter, NamesOfVulkanObjectsAreKept) {
+  const Message named = Message().number(1, 9).number(4, 77).text(5, "depth image");
+  const ImportedText got = importText(packet(at(10).of(65, Message().of(1, named))));
+  ASSERT_TRUE(got.ok);
+  EXPECT_EQ(got.counts.others, 1u);
+  EXPECT_TRUE(got.counts.damage.empty());
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("1 vulkan_api_event"));
+}
+
+TEST(PerfettoImporter, ValuesOfCountersWithoutATrackAreCounted) {
+  // An instant with two values and one track; a counter with the time of a thread.
+  const std::string track =
+      packet(Message().of(60, Message().number(1, 5).text(2, "a").of(8, Message())));
+  const ImportedText got = importText(
+      process() + track +
+      packet(at(10).of(
+          11, Message().number(9, 3).number(11, 1).number(31, 5).number(12, 7).number(12, 8))) +
+      packet(at(20).of(11, Message().number(9, 4).number(11, 5).number(30, 3).number(17, 99))));
+  ASSERT_TRUE(got.ok);
+  ASSERT_EQ(got.trace.counter.size(), 2u);
+  EXPECT_EQ(got.trace.counter.value[0], 7);
+  EXPECT_EQ(got.trace.counter.value[1], 3);
+  EXPECT_THAT(std::string(got.trace.text(got.trace.loss.reason[0])),
+              HasSubstr("2 values of counters are left out: they name no track"));
+}
+
 TEST(PerfettoImporter, TimesAndLengthsThatCanNotBeAreSaid) {
   const auto submission = [](uint64_t time, uint64_t duration) {
     return packet(at(time).of(65, Message().of(2, Message().number(1, duration).number(2, 9))));

@@ -133,6 +133,8 @@ PerfettoOutcome PerfettoSlices::event(PerfettoSequence& sequence, uint64_t seque
   resolveLinks(sequence, r);
   if (e.action == PerfettoAction::kCounter) {
     writeAttachedCounters(sequence, *time_ns, r);
+    // They are the thread's, and the event is on the counter's track.
+    values_without_track_ += (r.thread_time_ns ? 1u : 0u) + (r.instructions ? 1u : 0u);
     if (!r.value || r.track == 0) return PerfettoOutcome::kUnusable;
     writeCounter(r.track, *time_ns, *r.value, sequence);
     return PerfettoOutcome::kRow;
@@ -238,6 +240,11 @@ void PerfettoSlices::writeAttachedCounters(PerfettoSequence& sequence, int64_t t
   for (size_t i = 0; i < std::min(doubles.size(), r.extra_doubles.size()); ++i) {
     writeCounter(doubles[i], time_ns, r.extra_doubles[i], sequence);
   }
+  const auto left = [](size_t values, size_t places) {
+    return values > places ? values - places : 0;
+  };
+  values_without_track_ +=
+      left(r.extra_values.size(), tracks.size()) + left(r.extra_doubles.size(), doubles.size());
 }
 
 void PerfettoSlices::writeCounter(uint64_t track, int64_t time_ns, double value,

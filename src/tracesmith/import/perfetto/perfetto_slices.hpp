@@ -62,6 +62,8 @@ class PerfettoSlices {
   uint64_t unknownTracks() const { return tracks_.unknownTracks(); }
   /// Number of CLOCK_MONOTONIC times that no snapshot relates to the trace's clock.
   uint64_t unrelatedTimes() const { return unrelated_times_; }
+  /// Values of counters that are in no row, because the event names no track for them.
+  uint64_t valuesWithoutTrack() const { return values_without_track_; }
 
  private:
   using Place = PerfettoTracks::Place;
@@ -128,6 +130,7 @@ class PerfettoSlices {
   std::vector<LateEvent> late_;
   std::vector<FlowIdAt> flow_ends_;
   uint64_t unrelated_times_ = 0;
+  uint64_t values_without_track_ = 0;
 };
 
 }  // namespace tracesmith::import

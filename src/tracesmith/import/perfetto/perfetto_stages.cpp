@@ -414,6 +414,13 @@ bool PerfettoStages::frequency(int64_t time_ns, std::string_view bytes) {
   return true;
 }
 
+bool PerfettoStages::hasSubmission(std::string_view vulkan_event) {
+  bool any = false;
+  proto::forEachField(vulkan_event,
+                      [&](const Field& f) { any = any || f.number == pn::vulkan::kQueueSubmit; });
+  return any;
+}
+
 bool PerfettoStages::vulkan(int64_t time_ns, std::string_view bytes) {
   namespace pv = pn::vulkan;
   bool any = false;

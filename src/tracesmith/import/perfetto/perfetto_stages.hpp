@@ -29,6 +29,8 @@ class PerfettoStages {
   void describeGpus();
   PerfettoOutcome stage(const PerfettoSequence& sequence, std::optional<int64_t> time,
                         std::string_view bytes);
+  /// Whether a VulkanApiEvent has a queue submission; others name objects.
+  static bool hasSubmission(std::string_view vulkan_event);
   /// Each returns false if nothing of the packet could be used.
   bool vulkan(int64_t time_ns, std::string_view bytes);
   bool memory(int64_t time_ns, std::string_view bytes);
