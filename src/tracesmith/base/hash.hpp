@@ -5,15 +5,12 @@
 #include <cstdint>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/hash128.hpp"
 
 namespace tracesmith {
 
 uint64_t hash64(ByteView bytes, uint64_t seed = 0);
 
-struct Hash128 {
-  uint64_t low = 0;
-  uint64_t high = 0;
-};
-Hash128 hash128(ByteView bytes);
+inline Hash128 hash128(ByteView bytes) { return hash128(bytes.data(), bytes.size()); }
 
 }  // namespace tracesmith

@@ -11,6 +11,7 @@
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/replay/plan/memory_use.hpp"
 #include "tracesmith/replay/plan/step_order.hpp"
+#include "tracesmith/replay/run/content_comparison.hpp"
 
 namespace tracesmith {
 
@@ -256,13 +257,10 @@ void Run::comparePending(StepIndex until, uint64_t most_bytes) {
 
 void Run::compare(const ReplayStep& command, const Done& done, ByteView bytes) {
   ++result_.shown;
-  for (size_t chunk = 0; chunk < done.content.chunks.size(); ++chunk) {
-    const size_t at = chunk * kChunkBytes;
-    const ByteView part = bytes.subspan(at, std::min<size_t>(kChunkBytes, bytes.size() - at));
-    if (hashOf(part) == done.content.chunks[chunk]) continue;
+  if (const auto chunk = firstDifferentChunk(bytes, done.content.chunks)) {
     ShownDifference difference;
     difference.step = static_cast<StepIndex>(&command - plan_.steps().data());
-    difference.first_chunk = chunk;
+    difference.first_chunk = *chunk;
     if (done.kept != 0) {
       if (const auto recorded = reader_.content(done.content)) {
         for (size_t b = 0; b < bytes.size() && b < recorded->size(); ++b) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// XXH3 of chunks. Hashing is most of the cost of recording large transfers, so it uses the widest
-// vectors of the processor. The hash does not depend on the vector width.
+// The hash of a chunk of content.
 #pragma once
 
 #include <stdint.h>
 
+#include "tracesmith/base/hash128.hpp"
 #include "tracesmith/recording/content.hpp"
 
 namespace tracesmith::record {
 
-using HashBytes = recording::ContentHash (*)(const void* at, uint64_t bytes);
-
-recording::ContentHash hashBytes(const void* at, uint64_t bytes);
-
-/// nullptr: this library was compiled for a processor without AVX2.
-HashBytes hashBytesAvx2();
+inline recording::ContentHash hashBytes(const void* at, uint64_t bytes) {
+  const Hash128 hash = hash128(at, bytes);
+  return {hash.low, hash.high};
+}
 
 }  // namespace tracesmith::record
