@@ -252,8 +252,8 @@ class Cases(Replay):
         self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
         rows = json.loads(result.stdout)["divergences"]
         self.assertEqual({row["memory"] for row in rows}, {"buffer 2"})
-        times = re.search(r"different output in (\d+) of \d+ runs", rows[0]["evidence"])
-        self.assertGreaterEqual(int(times.group(1)), 4, rows)  # each run in parts
+        times, runs = re.search(r"different output in (\d+) of (\d+) runs", rows[0]["evidence"]).groups()
+        self.assertGreater(int(times), int(runs) / 2, rows)
         self.assertIn("other orders of its work-groups", rows[0]["evidence"])
 
     def test_included_files_are_in_the_recording(self):
