@@ -131,7 +131,11 @@ _LENGTH = "trace_processor drops an X event without a usable dur; TraceSmith sho
 _THREAD = "trace_processor puts an event without tid on the thread whose tid is the pid; TraceSmith on none"
 _PHASE = "trace_processor takes the first letter of a ph of several"
 _CHILD = "the child of a thread's track is a thread by itself (importing.md)"
+_SPEC = "trace_processor drops values of a counter without a description; TraceSmith keeps them"
 EXPLAINED = {
+    "ChromeParser:chrome_thread_is_sandboxed_tid":
+        "trace_processor drops an event that names neither track nor thread; TraceSmith keeps it",
+    "GraphicsGpuTrace:gpu_counters": _SPEC, "GraphicsGpuTrace:gpu_table_machine_id": _SPEC,
     "GraphicsGpuTrace:gpu_compute_kernel": _KERNEL, "GraphicsGpuTrace:gpu_compute_launch": _KERNEL,
     "GraphicsGpuTrace:gpu_counter_duplicate_ids_different_sequences":
         "trace_processor cannot tell equal counter ids of two GPUs apart (its stats say so)",
