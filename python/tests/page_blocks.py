@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^(<!-- not run: .+ -->\n)?```(\w+)\n(.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```(\w+)\n(.*?)^```$", re.S | re.M)
 
 
 def pattern(line):

@@ -76,6 +76,13 @@ class Selectors(ExportTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("there is no device 99", result.stderr.decode())
 
+    def test_a_pattern_that_is_none_is_wrong_usage_as_in_view(self):
+        for command in (("export", "-o", self.path("x.json")), ("view",)):
+            result = self.run_command(*command, self.trace, "--name", "(")
+            self.assertEqual(result.returncode, 2, command)
+            self.assertIn("--name: '(' is not a POSIX extended regular expression", result.stderr.decode())
+        self.assertFalse(os.path.exists(self.path("x.json")))
+
     def test_the_rank_must_be_the_traces(self):
         self.assertEqual(len(self.events("--rank", "3")), len(EVENTS))
         result = self.run_command("export", self.trace, "--rank", "4", "-o", self.path("x.json"))

@@ -129,13 +129,16 @@ class ExportCommand : public Command {
     const std::string extension = with_recording_ ? ".whole.sbt" : extensionOf(format);
     const std::string output = output_.empty() ? withExtension(input_, extension) : output_;
     if (const Status sense = checkOptions(format, output); !sense) return failWith(sense.error());
+    Result<NamePattern> names = NamePattern::parse(name_, "--name");
+    if (!names) return failWith(names.error());
+    const RowChoice choice{std::move(*names), counters_, flows_};
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
     const Result<PerfettoOptions> options = optionsFor(file->trace);
     if (!options) return failWith(options.error());
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
-    const Status exported = exportAs(format, *file, output, *options, *table);
+    const Status exported = exportAs(format, *file, output, *options, *table, choice);
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
@@ -217,9 +220,7 @@ class ExportCommand : public Command {
   }
 
   Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
-                  const PerfettoOptions& options, TableId table) {
-    TS_TRY(NamePattern names, NamePattern::parse(name_, "--name"));
-    const RowChoice choice{std::move(names), counters_, flows_};
+                  const PerfettoOptions& options, TableId table, const RowChoice& choice) {
     if (format == ExportFormat::kSbt) {
       return exportPartOfTrace(file, output, options, choice, with_recording_, whole_);
     }
