@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -213,6 +214,25 @@ class ExecutedPrograms(CommandTest):
         replayed = self.run_command("replay", "x.sbt", "--json")
         self.assertEqual(replayed.returncode, 0, replayed.stderr)
         self.assertEqual(json.loads(replayed.stdout)["replay"][0]["launches"], 3)
+
+    def test_a_session_within_that_of_another_installation_records_each_call_once(self):
+        agents = os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "lib", "tracesmith")
+        shutil.copytree(agents, self.path("other"), symlinks=True)
+        for injection in ("layer", "preload"):
+            for name, outer in (("alone", ()), ("inside", ("--inject", injection))):
+                inner = (PROGRAM, "profile", "-q", "--inject", injection, "-o", self.path(name + ".sbt"), "--", DEMO)
+                command = inner if not outer else (
+                    PROGRAM, "profile", "-q", *outer, "-o", self.path("outer.sbt"), "--", "env",
+                    "TRACESMITH_AGENT_DIR=" + agents, *inner)
+                env = environment(TRACESMITH_AGENT_DIR=self.path("other")) if outer else environment()
+                result = subprocess.run(command, check=False, capture_output=True, env=env)
+                if b"CL_PLATFORM_NOT_FOUND" in result.stderr:
+                    self.skipTest("no OpenCL driver is installed")
+                self.assertEqual(result.returncode, 0, result.stderr)
+            counts = [self.run_command("query", "--csv", name + ".sbt", "SELECT (SELECT count(*) FROM kernel), "
+                                       "(SELECT count(*) FROM copy), (SELECT count(*) FROM host_call)").stdout
+                      for name in ("alone", "inside")]
+            self.assertEqual(counts[0], counts[1], injection)
 
     def test_the_summary_says_how_many_launches_a_range_has(self):
         for options, launches in (((), "15 launches"), (("--range", "launch:4-6"), "3 of 15 launches")):

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/launch/agent_environment.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "tracesmith/capture/launch/preload_path.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
@@ -13,10 +15,28 @@
 namespace tracesmith {
 namespace {
 
-/// Appends to a list in an environment variable, keeping the user's value.
-std::string appended(const char* variable, const std::string& item, char separator) {
-  const char* before = std::getenv(variable);
-  return before == nullptr || *before == 0 ? item : std::string(before) + separator + item;
+/// A list of paths without those that `removed` chooses by their file name.
+template <class Removed>
+std::string without(std::string_view list, std::string_view separators, Removed&& removed) {
+  std::string kept;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find_first_of(separators), list.size());
+    const std::string_view path = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    if (path.empty() || removed(path.substr(path.rfind('/') + 1))) continue;
+    kept += (kept.empty() ? "" : ":") + std::string(path);
+  }
+  return kept;
+}
+
+/// Appends our layers to those of the user. Layers of another installation, whose session started
+/// this one, are removed: two copies of an agent would record each call twice.
+std::string withLayers(const std::string& ours) {
+  const char* const before = std::getenv("OPENCL_LAYERS");
+  const std::string kept = without(before == nullptr ? "" : before, ":", [](std::string_view name) {
+    return name.starts_with("libtracesmith-opencl");
+  });
+  return kept.empty() ? ours : kept + ':' + ours;
 }
 
 std::string& variableOf(Environment& env, const char* name) {
@@ -32,7 +52,9 @@ std::string& variableOf(Environment& env, const char* name) {
 Status preload(Environment& env, const std::string& library) {
   TS_TRY(const std::string entry, preloadPath(library));
   std::string& all = variableOf(env, "LD_PRELOAD");
-  if ((':' + all + ':').find(':' + entry + ':') != std::string::npos) return {};
+  // Another installation's copy, as in withLayers(), or the same library.
+  const std::string_view ours = std::string_view(entry).substr(entry.rfind('/') + 1);
+  all = without(all, ": ", [&](std::string_view name) { return name == ours; });
   all += (all.empty() ? "" : ":") + entry;
   // A program with AddressSanitizer aborts when a library is loaded before the sanitizer's.
   std::string& asan = variableOf(env, "ASAN_OPTIONS");
@@ -77,7 +99,7 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
     if (options.record->launch_hashes) env.emplace_back(channel::kEnvHashes, "launch");
   }
   if (layer) {
-    layers = appended("OPENCL_LAYERS", layers, ':');
+    layers = withLayers(layers);
     env.emplace_back("OPENCL_LAYERS", layers);
     env.emplace_back(arena::kEnvOpenClLayers, layers);
   }
