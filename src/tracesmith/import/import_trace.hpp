@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts foreign traces to SBT. The format is recognised by the content, never by the file name.
+// Converts foreign traces to SBT. The format is recognised by the content, except that of an Nsight
+// Systems report, which nsys has to convert: by its name.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of importers. There is one per format, selected by file content, never by file
-// name.
+// The interface of importers. There is one per format, selected by file content, not by file
+// name (but an Nsight Systems report, which nsys has to convert, is known by its name only).
 #pragma once
 
 #include <cstdint>

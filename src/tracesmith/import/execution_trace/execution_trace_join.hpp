@@ -3,8 +3,9 @@
 //
 // If operators have a "Record function id", it equals the node's rf_id. Older profiles only have an
 // "External id", which is a different number. For these, both files list operators by start time,
-// so on each thread the names in one file are a contiguous part of those in the other. The match
-// must be unambiguous: if a program repeats itself and several positions fit, nothing is joined.
+// so on each thread the names of one file follow those of the other, with gaps (the limits are in
+// the .cpp file). The match must be unambiguous: if a program repeats itself and several positions
+// fit, the thread is not joined.
 #pragma once
 
 #include <cstdint>
