@@ -52,6 +52,7 @@ std::string_view dataTypeOf(std::string_view identifier) {
 }
 
 std::string_view leadingDataType(std::string_view word) {
+  if (word.empty() || std::string_view("btfemsuih").find(word[0]) == std::string_view::npos) return {};
   for (const Spelling& spelling : kCoded) {
     if (!word.starts_with(spelling.text)) continue;
     // f16 in f16gemm or bf16x3; but not s8 in s884gemm.

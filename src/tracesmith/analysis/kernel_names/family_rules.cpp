@@ -237,7 +237,7 @@ constexpr FamilyRule kRules[] = {
     {kCopy, kFunction, "transpose_readwrite"},
 
     // cuBLAS, CUTLASS, Triton, CK, vLLM, bitsandbytes, Marlin, DeepGEMM.
-    {kGemm, kAnywhere, "gemm"},
+    {kGemm, kAnywhere, "gemm", "fb"},
     {kGemm, kAnywhere, "gemv"},
     {kGemm, kFunction, "matmul"},
     {kGemm, kFunction, "mat_mul"},
@@ -256,7 +256,7 @@ constexpr FamilyRule kRules[] = {
     {kGemm, kFunction, "marlin"},
     {kGemm, kFunction, "trsm"},
     {kGemm, kFunction, "syrk"},
-    {kGemm, kAnywhere, "tensorop"},
+    {kGemm, kAnywhere, "tensorop", "sub"},
     {kConvolution, kFunction, "cutlass_cudnn"},
 
     // Functors inside generic kernels, which say more than the kernel.
@@ -358,6 +358,10 @@ KernelFamily familyByRules(std::string_view head, size_t function_bytes) {
     const FamilyRule& rule = kRules[pattern];
     if (rule.place == kStart && end != rule.text.size()) return;
     if (rule.place == kFunction && end > function_bytes) return;
+    if (!rule.not_after.empty() &&
+        head.substr(0, end - rule.text.size()).ends_with(rule.not_after)) {
+      return;
+    }
     if (rule.family == kCollective) {
       if (!is_collective) is_collective = isCollectiveKernel(head);
       if (!*is_collective) return;

@@ -21,6 +21,7 @@ struct FamilyRule {
   KernelFamily family;
   RulePlace place;
   std::string_view text;  ///< in lower case; names are compared without case
+  std::string_view not_after = {};  ///< no match directly after this text
 };
 
 /// The first rule that matches decides.

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "tracesmith/analysis/kernel_names/function_name.hpp"
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -15,17 +16,21 @@ namespace {
 
 constexpr size_t kLongestWord = 24;
 
-/// Identifiers and numbers, and between the words of a coded name.
-std::vector<std::string_view> wordsOf(std::string_view name) {
+/// Identifiers and numbers, which are also the words of a coded name. `all`: with namespaces and
+/// with what follows the template arguments; these differ between versions of a library, too.
+std::vector<std::string_view> wordsOf(std::string_view name, bool all) {
   std::vector<std::string_view> words;
   name = name.substr(0, kExaminedBytes);
+  if (!all) name = splitFunctionName(name).head;
   const auto in_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
   for (size_t i = 0; i < name.size();) {
     size_t end = i;
     while (end < name.size() && in_word(name[end])) ++end;
-    if (end > i) words.push_back(name.substr(i, end - i));
+    const std::string_view word = name.substr(i, end - i);
+    const bool names_scope = name.substr(end, 2) == "::" || word == "const" || word == "unsigned";
+    if (end > i && (all || !names_scope)) words.push_back(word);
     i = end + 1;
   }
   return words;
@@ -42,12 +47,13 @@ size_t distinctOf(const std::vector<std::string>& texts) {
   return std::unordered_set<std::string_view>(texts.begin(), texts.end()).size();
 }
 
-/// What tells these names apart: one text each. They are sorted, so order does not matter.
-std::vector<std::string> differences(const std::vector<std::string_view>& names) {
+/// The one or two words that tell these names apart best. They are sorted, so order does not
+/// matter.
+std::vector<std::string> differingWords(const std::vector<std::string_view>& names, bool all) {
   std::vector<std::vector<std::string_view>> words;
   size_t longest = 0;
   for (const std::string_view name : names) {
-    words.push_back(wordsOf(name));
+    words.push_back(wordsOf(name, all));
     longest = std::max(longest, words.back().size());
   }
   std::vector<std::string> best(names.size());
@@ -75,9 +81,17 @@ std::vector<std::string> differences(const std::vector<std::string_view>& names)
     }
     best = std::move(chosen);
   }
-  if (distinctOf(best) == names.size()) return best;
-  for (size_t i = 0; i < names.size(); ++i) best[i] = hashed(names[i]);
   return best;
+}
+
+std::vector<std::string> differences(const std::vector<std::string_view>& names) {
+  for (const bool all : {false, true}) {
+    std::vector<std::string> words = differingWords(names, all);
+    if (distinctOf(words) == names.size()) return words;
+  }
+  std::vector<std::string> hashes;
+  for (const std::string_view name : names) hashes.push_back(hashed(name));
+  return hashes;
 }
 
 }  // namespace

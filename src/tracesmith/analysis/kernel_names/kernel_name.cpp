@@ -68,7 +68,8 @@ void readCodes(std::string_view name, KernelName& out) {
 }
 
 void readFunction(const FunctionName& function, KernelName& out) {
-  const TemplateHints hints = readTemplateHints(function.template_arguments);
+  const TemplateHints hints = readTemplateHints(
+      function.template_arguments.substr(0, kUnderstoodBytes));
   if (isWrapperFunction(function.name) && !hints.first.empty()) {
     // cutlass::Kernel2<cutlass_80_tensorop_...>: the argument is a name by itself.
     readCodes(hints.first, out);
@@ -109,7 +110,8 @@ KernelName readKernelName(std::string_view full) {
     return out;
   }
   const FunctionName function = splitFunctionName(full);
-  out.family = familyByRules(function.head, function.scope.size() + function.name.size());
+  out.family = familyByRules(function.head.substr(0, kUnderstoodBytes),
+                             function.scope.size() + function.name.size());
   readFunction(function, out);
   if (out.short_name.empty()) out.short_name = full;
   limit(out.short_name);

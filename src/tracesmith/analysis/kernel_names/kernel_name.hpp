@@ -28,8 +28,9 @@ struct KernelName {
   std::string layout;     ///< tn, nhwc, ...
 };
 
-/// How much of a name is read.
+/// How much of a name is read, and how much of its function and template arguments is understood.
 constexpr size_t kExaminedBytes = 4096;
+constexpr size_t kUnderstoodBytes = 512;
 
 KernelName readKernelName(std::string_view full);
 

@@ -30,7 +30,7 @@ std::string_view builtinType(char c) {
 
 /// Walks over a mangled name and writes what it can read. `open_` holds the constructs that an E
 /// has yet to end: N a nested name without parts, n one with parts, I template arguments, J a pack,
-/// L a literal, X an expression.
+/// L a literal, X an expression, F a function type.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -60,6 +60,7 @@ class Reader {
     switch (c) {
       case 'N': separate(); open_ += 'N'; return;
       case 'I': out_ += '<'; open_ += 'I'; return;
+      case 'F':
       case 'J':
       case 'X': open_ += c; return;
       case 'E': return pop();
@@ -102,8 +103,8 @@ class Reader {
 
   void sourceName() {
     size_t size = 0;
-    while (at_ < text_.size() && name_bytes::isDigit(text_[at_]) && size < text_.size()) {
-      size = size * 10 + static_cast<size_t>(text_[at_++] - '0');
+    for (; at_ < text_.size() && name_bytes::isDigit(text_[at_]); ++at_) {
+      if (size < text_.size()) size = size * 10 + static_cast<size_t>(text_[at_] - '0');
     }
     const std::string_view name = text_.substr(at_, size);
     at_ += name.size();
@@ -179,7 +180,8 @@ class Reader {
 }  // namespace
 
 std::string readMangledName(std::string_view mangled) {
-  return mangled.size() < 3 ? std::string(mangled) : Reader(mangled).read();
+  std::string text = mangled.size() < 3 ? "" : Reader(mangled).read();
+  return text.empty() ? std::string(mangled) : text;
 }
 
 }  // namespace tracesmith

@@ -11,18 +11,18 @@ PatternSet::PatternSet(const std::vector<std::string_view>& patterns) {
   class_of_[':'] = 37;
 
   // The tree of all patterns. State 0 is its root, so 0 also means "no child yet".
-  next_.assign(kClasses, 0);
+  std::vector<uint16_t> next(kClasses, 0);
   std::vector<std::vector<uint16_t>> ends(1);
   for (size_t p = 0; p < patterns.size(); ++p) {
     uint32_t state = 0;
     for (const char c : patterns[p]) {
       const size_t edge = state * kClasses + class_of_[static_cast<uint8_t>(c)];
-      if (next_[edge] == 0) {
-        next_[edge] = static_cast<uint16_t>(ends.size());
+      if (next[edge] == 0) {
+        next[edge] = static_cast<uint16_t>(ends.size());
         ends.emplace_back();
-        next_.resize(next_.size() + kClasses, 0);
+        next.resize(next.size() + kClasses, 0);
       }
-      state = next_[edge];
+      state = next[edge];
     }
     ends[state].push_back(static_cast<uint16_t>(p));
   }
@@ -31,15 +31,15 @@ PatternSet::PatternSet(const std::vector<std::string_view>& patterns) {
   std::vector<uint32_t> suffix(ends.size(), 0);
   std::vector<uint32_t> order;
   for (uint32_t c = 0; c < kClasses; ++c) {
-    if (next_[c] != 0) order.push_back(next_[c]);
+    if (next[c] != 0) order.push_back(next[c]);
   }
   for (size_t i = 0; i < order.size(); ++i) {
     const uint32_t state = order[i];
     const std::vector<uint16_t>& inherited = ends[suffix[state]];
     ends[state].insert(ends[state].end(), inherited.begin(), inherited.end());
     for (uint32_t c = 0; c < kClasses; ++c) {
-      const uint16_t beside = next_[suffix[state] * kClasses + c];
-      uint16_t& child = next_[state * kClasses + c];
+      const uint16_t beside = next[suffix[state] * kClasses + c];
+      uint16_t& child = next[state * kClasses + c];
       if (child == 0) {
         child = beside;
       } else {
@@ -53,6 +53,9 @@ PatternSet::PatternSet(const std::vector<std::string_view>& patterns) {
     ends_.insert(ends_.end(), of.begin(), of.end());
   }
   first_.push_back(static_cast<uint32_t>(ends_.size()));
+  for (const uint16_t state : next) {
+    edges_.push_back(state * kClasses | (ends[state].empty() ? 0 : kMatches));
+  }
 }
 
 }  // namespace tracesmith

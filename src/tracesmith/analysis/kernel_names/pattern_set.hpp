@@ -20,8 +20,11 @@ class PatternSet {
   void search(std::string_view text, Found&& found) const {
     uint32_t state = 0;
     for (size_t i = 0; i < text.size(); ++i) {
-      state = next_[state * kClasses + class_of_[static_cast<uint8_t>(text[i])]];
-      for (uint32_t at = first_[state]; at < first_[state + 1]; ++at) found(ends_[at], i + 1);
+      const uint32_t next = edges_[state + class_of_[static_cast<uint8_t>(text[i])]];
+      state = next & ~kMatches;
+      if ((next & kMatches) == 0) continue;
+      const uint32_t number = state / kClasses;
+      for (uint32_t at = first_[number]; at < first_[number + 1]; ++at) found(ends_[at], i + 1);
     }
   }
 
@@ -30,7 +33,11 @@ class PatternSet {
   static constexpr uint32_t kClasses = 40;
 
   std::array<uint8_t, 256> class_of_{};
-  std::vector<uint16_t> next_;   // next_[state * kClasses + class]
+  static constexpr uint32_t kMatches = 1u << 31;
+
+  // edges_[state + class] is the next state, whose number is multiplied by kClasses already, with
+  // kMatches if a pattern ends there.
+  std::vector<uint32_t> edges_;
   std::vector<uint32_t> first_;  // ends_[first_[state]] to ends_[first_[state + 1]]: matches
   std::vector<uint16_t> ends_;
 };

@@ -35,6 +35,9 @@ bool isWrapper(std::string_view identifier) {
       "target_arch", "cublasGemvTensorStridedBatched", "cublasGemvParams", "cublasGemvParamsEx",
       "cublasGemmk1Params", "cublasGemmSmallNParams", "cublasTransposeParams", "cublasDotParams",
       "cublasSplitKParams", "cudnnKernelDataType_t", "Fp8KVCacheDataType", "select_method"};
+  for (const std::string_view end : {"Traits", "traits", "Params", "Policy", "Epilogue", "Metadata"}) {
+    if (identifier.ends_with(end)) return true;
+  }
   return kWrappers.contains(identifier);
 }
 
@@ -67,6 +70,7 @@ struct Parentheses {
 }  // namespace
 
 std::string shortenedIdentifier(std::string_view identifier) {
+  if (identifier.empty()) return {};
   std::string_view text = identifier;
   for (const std::string_view start : {"CUDAFunctor_", "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_"}) {
     if (text.size() > start.size() && text.starts_with(start)) text.remove_prefix(start.size());
@@ -74,6 +78,7 @@ std::string shortenedIdentifier(std::string_view identifier) {
   bool again = true;
   while (again) {
     again = false;
+    if (std::string_view("alrus").find(text.back()) == std::string_view::npos) break;
     for (const std::string_view end :
          {"_kernel_cuda", "_cuda_kernel", "_kernel_impl", "KernelImplInternal", "CUDAKernelImpl",
           "CUDAKernel", "KernelImpl", "_kernel", "Kernel", "_impl", "_functor", "Functor", "_cuda",
@@ -107,7 +112,9 @@ TemplateHints readTemplateHints(std::string_view text) {
     if (const std::string_view type = dataTypeOf(word); !type.empty()) {
       if (isFloatingPoint(type)) {
         if (out.data_type.empty()) out.data_type = type;
-      } else if (other_type.empty() && word != "char" && word != "bool") {
+      } else if (other_type.empty() && word != "char" && word != "bool" &&
+                 !text.substr(0, end - word.size()).ends_with("unsigned ")) {
+        // Unsigned integers are mostly types of indices.
         other_type = type;
       }
       continue;
