@@ -81,6 +81,10 @@ constexpr FamilyRule kRules[] = {
     {kAttention, kFunction, "singleprefillwith"},
     {kAttention, kFunction, "singledecodewith"},
     {kAttention, kAnywhere, "gemm_softmax_gemm"},
+    // Triton kernels of LightLLM, vLLM and SGLang.
+    {kAttention, kStart, "_fwd_kernel"},
+    {kAttention, kStart, "_fwd_grouped_kernel"},
+    {kAttention, kStart, "_bwd_kernel"},
 
     // FBGEMM's table-batched embedding, PyTorch's embedding and its gradient. Before optimisers,
     // which these kernels contain.
@@ -109,6 +113,8 @@ constexpr FamilyRule kRules[] = {
     {kOptimizer, kAnywhere, "lambstage"},
     {kOptimizer, kAnywhere, "novograd"},
     {kOptimizer, kFunction, "optimizer"},
+
+    {kReduction, kAnywhere, "l2normfunctor"},  // norms of gradients
 
     // PyTorch, cuDNN, MIOpen, Apex, vLLM, AITER, CK.
     {kNormalization, kAnywhere, "batch_norm"},
@@ -139,6 +145,8 @@ constexpr FamilyRule kRules[] = {
     {kNormalization, kFunction, "lrn"},
 
     {kSoftmax, kAnywhere, "softmax"},
+    {kSoftmax, kFunction, "soft_max"},
+    {kSoftmax, kFunction, "cross_entropy"},
 
     // Layout changes of cuDNN, in the namespaces of its convolutions.
     {kCopy, kFunction, "nchwtonhwc"},
@@ -158,7 +166,7 @@ constexpr FamilyRule kRules[] = {
     {kConvolution, kAnywhere, "conv3d"},
     {kConvolution, kAnywhere, "conv_"},
     {kConvolution, kFunction, "_conv"},
-    {kConvolution, kFunction, "miopenconv"},
+    {kConvolution, kFunction, "openconv"},
     {kConvolution, kFunction, "asmconv"},
     {kConvolution, kStart, "igemm_"},
     {kConvolution, kFunction, "implicit_gemm"},
@@ -186,11 +194,12 @@ constexpr FamilyRule kRules[] = {
     {kPooling, kFunction, "avg_pool"},
     {kPooling, kFunction, "avgpool"},
     {kPooling, kFunction, "average_pool"},
+    {kPooling, kFunction, "averagepool"},
     {kPooling, kFunction, "pooling"},
     {kPooling, kFunction, "pool2d"},
-    {kPooling, kFunction, "mlopenpool"},
 
     // CUB, rocPRIM, Thrust, PyTorch; rocPRIM 4 says it in template arguments.
+    {kCopy, kFunction, "index_put"},  // sorts its indices before
     {kSort, kFunction, "sort"},
     {kSort, kFunction, "devicescan"},
     {kSort, kFunction, "scan_"},
@@ -206,14 +215,21 @@ constexpr FamilyRule kRules[] = {
     {kSort, kAnywhere, "wrapped_radix"},
     {kSort, kAnywhere, "wrapped_merge"},
     {kSort, kAnywhere, "wrapped_partition"},
-    {kSort, kAnywhere, "wrapped_select"},
+    {kSort, kAnywhere, "wrapped_select_config"},
+    {kSort, kAnywhere, "__scan::"},
+    {kSort, kAnywhere, "__unique"},
+    {kSort, kAnywhere, "__merge"},
+    {kSort, kFunction, "unique"},
     {kSort, kFunction, "cumsum"},
     {kSort, kFunction, "cumprod"},
     {kSort, kFunction, "topk"},
     {kSort, kFunction, "top_k"},
     {kSort, kFunction, "radixselect"},
     {kSort, kFunction, "bitonic"},
+    {kSort, kFunction, "moe_align"},
+    {kSort, kFunction, "routing"},
     {kReduction, kAnywhere, "wrapped_reduce"},
+    {kReduction, kAnywhere, "reduceagent"},
     {kElementwise, kAnywhere, "wrapped_transform"},
 
     {kRandom, kAnywhere, "distribution_"},
@@ -253,6 +269,13 @@ constexpr FamilyRule kRules[] = {
     {kGemm, kFunction, "splitk_reduce"},
     {kGemm, kFunction, "epilogue::impl"},
     {kGemm, kFunction, "fused_moe"},
+    {kGemm, kFunction, "fmoe"},
+    {kGemm, kFunction, "matrix_mul"},
+    {kGemm, kFunction, "matrixmul"},
+    {kGemm, kFunction, "csrmv"},
+    {kGemm, kFunction, "csrmm"},
+    {kGemm, kFunction, "spmm"},
+    {kGemm, kFunction, "spmv"},
     {kGemm, kFunction, "marlin"},
     {kGemm, kFunction, "trsm"},
     {kGemm, kFunction, "syrk"},
@@ -293,6 +316,17 @@ constexpr FamilyRule kRules[] = {
     {kCopy, kFunction, "triu"},
     {kCopy, kFunction, "tril"},
     {kCopy, kFunction, "to_dense"},
+    {kCopy, kFunction, "flip"},
+    {kCopy, kFunction, "compute_cuda_kernel"},
+    {kCopy, kFunction, "get_rows"},
+    {kCopy, kFunction, "cpy_"},
+    {kCopy, kFunction, "reformat"},
+    {kCopy, kFunction, "broadcast"},
+    {kCopy, kFunction, "dynamic_slice"},
+    {kCopy, kFunction, "dynamic_update_slice"},
+    {kCopy, kFunction, "slice"},
+    {kCopy, kFunction, "swapdimension"},
+    {kCopy, kFunction, "shuffleintensor"},
     {kFill, kFunction, "memset"},
     {kFill, kFunction, "fill"},
     {kFill, kFunction, "set_zero"},
@@ -339,6 +373,21 @@ constexpr FamilyRule kRules[] = {
     {kElementwise, kFunction, "bias"},
     {kElementwise, kFunction, "cast"},
     {kElementwise, kFunction, "convert"},
+    {kElementwise, kFunction, "lstm"},
+    {kElementwise, kFunction, "gru_cell"},
+    {kElementwise, kFunction, "optensor"},
+    {kElementwise, kFunction, "tensorgeneric"},
+    {kElementwise, kFunction, "op_generic_tensor"},
+    {kElementwise, kFunction, "eigenmetakernel"},
+    {kElementwise, kFunction, "bin_bcast"},
+    {kElementwise, kFunction, "unary"},
+    {kElementwise, kFunction, "binary"},
+    {kElementwise, kAnywhere, "parallelfor"},
+    // What XLA and TensorRT fuse is elementwise unless its name says more.
+    {kElementwise, kStart, "loop_"},
+    {kElementwise, kStart, "input_"},
+    {kElementwise, kStart, "fusion"},
+    {kElementwise, kStart, "__myl_"},
 };
 
 }  // namespace

@@ -13,6 +13,10 @@ namespace tracesmith {
 namespace {
 
 constexpr size_t kLongestShortName = 72;
+// Mangled names of kernels with thousands of bytes say the important in the first ones.
+constexpr size_t kMangledBytes = 768;
+// Names without template arguments name their operation early.
+constexpr size_t kOperationBytes = 128;
 // Coded names up to this length can be read as they are: ampere_sgemm_32x32_sliced1x4_tn.
 constexpr size_t kReadableCodedName = 32;
 
@@ -32,7 +36,11 @@ std::string_view lastScope(std::string_view scope) {
 }
 
 std::string bracketed(std::string_view base, std::initializer_list<std::string_view> details) {
-  std::string out(base);
+  size_t size = base.size() + 2;
+  for (const std::string_view detail : details) size += detail.size() + 2;
+  std::string out;
+  out.reserve(size);
+  out += base;
   bool any = false;
   for (const std::string_view detail : details) {
     if (detail.empty()) continue;
@@ -97,7 +105,7 @@ KernelName readKernelName(std::string_view full) {
   full = full.substr(0, kExaminedBytes);
   std::string readable;
   if (full.starts_with("_Z")) {
-    readable = readMangledName(full);
+    readable = readMangledName(full.substr(0, kMangledBytes));
     full = readable;
   }
   // The loader of HSA adds ".kd" to names of kernels.
@@ -110,7 +118,9 @@ KernelName readKernelName(std::string_view full) {
     return out;
   }
   const FunctionName function = splitFunctionName(full);
-  out.family = familyByRules(function.head.substr(0, kUnderstoodBytes),
+  const size_t examined =
+      function.template_arguments.empty() ? kOperationBytes : kUnderstoodBytes;
+  out.family = familyByRules(function.head.substr(0, examined),
                              function.scope.size() + function.name.size());
   readFunction(function, out);
   if (out.short_name.empty()) out.short_name = full;

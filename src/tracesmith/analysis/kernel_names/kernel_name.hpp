@@ -30,7 +30,7 @@ struct KernelName {
 
 /// How much of a name is read, and how much of its function and template arguments is understood.
 constexpr size_t kExaminedBytes = 4096;
-constexpr size_t kUnderstoodBytes = 512;
+constexpr size_t kUnderstoodBytes = 320;
 
 KernelName readKernelName(std::string_view full);
 

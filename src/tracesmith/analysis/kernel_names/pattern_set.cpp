@@ -48,13 +48,25 @@ PatternSet::PatternSet(const std::vector<std::string_view>& patterns) {
       }
     }
   }
-  for (const std::vector<uint16_t>& of : ends) {
+
+  // The states' new numbers.
+  std::vector<uint32_t> number(ends.size());
+  uint32_t count = 0;
+  for (size_t state = 0; state < ends.size(); ++state) {
+    if (ends[state].empty()) number[state] = count++;
+  }
+  first_match_ = count * kClasses;
+  for (size_t state = 0; state < ends.size(); ++state) {
+    if (ends[state].empty()) continue;
+    number[state] = count++;
     first_.push_back(static_cast<uint32_t>(ends_.size()));
-    ends_.insert(ends_.end(), of.begin(), of.end());
+    ends_.insert(ends_.end(), ends[state].begin(), ends[state].end());
   }
   first_.push_back(static_cast<uint32_t>(ends_.size()));
-  for (const uint16_t state : next) {
-    edges_.push_back(state * kClasses | (ends[state].empty() ? 0 : kMatches));
+  edges_.resize(next.size());
+  for (size_t edge = 0; edge < next.size(); ++edge) {
+    const size_t from = number[edge / kClasses] * kClasses + edge % kClasses;
+    edges_[from] = number[next[edge]] * kClasses;
   }
 }
 

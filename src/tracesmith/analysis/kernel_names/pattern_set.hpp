@@ -20,11 +20,10 @@ class PatternSet {
   void search(std::string_view text, Found&& found) const {
     uint32_t state = 0;
     for (size_t i = 0; i < text.size(); ++i) {
-      const uint32_t next = edges_[state + class_of_[static_cast<uint8_t>(text[i])]];
-      state = next & ~kMatches;
-      if ((next & kMatches) == 0) continue;
-      const uint32_t number = state / kClasses;
-      for (uint32_t at = first_[number]; at < first_[number + 1]; ++at) found(ends_[at], i + 1);
+      state = edges_[state + class_of_[static_cast<uint8_t>(text[i])]];
+      if (state < first_match_) continue;
+      const uint32_t match = (state - first_match_) / kClasses;
+      for (uint32_t at = first_[match]; at < first_[match + 1]; ++at) found(ends_[at], i + 1);
     }
   }
 
@@ -33,12 +32,12 @@ class PatternSet {
   static constexpr uint32_t kClasses = 40;
 
   std::array<uint8_t, 256> class_of_{};
-  static constexpr uint32_t kMatches = 1u << 31;
 
-  // edges_[state + class] is the next state, whose number is multiplied by kClasses already, with
-  // kMatches if a pattern ends there.
+  // A state is its number times kClasses, and edges_[state + class] is the next one. States at
+  // which a pattern ends have the highest numbers, so that one comparison finds them.
   std::vector<uint32_t> edges_;
-  std::vector<uint32_t> first_;  // ends_[first_[state]] to ends_[first_[state + 1]]: matches
+  uint32_t first_match_ = 0;
+  std::vector<uint32_t> first_;  // of the n-th such state: ends_[first_[n]] to ends_[first_[n + 1]]
   std::vector<uint16_t> ends_;
 };
 

@@ -42,7 +42,7 @@ bool isWrapper(std::string_view identifier) {
 }
 
 bool removeEnd(std::string_view& text, std::string_view end) {
-  if (text.size() <= end.size() || !text.ends_with(end)) return false;
+  if (text.size() <= end.size() || text.back() != end.back() || !text.ends_with(end)) return false;
   text.remove_suffix(end.size());
   return true;
 }
