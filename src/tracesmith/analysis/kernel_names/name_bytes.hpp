@@ -4,9 +4,9 @@
 
 namespace tracesmith::name_bytes {
 
-inline bool isDigit(char c) { return c >= '0' && c <= '9'; }
-inline bool isLower(char c) { return c >= 'a' && c <= 'z'; }
-inline bool isUpper(char c) { return c >= 'A' && c <= 'Z'; }
-inline bool isLetter(char c) { return isLower(c) || isUpper(c); }
+constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool isLower(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool isUpper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr bool isLetter(char c) { return isLower(c) || isUpper(c); }
 
 }  // namespace tracesmith::name_bytes

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/kernel_names/template_hints.hpp"
 
+#include <array>
+#include <cstdint>
 #include <unordered_set>
 
 #include "tracesmith/analysis/kernel_names/data_types.hpp"
@@ -9,7 +11,16 @@
 namespace tracesmith {
 namespace {
 
-bool isWordByte(char c) { return name_bytes::isLower(c) || name_bytes::isUpper(c) || name_bytes::isDigit(c) || c == '_'; }
+constexpr std::array<bool, 256> kIsWordByte = [] {
+  std::array<bool, 256> is{};
+  for (int c = 0; c < 256; ++c) {
+    const auto byte = static_cast<char>(c);
+    is[static_cast<size_t>(c)] =
+        name_bytes::isLetter(byte) || name_bytes::isDigit(byte) || byte == '_';
+  }
+  return is;
+}();
+bool isWordByte(char c) { return kIsWordByte[static_cast<uint8_t>(c)]; }
 
 /// Wrappers, containers and keywords, which say nothing about the operation.
 bool isWrapper(std::string_view identifier) {
@@ -35,7 +46,8 @@ bool isWrapper(std::string_view identifier) {
       "target_arch", "cublasGemvTensorStridedBatched", "cublasGemvParams", "cublasGemvParamsEx",
       "cublasGemmk1Params", "cublasGemmSmallNParams", "cublasTransposeParams", "cublasDotParams",
       "cublasSplitKParams", "cudnnKernelDataType_t", "Fp8KVCacheDataType", "select_method"};
-  for (const std::string_view end : {"Traits", "traits", "Params", "Policy", "Epilogue", "Metadata"}) {
+  for (const std::string_view end :
+       {"Traits", "traits", "Params", "Policy", "Epilogue", "Metadata"}) {
     if (identifier.ends_with(end)) return true;
   }
   return kWrappers.contains(identifier);
@@ -47,32 +59,13 @@ bool removeEnd(std::string_view& text, std::string_view end) {
   return true;
 }
 
-/// Skips what is between parentheses, but reads the parameters of lambdas: they have the data type.
-struct Parentheses {
-  int depth = 0;
-
-  /// Returns whether the text at `at` is to be skipped.
-  bool skips(std::string_view text, size_t at) {
-    if (text[at] == '(' && (depth > 0 || !isLambda(text, at))) {
-      // A cast such as (bool)1 or (anonymous namespace) is harmless: no identifier in it counts.
-      ++depth;
-    } else if (text[at] == ')' && depth > 0) {
-      --depth;
-    }
-    return depth > 0;
-  }
-
-  static bool isLambda(std::string_view text, size_t at) {
-    return text.substr(0, at).ends_with("lambda");
-  }
-};
-
 }  // namespace
 
 std::string shortenedIdentifier(std::string_view identifier) {
   if (identifier.empty()) return {};
   std::string_view text = identifier;
-  for (const std::string_view start : {"CUDAFunctor_", "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_"}) {
+  for (const std::string_view start :
+       {"CUDAFunctor_", "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_"}) {
     if (text.size() > start.size() && text.starts_with(start)) text.remove_prefix(start.size());
   }
   bool again = true;
@@ -97,10 +90,15 @@ std::string shortenedIdentifier(std::string_view identifier) {
 TemplateHints readTemplateHints(std::string_view text) {
   TemplateHints out;
   std::string_view other_type;
-  Parentheses parentheses;
+  int parentheses = 0;  // open ones, whose words are skipped
   std::string_view operation;
   for (size_t i = 0; i < text.size();) {
-    if (parentheses.skips(text, i) || !isWordByte(text[i])) {
+    const char c = text[i];
+    if (!isWordByte(c)) {
+      // The parameters of a lambda are read: they have the data type.
+      const bool opens = c == '(' && (parentheses > 0 || !text.substr(0, i).ends_with("lambda"));
+      if (opens) ++parentheses;
+      if (c == ')' && parentheses > 0) --parentheses;
       ++i;
       continue;
     }
@@ -108,6 +106,7 @@ TemplateHints readTemplateHints(std::string_view text) {
     while (end < text.size() && isWordByte(text[end])) ++end;
     const std::string_view word = text.substr(i, end - i);
     i = end;
+    if (parentheses > 0) continue;
     if (name_bytes::isDigit(word[0]) || text.substr(end).starts_with("::")) continue;
     if (const std::string_view type = dataTypeOf(word); !type.empty()) {
       if (isFloatingPoint(type)) {
