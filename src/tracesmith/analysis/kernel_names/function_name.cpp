@@ -10,10 +10,11 @@ namespace {
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 constexpr std::string_view kUnnamed = "<unnamed>";
 
-/// The bytes that split a name; all others are skipped fast.
-constexpr std::array<bool, 256> kIsSpecial = [] {
-  std::array<bool, 256> is{};
-  for (const char c : std::string_view("<>(){}[]: ")) is[static_cast<uint8_t>(c)] = true;
+/// The bytes that split a name, outside and inside of brackets; all others are skipped fast.
+constexpr std::array<std::array<bool, 256>, 2> kIsSpecial = [] {
+  std::array<std::array<bool, 256>, 2> is{};
+  for (const char c : std::string_view("<>(){}[]: ")) is[0][static_cast<uint8_t>(c)] = true;
+  for (const char c : std::string_view("<>(){}[]")) is[1][static_cast<uint8_t>(c)] = true;
   return is;
 }();
 
@@ -33,7 +34,7 @@ FunctionName splitFunctionName(std::string_view full) {
   int depth = 0;
   for (size_t i = 0; i < full.size(); ++i) {
     const char c = full[i];
-    if (!kIsSpecial[static_cast<uint8_t>(c)]) continue;
+    if (!kIsSpecial[depth > 0 ? 1 : 0][static_cast<uint8_t>(c)]) continue;
     if (c == '<') {
       if (depth == 0 && startsAt(full, i, kUnnamed)) {
         i += kUnnamed.size() - 1;

@@ -22,6 +22,17 @@ constexpr std::array<bool, 256> kIsWordByte = [] {
 }();
 bool isWordByte(char c) { return kIsWordByte[static_cast<uint8_t>(c)]; }
 
+constexpr std::string_view kWrapperEnds[] = {"Traits", "traits",   "Params",
+                                             "Policy", "Epilogue", "Metadata"};
+// What shortenedIdentifier() removes.
+constexpr std::string_view kStarts[] = {"CUDAFunctor_", "CUDAFunctorOnSelf_",
+                                        "CUDAFunctorOnOther_"};
+constexpr std::string_view kEnds[] = {
+    "_kernel_cuda",   "_cuda_kernel", "_kernel_impl", "KernelImplInternal",
+    "CUDAKernelImpl", "CUDAKernel",   "KernelImpl",   "_kernel",
+    "Kernel",         "_impl",        "_functor",     "Functor",
+    "_cuda",          "_gpu",         "Ops"};
+
 /// Wrappers, containers and keywords, which say nothing about the operation.
 bool isWrapper(std::string_view identifier) {
   static const std::unordered_set<std::string_view> kWrappers = {
@@ -46,8 +57,7 @@ bool isWrapper(std::string_view identifier) {
       "target_arch", "cublasGemvTensorStridedBatched", "cublasGemvParams", "cublasGemvParamsEx",
       "cublasGemmk1Params", "cublasGemmSmallNParams", "cublasTransposeParams", "cublasDotParams",
       "cublasSplitKParams", "cudnnKernelDataType_t", "Fp8KVCacheDataType", "select_method"};
-  for (const std::string_view end :
-       {"Traits", "traits", "Params", "Policy", "Epilogue", "Metadata"}) {
+  for (const std::string_view end : kWrapperEnds) {
     if (identifier.ends_with(end)) return true;
   }
   return kWrappers.contains(identifier);
@@ -64,18 +74,14 @@ bool removeEnd(std::string_view& text, std::string_view end) {
 std::string shortenedIdentifier(std::string_view identifier) {
   if (identifier.empty()) return {};
   std::string_view text = identifier;
-  for (const std::string_view start :
-       {"CUDAFunctor_", "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_"}) {
+  for (const std::string_view start : kStarts) {
     if (text.size() > start.size() && text.starts_with(start)) text.remove_prefix(start.size());
   }
   bool again = true;
   while (again) {
     again = false;
     if (std::string_view("alrus").find(text.back()) == std::string_view::npos) break;
-    for (const std::string_view end :
-         {"_kernel_cuda", "_cuda_kernel", "_kernel_impl", "KernelImplInternal", "CUDAKernelImpl",
-          "CUDAKernel", "KernelImpl", "_kernel", "Kernel", "_impl", "_functor", "Functor", "_cuda",
-          "_gpu", "Ops"}) {
+    for (const std::string_view end : kEnds) {
       again = removeEnd(text, end) || again;
     }
   }
