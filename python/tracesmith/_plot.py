@@ -89,7 +89,7 @@ class Plots:
 
     def kernels(self, count: int = 15, ax: Axes | None = None) -> Axes:
         """The `count` kernels with the longest total time over all launches."""
-        names = self._trace.kernels["name"]
+        names = self._trace.kernels["short_name"]
         if not isinstance(names, Texts) or len(names) == 0:
             raise NoDataError("no kernel is in the trace", self._trace.path)
         durations = self._trace.kernels.duration_ns

@@ -70,6 +70,7 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
                             .options = options,
                             .ops = DeviceOps::of(trace, options.analysis),
                             .begin_ns = timeRange(trace).begin_ns};
+  if (options.short_names) maker.labels = KernelLabels(trace);
   maker.nameStreams();
   for (size_t i = 0; i < kParts.size(); ++i) {
     const auto part = static_cast<AnalysisPart>(i);

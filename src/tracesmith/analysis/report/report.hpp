@@ -73,6 +73,7 @@ struct ReportOptions {
   std::vector<AnalysisPart> parts;  ///< empty: all
   size_t limit = 15;                ///< rows of tables by name, stream or step; 0: all
   size_t longest = 15;              ///< rows of tables of the longest pieces; 0: all
+  bool short_names = false;         ///< kernels have short labels, for people (KernelLabels)
   bool whole_paths = false;         ///< shows all ranges around a launch; else only the last
   /// Includes frames that runtime_frames.hpp removes from stacks.
   bool all_frames = false;

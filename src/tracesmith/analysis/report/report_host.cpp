@@ -87,7 +87,7 @@ void addLongestPieces(Maker& maker, const CriticalPath& path) {
   for (const PathSegment* s : longest) {
     std::string name;
     if (s->op != DeviceOp::kNone) {
-      name = t.text(maker.ops.ops[s->op].name);
+      name = maker.workName(maker.ops.ops[s->op].name);
     } else if (s->call != DeviceOp::kNone) {
       name = "after " + std::string(t.text(t.host_call.name[s->call]));
     }

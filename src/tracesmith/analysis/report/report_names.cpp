@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports by name: kernels, copies, collectives, hot spots; and memory.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -31,6 +32,42 @@ std::vector<ReportValue> statsRow(const NamedStats& s) {
           s.time.p50_ns, s.time.p95_ns,       s.time.p99_ns,   s.time.min_ns, s.time.max_ns};
 }
 
+void addFamilies(Maker& maker, const std::vector<NamedStats>& kernels) {
+  ReportTable& table = maker.table("kernel_families", "Kernel time by family",
+                                   {{"family", "family", Q::kText},
+                                    {"names", "names", Q::kCount},
+                                    {"count", "count", Q::kCount},
+                                    {"total_ns", "total", Q::kNs},
+                                    {"share", "share", Q::kShare}});
+  struct Of {
+    uint64_t names = 0;
+    uint64_t count = 0;
+    int64_t total_ns = 0;
+  };
+  std::array<Of, kKernelFamilies> by_family{};
+  int64_t all = 0;
+  for (const NamedStats& s : kernels) {
+    Of& of = by_family[static_cast<size_t>(readKernelName(s.name).family)];
+    ++of.names;
+    of.count += s.time.count;
+    of.total_ns += s.time.total_ns;
+    all += s.time.total_ns;
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < by_family.size(); ++i) {
+    if (by_family[i].names > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return by_family[a].total_ns > by_family[b].total_ns;
+  });
+  for (const size_t i : order) {
+    const Of& of = by_family[i];
+    table.rows.push_back({std::string(toString(static_cast<KernelFamily>(i))), count(of.names),
+                          count(of.count), of.total_ns, shareOf(of.total_ns, all)});
+  }
+  if (table.rows.empty()) table.note = "the trace has no kernels";
+}
+
 }  // namespace
 
 void addKernels(Maker& maker) {
@@ -38,8 +75,12 @@ void addKernels(Maker& maker) {
   const std::vector<NamedStats> stats = maker.options.analysis.as_hta
                                             ? kernelStats(maker.trace, maker.ops)
                                             : kernelStats(maker.trace);
-  for (size_t i = 0; i < maker.limit(stats.size()); ++i) table.rows.push_back(statsRow(stats[i]));
+  for (size_t i = 0; i < maker.limit(stats.size()); ++i) {
+    table.rows.push_back(statsRow(stats[i]));
+    table.rows.back()[0] = std::string(maker.labels.label(stats[i].name));
+  }
   noteRest(table, stats.size());
+  addFamilies(maker, stats);
 }
 
 void addHotspots(Maker& maker) {
@@ -89,7 +130,7 @@ void addHotspots(Maker& maker) {
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < n; ++i) {
     const DeviceOp& op = *order[i];
-    std::vector<ReportValue> row = {std::string(maker.trace.text(op.name)), op.begin_ns - begin,
+    std::vector<ReportValue> row = {maker.workName(op.name), op.begin_ns - begin,
                                     op.end_ns - op.begin_ns};
     for (ReportValue& value : maker.place(op.device, op.process, op.stream)) {
       row.push_back(std::move(value));
@@ -173,9 +214,8 @@ void addCommunication(Maker& maker) {
   }
   for (auto& [name, of] : by_name) {
     const Distribution d = distributionOf(of.durations);
-    table.rows.push_back({std::string(maker.trace.text(name)), count(d.count),
-                          static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
-                          static_cast<int64_t>(d.max), of.alone});
+    table.rows.push_back({maker.workName(name), count(d.count), static_cast<int64_t>(d.sum), d.mean,
+                          static_cast<int64_t>(d.min), static_cast<int64_t>(d.max), of.alone});
   }
   keepLargest(maker, table, "total_ns");
   if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";

@@ -61,7 +61,7 @@ void addOccupancy(Maker& maker) {
       continue;
     }
     table.rows.push_back(
-        {std::string(t.text(name)), of.launches, of.total, count(found->threads),
+        {maker.workName(name), of.launches, of.total, count(found->threads),
          count(t.launch_shape.registers_per_thread[s - 1]), count(found->shared_bytes),
          count(found->blocks), count(found->blocks_per_unit), found->occupancy,
          std::string(found->limit),

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 
@@ -23,10 +24,15 @@ struct Maker {
   std::vector<std::string> stream_names;
   bool name_processes = false;  ///< streams of several processes share a name
 
+  /// Short names of kernels, if they are wanted; else empty.
+  KernelLabels labels;
+
   ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
     tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
     return tables.back();
   }
+  /// A kernel's name as the report shows it, or the name of other work.
+  std::string workName(StringId name) const { return std::string(labels.label(trace.text(name))); }
   void nameStreams();
   /// "device 0: NVIDIA H100".
   std::string deviceName(DeviceId id) const;

@@ -45,6 +45,8 @@ class AnalyzeCommand : public Command {
         "--limit", limit_, "N",
         "Rows of a table; 0: all (default 15; with --json all, but 15 of the longest operations)");
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
+    flag("--full-names", full_names_,
+         "Show full names of kernels, not short ones (--json always has full names)");
     flag("--json", json_, "Print JSON, exact in ns");
     flagWithChoice("--as-hta", as_hta_, "0.5", {"0.5", "0.6"},
                    "Count as Holistic Trace Analysis 0.5.0, or as its main branch (0.6), does: "
@@ -73,6 +75,7 @@ class AnalyzeCommand : public Command {
     if (json_) options.limit = 0;
     if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
     options.whole_paths = json_;
+    options.short_names = !json_ && !full_names_;
     options.all_frames = all_frames_;
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
@@ -156,6 +159,7 @@ class AnalyzeCommand : public Command {
   std::string range_;
   std::optional<uint64_t> instance_;
   bool all_frames_ = false;
+  bool full_names_ = false;
   bool json_ = false;
   std::string as_hta_;
 };

@@ -37,6 +37,8 @@ class ViewCommand : public Command {
          "name");
     flag("--timeline", timeline_,
          "Draw streams as rows instead of listing events; can be combined with --stats");
+    flag("--full-names", full_names_,
+         "Show full names of kernels in the text of --stats, not short ones");
     flag("--stacks", stacks_, "Show the host call stack of each event (profile --stacks)");
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
@@ -100,7 +102,7 @@ class ViewCommand : public Command {
       drawTimeline(file->trace, filter, *matches, format, style, out);
       if (stats_) out.put('\n');
     }
-    if (stats_) showStats(file->trace, *matches, limit, format, style, out);
+    if (stats_) showStats(file->trace, *matches, limit, format, full_names_, style, out);
     uint64_t beyond = 0;
     if (!stats_ && !timeline_) {
       beyond = listEvents(file->trace, *matches, limit, format, stacks_, style, out);
@@ -163,6 +165,7 @@ class ViewCommand : public Command {
   std::string format_;
   bool json_ = false;
   bool stats_ = false;
+  bool full_names_ = false;
   bool stacks_ = false;
   bool all_frames_ = false;
   bool timeline_ = false;

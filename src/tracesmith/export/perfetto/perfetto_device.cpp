@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "tracesmith/analysis/kernel_names/kernel_name.hpp"
 #include "tracesmith/export/perfetto/perfetto_encoder.hpp"
 
 namespace tracesmith::perfetto {
@@ -34,6 +35,7 @@ enum ArgName : uint64_t {
   kArgGlobalX,
   kArgGlobalY,
   kArgGlobalZ,
+  kArgFamily,
 };
 // Argument names that the viewer's GPU pages use. "global_size_*" if the driver chose the group
 // size.
@@ -46,7 +48,8 @@ constexpr std::string_view kArgNames[] = {"device",
                                           "thread_count",
                                           "global_size_x",
                                           "global_size_y",
-                                          "global_size_z"};
+                                          "global_size_z",
+                                          "family"};
 
 constexpr std::string_view kCopyStages[] = {"Copy",
                                             "Copy host to device",
@@ -325,6 +328,10 @@ void Encoder::internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
       c.message<interned::kernel::kArgs>([&] {
         c.uint<stage::arg::kNameIid>(kArgStream);
         c.uint<stage::arg::kUint>(s.stream_number);
+      });
+      c.message<interned::kernel::kArgs>([&] {
+        c.uint<stage::arg::kNameIid>(kArgFamily);
+        c.text<stage::arg::kString>(toString(readKernelName(name.label).family));
       });
     });
   });

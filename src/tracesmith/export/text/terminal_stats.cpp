@@ -2,9 +2,11 @@
 #include "tracesmith/export/text/terminal_stats.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/export/text/human_units.hpp"
@@ -38,11 +40,11 @@ void writeText(const std::vector<Group>& groups, size_t limit, const TerminalSty
                                               {"total", A::kRight},
                                               {"share", A::kRight},
                                               {"mean", A::kRight},
-                                              {"p50", A::kRight},
-                                              {"p95", A::kRight},
-                                              {"p99", A::kRight},
-                                              {"min", A::kRight},
-                                              {"max", A::kRight}};
+                                              {.header = "p50", .align = A::kRight, .spare = 3},
+                                              {.header = "p95", .align = A::kRight, .spare = 2},
+                                              {.header = "p99", .align = A::kRight, .spare = 5},
+                                              {.header = "min", .align = A::kRight, .spare = 4},
+                                              {.header = "max", .align = A::kRight, .spare = 1}};
     if (bytes) {
       columns.push_back({"bytes", A::kRight});
       columns.push_back({"rate", A::kRight});
@@ -69,7 +71,11 @@ void writeText(const std::vector<Group>& groups, size_t limit, const TerminalSty
     }
     if (!first) out.put('\n');
     first = false;
-    out.write(table.render(style));
+    std::vector<std::string> left_out;
+    out.write(table.render(style, "", &left_out));
+    if (!left_out.empty()) {
+      out.write(style.dim(fmt::format("too narrow for {}\n", fmt::join(left_out, ", "))));
+    }
     uint64_t first_launches = 0;
     for (const NamedStats& stats : group.names) first_launches += stats.first_launches;
     if (first_launches > 0) {
@@ -125,13 +131,17 @@ void writeRecords(const std::vector<Group>& groups, size_t limit, bool json, Out
 }  // namespace
 
 void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
-               const TerminalStyle& style, Output& out) {
+               bool full_names, const TerminalStyle& style, Output& out) {
   const KeepRow keep = [&](TableId table, size_t row) { return matches(table, row); };
-  const std::vector<Group> groups = {{"kernel", "kernel", kernelStats(trace, keep)},
-                                     {"memory", "copy or fill", copyStats(trace, keep)},
-                                     {"host_call", "host call", hostCallStats(trace, keep)},
-                                     {"range", "range", rangeStats(trace, keep)}};
+  std::vector<Group> groups = {{"kernel", "kernel", kernelStats(trace, keep)},
+                               {"memory", "copy or fill", copyStats(trace, keep)},
+                               {"host_call", "host call", hostCallStats(trace, keep)},
+                               {"range", "range", rangeStats(trace, keep)}};
   if (format == ListFormat::kText) {
+    if (!full_names) {
+      const KernelLabels labels(trace);
+      for (NamedStats& kernel : groups[0].names) kernel.name = labels.label(kernel.name);
+    }
     writeText(groups, limit, style, out);
   } else {
     writeRecords(groups, limit, format == ListFormat::kJson, out);

@@ -151,7 +151,7 @@ TEST(TerminalStats, AreThoseOfTheEventsThatPass) {
   const Result<EventMatcher> all = EventMatcher::of(trace, {});
   std::string text;
   Output out = Output::toString(&text);
-  showStats(trace, *all, 100, ListFormat::kCsv, {}, out);
+  showStats(trace, *all, 100, ListFormat::kCsv, false, {}, out);
   ASSERT_TRUE(out.finish());
   EXPECT_THAT(text, HasSubstr("kernel,saxpy,2,700000,0.875,350000,200000,500000,500000,200000,"
                               "500000,0,0\n"));
@@ -161,7 +161,7 @@ TEST(TerminalStats, AreThoseOfTheEventsThatPass) {
   const Result<EventMatcher> late = EventMatcher::of(trace, {.from_ns = 1'800'000});
   text.clear();
   Output second = Output::toString(&text);
-  showStats(trace, *late, 100, ListFormat::kCsv, {}, second);
+  showStats(trace, *late, 100, ListFormat::kCsv, false, {}, second);
   ASSERT_TRUE(second.finish());
   EXPECT_THAT(text, HasSubstr("kernel,saxpy,1,200000,1,"));
   EXPECT_THAT(text, Not(HasSubstr("relu")));

@@ -11,6 +11,7 @@
 #include "tracesmith/query/columns/column_rules.hpp"
 #include "tracesmith/query/columns/computed_column.hpp"
 #include "tracesmith/query/columns/frame_column.hpp"
+#include "tracesmith/query/columns/kernel_name_column.hpp"
 #include "tracesmith/query/columns/schema_column.hpp"
 #include "tracesmith/query/columns/stacked_table.hpp"
 #include "tracesmith/query/columns/step_table.hpp"
@@ -55,7 +56,10 @@ class TableMaker {
     addFlags();
     addTimes();
     addPlaces();
-    if constexpr (Table::kId == TableId::kKernel) addKernelShape();
+    if constexpr (Table::kId == TableId::kKernel) {
+      addKernelNames();
+      addKernelShape();
+    }
     if constexpr (Table::kId == TableId::kClockDomain) addTickRate();
     if constexpr (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) addSymbols();
     std::stable_sort(out_.mutableColumns().begin(), out_.mutableColumns().end(),
@@ -277,6 +281,15 @@ class TableMaker {
           });
       sourceColumns({"stream_id"});
     }
+  }
+
+  void addKernelNames() {
+    out_.add(std::make_unique<KernelFamilyColumn>(
+        "family", "kind of work, by the name: gemm, attention, copy, ...", out_, trace_));
+    sourceColumns({"name"});
+    out_.add(std::make_unique<KernelLabelColumn>(
+        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_));
+    sourceColumns({"name"});
   }
 
   /// Adds the launch shape as columns of the kernel.
