@@ -87,9 +87,9 @@ ReportTable spreadTable(const std::vector<RankRun>& ranks) {
                      {"sum_ns", "sum", Q::kNs},
                      {"mean_ns", "mean", Q::kNs},
                      {"min_ns", "least", Q::kNs},
-                     {"min_rank", "in rank", Q::kText, 1},
+                     {"min_rank", "least in", Q::kText, 1},
                      {"max_ns", "most", Q::kNs},
-                     {"max_rank", "in rank", Q::kText, 1},
+                     {"max_rank", "most in", Q::kText, 1},
                      {"spread", "(most-least)/mean", Q::kShare}},
                     {},
                     {}};
@@ -139,9 +139,9 @@ ReportTable kernelTable(const std::vector<RankRun>& ranks, size_t limit) {
                      {"launches", "launches", Q::kCount},
                      {"total_ns", "total", Q::kNs},
                      {"min_ns", "least", Q::kNs},
-                     {"min_rank", "in rank", Q::kText, 1},
+                     {"min_rank", "least in", Q::kText, 1},
                      {"max_ns", "most", Q::kNs},
-                     {"max_rank", "in rank", Q::kText, 1}},
+                     {"max_rank", "most in", Q::kText, 1}},
                     {},
                     {}};
   std::map<std::string, KernelInRanks> kernels;
