@@ -143,7 +143,7 @@ class QueryPrompt(CommandTest):
             prompt.key("i\t")
             prompt.until(r"le\(")
             prompt.key("\x15SELECT name FROM kernel wher\t")
-            prompt.until("kernel where ")
+            prompt.until("kernel where")
             prompt.key("\x15.mode \t\t")
             self.assertIn("markdown", prompt.until(r"(?s)csv.*table"))
             prompt.key("\x15SELECT 'FROM kern\t")  # within a text: nothing

@@ -174,7 +174,7 @@ class LibeditReader : public LineReader {
     std::string common = commonStart(found.words);
     const bool longer = common.size() > found.typed_bytes;
     if (common.size() >= found.typed_bytes) {
-      const bool ends = !common.ends_with('(') && !after.starts_with(' ');
+      const bool ends = found.ends_with_space && !after.starts_with(' ');
       if (found.words.size() == 1 && ends) common += ' ';
       el_deletestr(editor_, static_cast<int>(found.typed_bytes));
       el_insertstr(editor_, common.c_str());

@@ -20,6 +20,7 @@ bool hasLineEditor();
 struct Completion {
   size_t typed_bytes = 0;  ///< length of the unfinished word before the cursor, which is ASCII
   std::vector<std::string> words;  ///< what it may become; sorted, each at least as long
+  bool ends_with_space = false;    ///< a space follows if there is only one word
 };
 using Completer = std::function<Completion(std::string_view before, std::string_view after)>;
 

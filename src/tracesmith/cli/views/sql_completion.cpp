@@ -116,12 +116,13 @@ std::vector<std::pair<std::string, std::string>> namedTables(
   return out;
 }
 
-Completion matching(const std::vector<std::string>& candidates, std::string_view typed) {
+Completion matching(const std::vector<std::string>& candidates, std::string_view typed,
+                    bool ends_with_space) {
   std::set<std::string> words;
   for (const std::string& candidate : candidates) {
     if (startsWith(candidate, typed)) words.insert(candidate);
   }
-  return {typed.size(), {words.begin(), words.end()}};
+  return {typed.size(), {words.begin(), words.end()}, ends_with_space};
 }
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& words) {
@@ -173,8 +174,8 @@ Completion SqlCompletion::complete(std::string_view before, std::string_view aft
   const std::string_view typed = before.substr(begin);
   const size_t first = before.find_first_not_of(" \t");
   if (first != std::string_view::npos && before[first] == '.') {
-    if (begin == first + 1) return matching(ofCommand(""), before.substr(first));
-    return matching(ofCommand(before.substr(first, begin - first)), typed);
+    if (begin == first + 1) return matching(ofCommand(""), before.substr(first), true);
+    return matching(ofCommand(before.substr(first, begin - first)), typed, true);
   }
 
   const Tokens tokens = tokensOf(before.substr(0, begin));
@@ -192,9 +193,9 @@ Completion SqlCompletion::complete(std::string_view before, std::string_view aft
     for (const auto& [name, of] : named) {
       if (name == owner) table = find(of);
     }
-    return table == nullptr ? Completion{} : matching(table->columns, typed);
+    return table == nullptr ? Completion{} : matching(table->columns, typed, false);
   }
-  if (expectsTable(words, words.size())) return matching(tableNames(), typed);
+  if (expectsTable(words, words.size())) return matching(tableNames(), typed, true);
 
   std::vector<std::string> candidates = functions_;
   bool known = false;
@@ -212,7 +213,7 @@ Completion SqlCompletion::complete(std::string_view before, std::string_view aft
   for (const std::string_view keyword : kKeywords) {
     candidates.push_back(small ? lower(keyword) : std::string(keyword));
   }
-  return matching(candidates, typed);
+  return matching(candidates, typed, false);  // a comma or bracket may follow a column
 }
 
 }  // namespace tracesmith::cli
