@@ -82,6 +82,11 @@ option(TRACESMITH_USE_LIBDW "Name the frames of call stacks, where libdw of elfu
 if(TRACESMITH_USE_LIBDW)
   pkg_check_modules(libdw IMPORTED_TARGET libdw)
 endif()
+# Without it the prompt of `query` reads plain lines.
+option(TRACESMITH_USE_LIBEDIT "Edit lines at the prompt of query, where libedit is there" ON)
 if(TRACESMITH_BUILD_CLI)
   pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
+  if(TRACESMITH_USE_LIBEDIT)
+    pkg_check_modules(libedit IMPORTED_TARGET libedit)
+  endif()
 endif()

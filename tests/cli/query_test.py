@@ -57,7 +57,7 @@ class Shell(QueryTest):
         self.assertIn("kernel_summary  view: ", text)
         self.assertIn("kernel_start_ns - call_start_ns", text)
         self.assertIn('"a":1', text.replace(" ", ""))
-        self.assertIn(".mode table|csv|json", text)
+        self.assertIn(".mode FORMAT", text)
         self.assertNotIn("2\n", text.split(".help")[-1])
 
     def test_sql_and_shell_exclude_each_other(self):

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
+#include "tracesmith/analysis/diff/job_report.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
@@ -17,7 +20,9 @@ namespace {
 class AnalyzeCommand : public Command {
  public:
   AnalyzeCommand() : Command("analyze", "Show where the time went, and why") {
-    text("FILE", input_, "FILE", "Trace (.sbt), or another tool's trace", Complete::kFile)
+    texts("FILE", inputs_, "FILE",
+          "Trace (.sbt), or another tool's trace; several: one for each rank of a job",
+          Complete::kFile)
         .required();
     constexpr std::array<const char*, kAnalysisParts> kMeanings = {
         "Utilization of each device, by kind of work",
@@ -53,16 +58,21 @@ class AnalyzeCommand : public Command {
                    "whole microseconds, its classes of names, without the last step. For "
                    "comparisons; the default is exact");
     text("-o,--output", output_, "FILE", "Output file (default: standard output)", Complete::kFile);
-    describe("Shows all parts unless some are selected. docs/analysis.md defines every number.");
+    describe(
+        "Shows all parts unless some are selected. With several files, shows the ranks of a job "
+        "side by side: their times, sums and spread, and each kernel's time in all ranks. "
+        "docs/analysis.md defines every number.");
     example("tracesmith analyze trace.sbt", "Show everything");
     example("tracesmith analyze trace.json.gz --gpu-util --idle",
             "Show utilization and causes of idle time");
     example("tracesmith analyze trace.sbt --json -o report.json", "Write JSON for a program");
+    example("tracesmith analyze rank-*.json.gz", "Compare the ranks of a job");
   }
 
   int run(Session& session) override {
     if (const Status given = checkRange(); !given) return failWith(given.error());
-    Result<TraceFile> file = readTraceFile(input_);
+    if (inputs_.size() > 1) return runRanks(session);
+    Result<TraceFile> file = readTraceFile(inputs_.front());
     if (!file) return failWith(file.error());
     ReportOptions options;
     options.analysis.as_hta = !as_hta_.empty();
@@ -81,6 +91,38 @@ class AnalyzeCommand : public Command {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
     const std::vector<ReportTable> report = analyze(file->trace, options);
+    return finish(report, session,
+                  [&] { return reportLosses(file->reader, inputs_.front(), kExitOk); });
+  }
+
+ private:
+  /// One trace after the other, so that only one is in memory.
+  int runRanks(Session& session) const {
+    const bool selects = std::any_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
+    if (selects || !range_.empty() || !as_hta_.empty() || all_frames_) {
+      return failWith({ErrorCode::kInvalidArgument,
+                       "parts, ranges and ways of counting need a single trace; several have "
+                       "only --limit, --json and -o",
+                       "analyze"});
+    }
+    if (const Status distinct = areDistinctFiles(inputs_); !distinct) {
+      return failWith(distinct.error());
+    }
+    int code = kExitOk;
+    std::vector<RankRun> ranks;
+    for (const std::string& path : inputs_) {
+      const Result<TraceFile> file = readTraceFile(path);
+      if (!file) return failWith(file.error());
+      ranks.push_back(RankRun::of(file->trace, path, rankOf(file->trace)));
+      code = reportLosses(file->reader, path, code);
+    }
+    const size_t limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
+    return finish(jobReport(std::move(ranks), limit), session, [&] { return code; });
+  }
+
+  /// Writes the report; `code` reports losses after it and returns the exit code.
+  int finish(const std::vector<ReportTable>& report, const Session& session,
+             const std::function<int()>& code) const {
     const bool to_file = !output_.empty() && output_ != "-";
     const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
                               .colour = !to_file && session.terminal.colour,
@@ -88,7 +130,7 @@ class AnalyzeCommand : public Command {
     if (!to_file) {
       Output out = standardOutput();
       write(report, style, out);
-      return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
+      return finishOutput(out, code());
     }
     Result<Output> out = Output::toFile(output_);
     if (!out) return failWith(out.error());
@@ -97,10 +139,9 @@ class AnalyzeCommand : public Command {
       sayError(written.error());
       return kExitFailed;
     }
-    return reportLosses(file->reader, input_, kExitOk);
+    return code();
   }
 
- private:
   Status checkRange() const {
     if (range_.empty() && instance_) {
       return fail(ErrorCode::kInvalidArgument, "needs --range NAME", "--instance");
@@ -152,7 +193,7 @@ class AnalyzeCommand : public Command {
     }
   }
 
-  std::string input_;
+  std::vector<std::string> inputs_;
   std::string output_;
   std::array<bool, kAnalysisParts> parts_{};
   std::optional<uint64_t> limit_;

@@ -9,10 +9,12 @@
 #include "tracesmith/base/files/file_text.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/line_editor.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
 #include "tracesmith/cli/views/query_output.hpp"
 #include "tracesmith/cli/views/query_shell.hpp"
+#include "tracesmith/cli/views/sql_completion.hpp"
 #include "tracesmith/export/chrome/source_json.hpp"
 
 namespace tracesmith::cli {
@@ -23,7 +25,8 @@ class QueryCommand : public Command {
   QueryCommand() : Command("query", "Query a trace with SQL") {
     text("FILE", input_, "FILE", "Trace (.sbt)", Complete::kFile).required();
     text("SQL", sql_, "SQL",
-         "One SELECT statement; '-' reads it from standard input (default: list the tables)");
+         "One SELECT statement; '-' reads it from standard input (default: a prompt on a terminal, "
+         "elsewhere the tables)");
     flag("--csv", csv_, "Print CSV with a header line");
     flag("--json", json_, "Print JSON: an array with one object per row");
     flag("--shell", shell_, "Read queries from a prompt or from standard input");
@@ -32,15 +35,17 @@ class QueryCommand : public Command {
         "memory_event, flow, device, stream, process, thread and others; span has every row with a "
         "duration, collective has the operations of NCCL and similar libraries. Views like "
         "kernel_summary and launch answer common questions. Times and durations are in ns. The "
-        "trace is read-only. Without SQL, lists the tables with their columns.");
-    example("tracesmith query trace.sbt", "List tables and columns");
+        "trace is read-only. Without SQL, a terminal gets a prompt with completion and history; a "
+        "pipe or file gets the list of tables with their columns.");
+    example("tracesmith query trace.sbt", "Start a prompt (.help lists its commands)");
+    example("tracesmith query trace.sbt | less", "List tables and columns");
     example(
         "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "
         "GROUP BY name ORDER BY 3 DESC\"",
         "Show the time of each kernel");
     example("tracesmith query --csv trace.sbt \"SELECT * FROM copy WHERE bytes > 1e6\" > big.csv",
             "Write large copies as CSV");
-    example("tracesmith query --shell trace.sbt", "Start a prompt (.help lists its commands)");
+    example("tracesmith query --shell trace.sbt < questions.sql", "Run the statements of a file");
   }
 
   int run(Session& session) override {
@@ -71,11 +76,11 @@ class QueryCommand : public Command {
                                : json_ ? QueryFormat::kJson
                                        : QueryFormat::kTable;
     Output out = standardOutput();
-    if (shell_) {
-      const bool prompts = isatty(STDIN_FILENO) != 0 && session.terminal.out_is_terminal;
-      const uint64_t failures = QueryShell(*engine, format, style, prompts, out).run(std::cin);
+    const bool typed = isatty(STDIN_FILENO) != 0 && session.terminal.out_is_terminal;
+    if (shell_ || (typed && sql_.empty() && format == QueryFormat::kTable)) {
+      const uint64_t failures = runShell(*engine, format, style, typed, out);
       // A person has seen which statements failed; a script learns it from the exit code.
-      const int code = failures > 0 && !prompts ? kExitFailed : kExitOk;
+      const int code = failures > 0 && !typed ? kExitFailed : kExitOk;
       return finishOutput(out, reportLosses(file->reader, input_, code));
     }
     if (sql_.empty()) {
@@ -102,6 +107,22 @@ class QueryCommand : public Command {
   }
 
  private:
+  static uint64_t runShell(QueryEngine& engine, QueryFormat format, const TerminalStyle& style,
+                           bool typed, Output& out) {
+    QueryShell shell(engine, format, style, typed, out);
+    if (typed) {
+      const SqlCompletion completion(engine, QueryShell::commands(), QueryShell::modes());
+      const auto complete = [&](std::string_view before, std::string_view after) {
+        return completion.complete(shell.unfinished() + std::string(before), after);
+      };
+      const std::unique_ptr<LineReader> editor =
+          openLineEditor(LineHistory::ofUser("query_history"), complete, out);
+      if (editor) return shell.run(*editor);
+    }
+    PlainLineReader lines(std::cin, typed, out);
+    return shell.run(lines);
+  }
+
   static constexpr const char* kColumnsOfTables =
       "SELECT table_name, column_name, type, meaning FROM schema";
 

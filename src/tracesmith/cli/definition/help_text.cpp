@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tracesmith/base/version.hpp"
+#include "tracesmith/cli/terminal/line_editor.hpp"
 #include "tracesmith/cli/terminal/values.hpp"
 
 namespace tracesmith::cli {
@@ -74,7 +75,11 @@ std::string banner(const Terminal& terminal) {
 }
 
 std::string versionText(const Terminal& terminal) {
-  return banner(terminal) + fmt::format("TraceSmith {}\n", getVersionString());
+  std::string out = banner(terminal) + fmt::format("TraceSmith {}\n", getVersionString());
+  if (terminal.out_is_terminal && !hasLineEditor()) {  // a program gets one line
+    out += "Built without libedit: the prompt of 'tracesmith query' has no line editing.\n";
+  }
+  return out;
 }
 
 std::string optionHeading(const OptionDoc& option) {

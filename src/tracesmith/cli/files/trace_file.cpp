@@ -203,8 +203,6 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
   return out;
 }
 
-namespace {
-
 /// Metadata of PyTorch's profiler: {"backend": "nccl", "rank": 3, "pg_config": …}. Lists in it
 /// contain ranks of their own.
 std::optional<int64_t> rankOf(const Trace& trace) {
@@ -220,8 +218,6 @@ std::optional<int64_t> rankOf(const Trace& trace) {
   }
   return rank;
 }
-
-}  // namespace
 
 Status checkRank(const Trace& trace, uint64_t rank) {
   const std::optional<int64_t> known = rankOf(trace);

@@ -63,6 +63,9 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                const std::vector<uint64_t>& devices,
                                                std::vector<StreamId> streams);
 
+/// The rank in a distributed job, if the trace says it.
+std::optional<int64_t> rankOf(const Trace& trace);
+
 /// Fails if the trace does not have a rank, or has another one.
 Status checkRank(const Trace& trace, uint64_t rank);
 

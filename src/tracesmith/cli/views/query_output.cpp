@@ -133,6 +133,61 @@ class Json : public QueryOutput {
   std::vector<std::string> names_;
 };
 
+class Lines : public QueryOutput {
+ public:
+  explicit Lines(Output& out) : out_(out) {}
+
+  void columns(std::span<const QueryColumn> columns) override {
+    for (const QueryColumn& column : columns) names_.push_back(printable(column.name));
+    for (const std::string& name : names_) widest_ = std::max(widest_, displayWidth(name));
+  }
+  void row(std::span<const Value> values) override {
+    if (rows_++ > 0) out_.put('\n');
+    for (size_t i = 0; i < values.size(); ++i) {
+      out_.write(std::string(static_cast<size_t>(widest_ - displayWidth(names_[i])), ' '));
+      out_.write(names_[i] + " = ");
+      out_.write((values[i].isNull() ? "NULL" : printable(toText(values[i]))) + "\n");
+    }
+  }
+  void end() override {}
+
+ private:
+  Output& out_;
+  std::vector<std::string> names_;
+  int widest_ = 0;
+  uint64_t rows_ = 0;
+};
+
+class Markdown : public QueryOutput {
+ public:
+  explicit Markdown(Output& out) : out_(out) {}
+
+  void columns(std::span<const QueryColumn> columns) override {
+    for (const QueryColumn& column : columns) add(column.name);
+    out_.write("|\n");
+    for (size_t i = 0; i < columns.size(); ++i) out_.write("|---");
+    out_.write("|\n");
+  }
+  void row(std::span<const Value> values) override {
+    for (const Value& value : values) add(value.isNull() ? "NULL" : toText(value));
+    out_.write("|\n");
+  }
+  void end() override {}
+
+ private:
+  /// A cell; a bar within it would start the next one.
+  void add(std::string_view text) {
+    std::string cell;
+    for (const char c : printable(text)) {
+      if (c == '|' || c == '\\') cell += '\\';
+      cell += c;
+    }
+    out_.write("| " + cell + " ");
+  }
+
+  Output& out_;
+};
+
 }  // namespace
 
 std::unique_ptr<QueryOutput> makeQueryOutput(QueryFormat format, const TerminalStyle& style,
@@ -142,6 +197,10 @@ std::unique_ptr<QueryOutput> makeQueryOutput(QueryFormat format, const TerminalS
       return std::make_unique<Csv>(out);
     case QueryFormat::kJson:
       return std::make_unique<Json>(out);
+    case QueryFormat::kLine:
+      return std::make_unique<Lines>(out);
+    case QueryFormat::kMarkdown:
+      return std::make_unique<Markdown>(out);
     default:
       return std::make_unique<AlignedTable>(style, out);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a query's result row by row, as an aligned table, CSV or JSON.
+// Prints a query's result row by row, in one of several formats.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,13 @@
 
 namespace tracesmith::cli {
 
-enum class QueryFormat : uint8_t { kTable, kCsv, kJson };
+enum class QueryFormat : uint8_t {
+  kTable,  ///< aligned columns
+  kLine,   ///< each value on a line of its own, for rows that are wider than the terminal
+  kCsv,
+  kJson,
+  kMarkdown,
+};
 
 class QueryOutput {
  public:

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
-#include <istream>
 #include <sstream>
 
+#include "tracesmith/cli/terminal/line_editor.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/terminal.hpp"
 #include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/query/catalog/catalog.hpp"
 #include "tracesmith/query/catalog/views.hpp"
@@ -16,22 +19,38 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr std::string_view kHelp =
-    "SELECT ...;            run a query; it ends with a semicolon and may take several lines\n"
-    ".tables                the tables and views\n"
-    ".schema [TABLE]        the columns and their meaning\n"
-    ".mode table|csv|json   the output format\n"
-    ".help                  this text\n"
-    ".quit                  quit, as the end of the input does\n";
+    "SELECT ...;      run a query; it ends with a semicolon and may take several lines\n"
+    ".tables          the tables and views\n"
+    ".schema [TABLE]  the columns and their meaning\n"
+    ".mode FORMAT     the output format: table, line, csv, json or markdown\n"
+    ".help            this text\n"
+    ".quit            quit, as Ctrl-D and the end of the input do\n";
 
-volatile std::sig_atomic_t interrupted = 0;
+constexpr std::string_view kKeys =
+    "Tab completes commands, tables, columns and functions. Ctrl-R searches the history.\n"
+    "Ctrl-C ends a running query, or clears what was typed.\n";
+
+constexpr std::string_view kNoEditor =
+    "This build has no line editing, history and completion: it was built without libedit.\n";
+
+constexpr std::array<std::string_view, 5> kCommands = {".help", ".mode", ".quit", ".schema",
+                                                       ".tables"};
+constexpr std::array<std::string_view, 5> kModes = {"csv", "json", "line", "markdown", "table"};
+constexpr std::array<QueryFormat, 5> kFormats = {QueryFormat::kCsv, QueryFormat::kJson,
+                                                 QueryFormat::kLine, QueryFormat::kMarkdown,
+                                                 QueryFormat::kTable};
+
+bool endsShell(std::string_view word) { return word == ".quit" || word == ".exit" || word == ".q"; }
+
+volatile std::sig_atomic_t query_interrupted = 0;
 
 /// While a query runs, Ctrl-C ends the query, not the shell.
 class InterruptEndsQuery {
  public:
   InterruptEndsQuery() {
-    interrupted = 0;
+    query_interrupted = 0;
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int) { query_interrupted = 1; };
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
     sigaction(SIGINT, &action, &before_);
@@ -89,10 +108,8 @@ std::string catalogText(const Catalog& catalog, const TerminalStyle& style, bool
   return text;
 }
 
-void QueryShell::prompt(const char* text) {
-  if (prompts_) out_.write(text);
-  (void)out_.flush();  // show the results before the next prompt
-}
+std::span<const std::string_view> QueryShell::commands() { return kCommands; }
+std::span<const std::string_view> QueryShell::modes() { return kModes; }
 
 void QueryShell::failed(const std::string& message) {
   (void)out_.flush();
@@ -100,41 +117,77 @@ void QueryShell::failed(const std::string& message) {
   ++failures_;
 }
 
-uint64_t QueryShell::run(std::istream& in) {
+uint64_t QueryShell::run(LineReader& in) {
   if (prompts_) out_.write(".help lists the commands; .quit quits\n");
-  std::string sql;
   std::string line;
   while (!out_.failed()) {
-    prompt(sql.empty() ? "tracesmith> " : "       ...> ");
-    if (!std::getline(in, line)) break;
-    if (sql.empty()) {
-      const std::string word = trimmed(line);
-      if (word.empty()) continue;
-      if (word[0] == '.') {
-        if (!command(word)) return failures_;
-        continue;
-      }
+    const LineReader::Answer answer = in.read(sql_.empty() ? "tracesmith> " : "       ...> ", line);
+    if (answer == LineReader::Answer::kEnd) break;
+    if (answer == LineReader::Answer::kCancelled) {
+      sql_.clear();
+      typed_.clear();
+      continue;
     }
-    sql += line + "\n";
-    runCompleteStatements(sql);
+    const std::string word = trimmed(line);
+    if (sql_.empty() && word.empty()) continue;
+    typed_.push_back(word);
+    bool goes_on = true;
+    if (isCommand(word)) {
+      goes_on = command(word);
+    } else {
+      sql_ += line + "\n";
+      goes_on = runCompleteStatements();
+    }
+    if (sql_.empty()) remember(in);
+    if (!goes_on) {
+      (void)out_.flush();
+      return failures_;
+    }
   }
-  if (prompts_) out_.put('\n');
-  if (!trimmed(sql).empty()) statement(sql);
+  if (!prompts_ && !trimmed(sql_).empty()) statement(sql_);
   (void)out_.flush();
   return failures_;
 }
 
-/// Runs complete statements and keeps the rest; a line may contain several statements.
-void QueryShell::runCompleteStatements(std::string& sql) {
+/// Whether the shell itself answers `line`. In the middle of a statement, a person's line is a
+/// command only if it names one: SQL may start a line with ".5".
+bool QueryShell::isCommand(const std::string& line) const {
+  if (sql_.empty()) return line[0] == '.' || (prompts_ && (line == "quit" || line == "exit"));
+  const std::string word = line.substr(0, line.find(' '));
+  return prompts_ && (endsShell(word) ||
+                      std::find(kCommands.begin(), kCommands.end(), word) != kCommands.end());
+}
+
+/// Adds what was typed to the history: one entry, so that a statement of several lines comes back
+/// as a whole. Lines with comments stay apart, because a comment ends with its line.
+void QueryShell::remember(LineReader& in) {
+  std::string entry;
+  for (const std::string& line : typed_) {
+    entry += (entry.empty() || line.empty() ? "" : " ") + line;
+  }
+  if (entry.find("--") == std::string::npos) {
+    in.remember(entry);
+  } else {
+    for (const std::string& line : typed_) in.remember(line);
+  }
+  typed_.clear();
+}
+
+/// Runs complete statements and keeps the rest; a line may contain several statements, and a
+/// command after them.
+bool QueryShell::runCompleteStatements() {
   size_t begin = 0;
-  for (size_t at = sql.find(';'); at != std::string::npos; at = sql.find(';', at + 1)) {
-    const std::string one = sql.substr(begin, at + 1 - begin);
+  for (size_t at = sql_.find(';'); at != std::string::npos; at = sql_.find(';', at + 1)) {
+    const std::string one = sql_.substr(begin, at + 1 - begin);
     if (!QueryEngine::endsStatement(one)) continue;
     statement(one);
     begin = at + 1;
   }
-  sql = trimmed(sql.substr(begin));
-  if (!sql.empty()) sql += "\n";
+  std::string rest = trimmed(sql_.substr(begin));
+  sql_.clear();
+  if (begin > 0 && rest.starts_with('.')) return command(rest);
+  if (!rest.empty()) sql_ = rest + "\n";
+  return true;
 }
 
 bool QueryShell::command(const std::string& line) {
@@ -142,19 +195,23 @@ bool QueryShell::command(const std::string& line) {
   std::string name;
   std::string argument;
   words >> name >> argument;
-  if (name == ".quit" || name == ".exit" || name == ".q") return false;
+  while (!argument.empty() && argument.back() == ';') argument.pop_back();
+  while (!name.empty() && name.back() == ';') name.pop_back();
+  if (endsShell(name) || name == "quit" || name == "exit") return false;
   if (name == ".help") {
     out_.write(kHelp);
+    if (prompts_) out_.write(hasLineEditor() ? kKeys : kNoEditor);
   } else if (name == ".tables") {
     out_.write(catalogText(engine_.catalog(), style_, false));
   } else if (name == ".schema") {
     showSchema(argument);
-  } else if (name == ".mode" && (argument == "table" || argument == "csv" || argument == "json")) {
-    format_ = argument == "csv"    ? QueryFormat::kCsv
-              : argument == "json" ? QueryFormat::kJson
-                                   : QueryFormat::kTable;
   } else if (name == ".mode") {
-    failed(".mode is table, csv or json");
+    const auto* const mode = std::find(kModes.begin(), kModes.end(), argument);
+    if (mode == kModes.end()) {
+      failed(".mode is table, line, csv, json or markdown");
+    } else {
+      format_ = kFormats[static_cast<size_t>(mode - kModes.begin())];
+    }
   } else {
     failed(name + ": there is no such command; .help lists them");
   }
@@ -180,6 +237,7 @@ void QueryShell::showSchema(const std::string& table) {
 }
 
 void QueryShell::statement(const std::string& sql) {
+  if (prompts_) style_.width = detectTerminal(false).width;  // the window may have a new size
   const std::unique_ptr<QueryOutput> answer = makeQueryOutput(format_, style_, out_);
   QuerySink sink;
   sink.columns = [&](std::span<const QueryColumn> columns) { answer->columns(columns); };
@@ -189,7 +247,7 @@ void QueryShell::statement(const std::string& sql) {
   };
   const InterruptEndsQuery interrupts;
   QueryOptions options;
-  options.cancelled = [] { return interrupted != 0; };
+  options.cancelled = [] { return query_interrupted != 0; };
   const Result<uint64_t> rows = engine_.run(sql, sink, options);
   if (rows) {
     answer->end();

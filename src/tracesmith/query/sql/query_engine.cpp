@@ -128,6 +128,23 @@ bool QueryEngine::endsStatement(const std::string& sql) {
 
 const Catalog& QueryEngine::catalog() const { return impl_->catalog; }
 
+std::vector<std::string> QueryEngine::functions() const {
+  sqlite3* db = impl_->db.get();
+  std::vector<std::string> names;
+  sqlite3_set_authorizer(db, nullptr, nullptr);  // queries of users cannot read pragmas
+  sqlite3_exec(
+      db,
+      "SELECT DISTINCT name FROM pragma_function_list WHERE name GLOB '[a-z]*' AND name != "
+      "'load_extension' ORDER BY name",
+      [](void* to, int, char** values, char**) {
+        static_cast<std::vector<std::string>*>(to)->emplace_back(values[0]);
+        return 0;
+      },
+      &names, nullptr);
+  sqlite3_set_authorizer(db, authorize, nullptr);
+  return names;
+}
+
 Result<QueryEngine> QueryEngine::open(const Trace& trace, SourceOfRow source) {
   auto impl = std::make_unique<Impl>(trace, std::move(source));
   sqlite3* db = nullptr;

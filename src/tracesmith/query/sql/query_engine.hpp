@@ -104,6 +104,8 @@ class QueryEngine {
 
   /// The available tables and columns.
   const Catalog& catalog() const;
+  /// Names of the functions that queries may call, sorted.
+  std::vector<std::string> functions() const;
 
  private:
   friend class QueryCursor;

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""analyze with several traces: the ranks of a job side by side."""
+
+import glob
+import json
+import os
+import unittest
+
+from harness import CommandTest
+
+DATA = os.environ.get("TRACESMITH_TEST_DATA", "")
+
+
+def trace_of(rank, kernel_us, start_us):
+    """Two kernels of `kernel_us` each, 10 us apart, and a collective, in a clock of the rank's own."""
+    events = [("gemm", start_us, kernel_us), ("gemm", start_us + kernel_us + 10, kernel_us),
+              ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start_us + 2 * kernel_us + 10, 100 - 2 * kernel_us)]
+    document = {"traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": duration,
+         "args": {"stream": 7, "correlation": i + 1, "device": 0}}
+        for i, (name, ts, duration) in enumerate(events)]}
+    if rank is not None:
+        document["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
+    return document
+
+
+class Ranks(CommandTest):
+    def write(self, name, document):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        return name
+
+    def job(self):
+        return (self.write("b.json", trace_of(1, 20, 5_000_000)), self.write("a.json", trace_of(0, 30, 1000)))
+
+    def report(self, *arguments):
+        result = self.run_command("analyze", "--json", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_ranks_are_rows_with_sum_and_spread(self):
+        report = self.report(*self.job())
+        rows = report["ranks"]
+        self.assertEqual([row["rank"] for row in rows], ["0", "1"])  # not the order of the files
+        self.assertEqual([row["file"] for row in rows], ["a.json", "b.json"])
+        self.assertEqual([row["device_busy_ns"] for row in rows], [100_000, 100_000])
+        self.assertEqual([row["device_idle_ns"] for row in rows], [10_000, 10_000])
+        self.assertEqual([row["compute_ns"] for row in rows], [60_000, 40_000])
+        self.assertEqual([row["communication_ns"] for row in rows], [40_000, 60_000])
+        compute = next(row for row in report["rank_spread"] if row["what"] == "compute")
+        self.assertEqual((compute["sum_ns"], compute["mean_ns"]), (100_000, 50_000))
+        self.assertEqual((compute["min_ns"], compute["min_rank"]), (40_000, "1"))
+        self.assertEqual((compute["max_ns"], compute["max_rank"]), (60_000, "0"))
+        self.assertAlmostEqual(compute["spread"], 0.4)
+        trace = next(row for row in report["rank_spread"] if row["what"] == "trace")
+        self.assertEqual(trace["max_ns"], 110_000)  # seconds lie between the clocks
+        gemm = next(row for row in report["rank_kernels"] if row["name"] == "gemm")
+        self.assertEqual((gemm["ranks"], gemm["launches"], gemm["total_ns"]), (2, 4, 100_000))
+        self.assertEqual((gemm["max_rank"], gemm["max_ns"]), ("0", 60_000))
+
+    def test_the_text_says_that_each_rank_has_its_own_clock(self):
+        result = self.run_command("analyze", *self.job())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("each rank has its own clock", result.stdout.decode())
+
+    def test_traces_that_do_not_say_their_rank_go_by_file(self):
+        a, b = self.job()
+        report = self.run_command("analyze", a, b, self.write("c.json", trace_of(None, 10, 5)),
+                                  self.write("d.json", trace_of(1, 20, 5))).stdout.decode()
+        self.assertIn("c.json", report)
+        self.assertIn("files that do not say their rank: 1", report)
+        self.assertIn("several files say that they are rank 1", report)
+
+    def test_refuses_what_needs_one_trace_and_a_file_given_twice(self):
+        a, b = self.job()
+        self.assert_fails(self.run_command("analyze", "--idle", a, b), 2, "single trace")
+        self.assert_fails(self.run_command("analyze", a, "./" + a), 2, a)
+        self.assert_fails(self.run_command("analyze", a, "none.json"), 1, "none.json")
+
+    def test_real_ranks_sum_to_what_each_trace_alone_has(self):
+        files = sorted(glob.glob(os.path.join(DATA, "traces/hta/tests/data/trace_filter/sampled_rank-*.gz")))
+        if len(files) < 2:
+            self.skipTest("no traces of several ranks: set TRACESMITH_TEST_DATA")
+        report = self.report(*files)
+        alone = [self.report("--gpu-util", file)["gpu_util"] for file in files]
+        self.assertEqual([row["rank"] for row in report["ranks"]], ["0", "1"])
+        self.assertEqual([row["device_busy_ns"] for row in report["ranks"]],
+                         [sum(device["busy_ns"] for device in devices) for devices in alone])
+
+
+if __name__ == "__main__":
+    unittest.main()
