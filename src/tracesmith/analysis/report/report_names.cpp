@@ -145,9 +145,9 @@ void addMemory(Maker& maker) {
   ReportTable& table = maker.table("memory", "Allocated memory",
                                    {{"device", "device", Q::kText},
                                     {"allocations", "allocations", Q::kCount},
-                                    {"frees", "frees", Q::kCount},
+                                    {"frees", "frees", Q::kCount, 3},
                                     {"allocated_bytes", "allocated", Q::kBytes},
-                                    {"freed_bytes", "freed", Q::kBytes},
+                                    {"freed_bytes", "freed", Q::kBytes, 2},
                                     {"peak_bytes", "peak of the trace's own", Q::kBytes},
                                     {"peak_at_ns", "at", Q::kTimeNs},
                                     {"kept_bytes", "never freed", Q::kBytes}});
