@@ -28,11 +28,11 @@ void addUtilization(Maker& maker) {
        {"busy_ns", "busy", Q::kNs},
        {"idle_ns", "idle", Q::kNs},
        {"utilization", "busy/span", Q::kShare},
-       {"kernel_utilization", "kernels/span", Q::kShare},
+       {"kernel_utilization", "kernels/span", Q::kShare, 3},
        {"compute_ns", "compute", Q::kNs},
-       {"communication_ns", "communication", Q::kNs},
+       {"communication_ns", "communication", Q::kNs, 2},
        {"memory_ns", "copies", Q::kNs},
-       {"non_compute_ns", "busy, not compute", Q::kNs}});
+       {"non_compute_ns", "busy, not compute", Q::kNs, 4}});
   const std::vector<TimeBreakdown> devices = breakdownByDevice(maker.ops);
   double sum = 0;
   for (const TimeBreakdown& b : devices) {
@@ -61,7 +61,7 @@ void addOverlap(Maker& maker) {
   ReportTable ratio{"comm_comp_overlap",
                     "Communication overlapped by compute",
                     {{"device", "device", Q::kText},
-                     {"communication_ns", "communication", Q::kNs},
+                     {"communication_ns", "communication", Q::kNs, 2},
                      {"beside_compute_ns", "overlapped", Q::kNs},
                      {"overlap", "share", Q::kShare}},
                     {},
@@ -92,11 +92,11 @@ void addIdleTimes(Maker& maker) {
   columns.insert(columns.end(), {{"gaps", "gaps", Q::kCount},
                                  {"idle_ns", "idle", Q::kNs},
                                  {"host_wait_ns", "host was late", Q::kNs},
-                                 {"host_wait_share", "", Q::kShare},
+                                 {"host_wait_share", "late/idle", Q::kShare, 1},
                                  {"kernel_wait_ns", "short gaps", Q::kNs},
-                                 {"kernel_wait_share", "", Q::kShare},
+                                 {"kernel_wait_share", "short/idle", Q::kShare, 2},
                                  {"other_ns", "other waits", Q::kNs},
-                                 {"other_share", "", Q::kShare}});
+                                 {"other_share", "other/idle", Q::kShare, 3}});
   ReportTable& table =
       maker.table("idle", "Idle time of streams between two ops, by reason, the longest first",
                   std::move(columns));
@@ -116,9 +116,9 @@ void addStreams(Maker& maker) {
   columns.insert(columns.end(), {{"ops", "ops", Q::kCount},
                                  {"kernels", "kernels", Q::kCount},
                                  {"copies", "copies", Q::kCount},
-                                 {"fills", "fills", Q::kCount},
+                                 {"fills", "fills", Q::kCount, 2},
                                  {"busy_ns", "busy", Q::kNs},
-                                 {"span_ns", "span", Q::kNs},
+                                 {"span_ns", "span", Q::kNs, 1},
                                  {"utilization", "busy/span", Q::kShare}});
   ReportTable& table = maker.table("streams", "Streams, the busiest first", std::move(columns));
   for (const StreamOps& s : maker.ops.streams) {
@@ -154,12 +154,12 @@ void addStepTimes(Maker& maker) {
   std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
                                        {"begin_ns", "start", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs},
-                                       {"launched", "ops launched", Q::kCount},
+                                       {"launched", "ops launched", Q::kCount, 3},
                                        {"busy_ns", "device busy", Q::kNs},
                                        {"compute_ns", "compute", Q::kNs},
-                                       {"communication_ns", "communication", Q::kNs},
-                                       {"exposed_ns", "communication alone", Q::kNs},
-                                       {"memory_ns", "copies", Q::kNs}};
+                                       {"communication_ns", "communication", Q::kNs, 2},
+                                       {"exposed_ns", "communication alone", Q::kNs, 4},
+                                       {"memory_ns", "copies", Q::kNs, 1}};
   const bool several = std::any_of(all.begin(), all.end(), [&](const Step& step) {
     return step.process != all.front().process;
   });

@@ -145,11 +145,11 @@ void addMemory(Maker& maker) {
   ReportTable& table = maker.table("memory", "Allocated memory",
                                    {{"device", "device", Q::kText},
                                     {"allocations", "allocations", Q::kCount},
-                                    {"frees", "frees", Q::kCount},
+                                    {"frees", "frees", Q::kCount, 3},
                                     {"allocated_bytes", "allocated", Q::kBytes},
-                                    {"freed_bytes", "freed", Q::kBytes},
+                                    {"freed_bytes", "freed", Q::kBytes, 2},
                                     {"peak_bytes", "peak of the trace's own", Q::kBytes},
-                                    {"peak_at_ns", "at", Q::kTimeNs},
+                                    {"peak_at_ns", "at", Q::kTimeNs, 1},
                                     {"kept_bytes", "never freed", Q::kBytes}});
   if (events.empty()) {
     table.note = "the trace has no allocations";

@@ -22,14 +22,14 @@ void addOccupancy(Maker& maker) {
                   {{"name", "kernel", Q::kText},
                    {"launches", "launches", Q::kCount},
                    {"total_ns", "total", Q::kNs},
-                   {"threads", "threads/block", Q::kCount},
-                   {"registers", "registers", Q::kCount},
-                   {"shared_bytes", "shared", Q::kBytes},
-                   {"blocks", "blocks", Q::kCount},
-                   {"blocks_per_unit", "resident/unit", Q::kCount},
+                   {"threads", "threads/block", Q::kCount, 4},
+                   {"registers", "registers", Q::kCount, 5},
+                   {"shared_bytes", "shared", Q::kBytes, 6},
+                   {"blocks", "blocks", Q::kCount, 7},
+                   {"blocks_per_unit", "resident/unit", Q::kCount, 3},
                    {"occupancy", "occupancy", Q::kShare},
                    {"limit", "limited by", Q::kText},
-                   {"waves", "waves", Q::kNumber}});
+                   {"waves", "waves", Q::kNumber, 2}});
   struct Of {
     int64_t launches = 0;
     int64_t total = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tracesmith/export/output/json_writer.hpp"
@@ -52,6 +53,31 @@ std::string inWords(const ReportValue& value, Quantity quantity, const TerminalS
                      : formatCount(static_cast<uint64_t>(rounded));
 }
 
+/// The text in lines of at most `width` columns (0: one line), broken at spaces. Cuts words that do
+/// not fit a line, such as names of kernels.
+std::vector<std::string> wrapped(std::string_view text, int width, const TerminalStyle& style) {
+  if (width <= 0) return {std::string(text)};
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string word = cutMiddle(text.substr(0, end), width, style);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!lines.back().empty() && displayWidth(lines.back()) + 1 + displayWidth(word) > width) {
+      lines.emplace_back();
+    }
+    if (!lines.back().empty()) lines.back() += ' ';
+    lines.back() += word;
+  }
+  return lines;
+}
+
+void writeNote(std::string_view note, const TerminalStyle& style, Output& out) {
+  const int width = style.width > 0 ? std::max(style.width - 2, 1) : 0;
+  for (const std::string& line : wrapped(note, width, style)) {
+    out.write("  " + style.dim(line) + "\n");
+  }
+}
+
 }  // namespace
 
 void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle& style,
@@ -60,7 +86,9 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
   for (const ReportTable& table : report) {
     if (!first) out.put('\n');
     first = false;
-    out.write(style.bold(table.title) + "\n");
+    for (const std::string& line : wrapped(table.title, style.width, style)) {
+      out.write(style.bold(line) + "\n");
+    }
     if (!table.rows.empty()) {
       std::vector<TextTable::Column> columns;
       for (const ReportColumn& c : table.columns) {
@@ -82,11 +110,10 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
       std::vector<std::string> left_out;
       out.write(lines.render(style, "  ", &left_out));
       if (!left_out.empty()) {
-        out.write("  " + style.dim(fmt::format("too narrow for {}", fmt::join(left_out, ", "))) +
-                  "\n");
+        writeNote(fmt::format("too narrow for {}", fmt::join(left_out, ", ")), style, out);
       }
     }
-    if (!table.note.empty()) out.write("  " + style.dim(table.note) + "\n");
+    if (!table.note.empty()) writeNote(table.note, style, out);
   }
 }
 

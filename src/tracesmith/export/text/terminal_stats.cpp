@@ -35,7 +35,7 @@ void writeText(const std::vector<Group>& groups, size_t limit, const TerminalSty
     if (group.names.empty()) continue;
     const bool bytes = std::any_of(group.names.begin(), group.names.end(),
                                    [](const NamedStats& s) { return s.bytes > 0; });
-    std::vector<TextTable::Column> columns = {{group.title, A::kLeft, true},
+    std::vector<TextTable::Column> columns = {{group.title, A::kLeft, true, true},
                                               {"count", A::kRight},
                                               {"total", A::kRight},
                                               {"share", A::kRight},
