@@ -7,8 +7,8 @@
 #include <istream>
 #include <sstream>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/query/catalog/catalog.hpp"
 #include "tracesmith/query/catalog/views.hpp"
 
