@@ -9,10 +9,15 @@
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/export/text/findings_text.hpp"
 #include "tracesmith/export/text/report_text.hpp"
+#include "tracesmith/findings/findings.hpp"
+#include "tracesmith/findings/findings_report.hpp"
 
 namespace tracesmith::cli {
 namespace {
+
+constexpr uint64_t kShownFindings = 5;
 
 class AnalyzeCommand : public Command {
  public:
@@ -34,6 +39,7 @@ class AnalyzeCommand : public Command {
         "Occupancy allowed by the launch shapes",
         "Training or inference steps",
         "The chain of calls, launches and work that determines the run time"};
+    flag("--findings", findings_, "Verdict, and what the run loses most time to, ranked");
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
     }
@@ -53,8 +59,11 @@ class AnalyzeCommand : public Command {
                    "whole microseconds, its classes of names, without the last step. For "
                    "comparisons; the default is exact");
     text("-o,--output", output_, "FILE", "Output file (default: standard output)", Complete::kFile);
-    describe("Shows all parts unless some are selected. docs/analysis.md defines every number.");
+    describe(
+        "Shows all parts unless some are selected. docs/analysis.md defines every number, "
+        "docs/findings.md every finding.");
     example("tracesmith analyze trace.sbt", "Show everything");
+    example("tracesmith analyze trace.sbt --findings", "Show what to improve first");
     example("tracesmith analyze trace.json.gz --gpu-util --idle",
             "Show utilization and causes of idle time");
     example("tracesmith analyze trace.sbt --json -o report.json", "Write JSON for a program");
@@ -80,19 +89,23 @@ class AnalyzeCommand : public Command {
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
-    const std::vector<ReportTable> report = analyze(file->trace, options);
+    Shown shown;
+    if (findings_ || (options.parts.empty() && as_hta_.empty())) {
+      shown.findings = findIn(*file);
+    }
+    if (!findings_ || !options.parts.empty()) shown.report = analyze(file->trace, options);
     const bool to_file = !output_.empty() && output_ != "-";
     const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
                               .colour = !to_file && session.terminal.colour,
                               .utf8 = to_file || session.terminal.utf8};
     if (!to_file) {
       Output out = standardOutput();
-      write(report, style, out);
+      write(shown, style, out);
       return finishOutput(out, reportLosses(file->reader, input_, kExitOk));
     }
     Result<Output> out = Output::toFile(output_);
     if (!out) return failWith(out.error());
-    write(report, style, *out);
+    write(shown, style, *out);
     if (const Status written = out->finish(); !written) {
       sayError(written.error());
       return kExitFailed;
@@ -101,11 +114,27 @@ class AnalyzeCommand : public Command {
   }
 
  private:
+  struct Shown {
+    std::optional<Findings> findings;
+    std::vector<ReportTable> report;
+  };
+
+  /// Reads the recording beside the trace, if it is of the same session.
+  Findings findIn(const TraceFile& file) const {
+    FindingsOptions options;
+    options.file = input_;
+    Result<RecordingReader> recording = RecordingReader::open(input_);
+    const bool same = recording && checkSameSession(*recording, input_).has_value();
+    if (same) options.recording = &*recording;
+    return findingsOf(file.trace, options);
+  }
+
   Status checkRange() const {
     if (range_.empty() && instance_) {
       return fail(ErrorCode::kInvalidArgument, "needs --range NAME", "--instance");
     }
-    const bool all = std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
+    const bool all =
+        !findings_ && std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
     if (!range_.empty() && !all && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
       return fail(ErrorCode::kInvalidArgument, "needs --critical-path, or no selection of parts",
                   "--range");
@@ -143,13 +172,20 @@ class AnalyzeCommand : public Command {
     return {};
   }
 
-  void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
-             Output& out) const {
+  void write(const Shown& shown, const TerminalStyle& style, Output& out) const {
     if (json_) {
-      writeReportJson(report, out);
-    } else {
-      writeReportText(report, style, out);
+      std::vector<ReportTable> all;
+      if (shown.findings) all = findingsReport(*shown.findings);
+      all.insert(all.end(), shown.report.begin(), shown.report.end());
+      writeReportJson(all, out);
+      return;
     }
+    if (shown.findings) {
+      writeFindingsText(*shown.findings, static_cast<size_t>(limit_.value_or(kShownFindings)),
+                        style, out);
+      if (!shown.report.empty()) out.put('\n');
+    }
+    writeReportText(shown.report, style, out);
   }
 
   std::string input_;
@@ -158,6 +194,7 @@ class AnalyzeCommand : public Command {
   std::optional<uint64_t> limit_;
   std::string range_;
   std::optional<uint64_t> instance_;
+  bool findings_ = false;
   bool all_frames_ = false;
   bool full_names_ = false;
   bool json_ = false;
