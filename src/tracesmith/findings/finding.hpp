@@ -22,7 +22,7 @@ std::string_view toString(Severity severity);
 struct Gain {
   std::optional<double> share;  ///< of the run; none: not predicted
   double error = 0;     ///< error of the model on the unchanged trace, as a share of the run
-  std::string change;   ///< assumed change, in words: "if the host took no time"
+  std::string change;   ///< assumed change, in words: "if the host were twice as fast"
   std::string command;  ///< makes the same prediction; "" if there is none
   std::string why_not;  ///< why it is not predicted
 };

@@ -28,6 +28,9 @@ constexpr std::array kRules = {
     findImbalance,       findMemory,
 };
 
+/// A smaller predicted gain is no finding.
+constexpr double kLeastGain = 0.01;
+
 /// The most that a fix saves, as far as is known.
 double weight(const Finding& finding) {
   return finding.gain.share ? std::min(*finding.gain.share, finding.possible) : finding.possible;
@@ -93,6 +96,10 @@ Findings findingsOf(const Trace& trace, const FindingsOptions& options) {
     if (isCancelled()) return {};
     rule(context);
   }
+  // By the model, a fix of these would not shorten the run.
+  std::erase_if(out.list, [](const Finding& finding) {
+    return finding.gain.share && *finding.gain.share < kLeastGain;
+  });
   for (Finding& finding : out.list) {
     if (finding.severity == Severity::kMinor && weight(finding) >= kMajorShare) {
       finding.severity = Severity::kMajor;

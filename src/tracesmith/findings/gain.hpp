@@ -15,7 +15,7 @@ namespace tracesmith::findings {
 
 /// A change in the form of `whatif`'s options.
 struct Change {
-  std::string words;  ///< "if the host took no time"
+  std::string words;  ///< "if the host were twice as fast"
   std::vector<std::string> remove;
   std::vector<std::string> scale;
   std::optional<uint32_t> streams;

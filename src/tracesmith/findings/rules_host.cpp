@@ -151,9 +151,9 @@ void findLateHost(const Context& context) {
       own_code ? "Do less on the host between launches: prepare inputs in other threads, launch "
                  "ahead, capture repeated launches in a graph, or compile the model."
                : "Move the calls named above out of the loop, or make them asynchronous.";
-  out.gain = context.gain({.words = "if the host took no time",
+  out.gain = context.gain({.words = "if the host were twice as fast",
                            .remove = {},
-                           .scale = {"host:0", "call=.:0"},
+                           .scale = {"host:0.5", "call=.:0.5"},
                            .streams = {}});
   context.add(std::move(out));
 }

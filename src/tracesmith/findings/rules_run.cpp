@@ -102,7 +102,8 @@ void findPeak(const Context& context, const MemoryTotals& totals, const std::str
 void findStepVariance(const Context& context) {
   const Facts& facts = context.facts;
   const std::vector<Step>& steps = facts.steps.all;
-  if (steps.size() < kLeastSteps) return;
+  // Inferred steps start and end where kernels do, not where the program's steps do.
+  if (facts.steps.from == Steps::From::kRepeatedKernels || steps.size() < kLeastSteps) return;
   std::vector<int64_t> lengths;
   for (const Step& step : steps) lengths.push_back(step.duration());
   const int64_t median = medianOf(lengths);

@@ -45,10 +45,10 @@ class FindingsText {
  private:
   void write(const Finding& finding, size_t number) {
     const std::string head = fmt::format("{:>2}. ", number);
-    const std::string colour = finding.severity == Severity::kWrong   ? "1;31"
-                               : finding.severity == Severity::kMajor ? "1"
-                                                                      : "0";
-    paragraph(printable(finding.title), kIndent, head, colour.c_str());
+    const char* paint = finding.severity == Severity::kWrong   ? "1;31"
+                        : finding.severity == Severity::kMajor ? "1"
+                                                               : nullptr;
+    paragraph(printable(finding.title), kIndent, head, paint);
     labelled("why", finding.cause);
     labelled("shown by", evidenceOf(finding));
     command(finding.evidence.command);
