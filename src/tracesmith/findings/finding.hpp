@@ -43,8 +43,7 @@ struct Finding {
   Evidence evidence;
   /// Part of the run that the problem affects, 0 to 1; none: not a matter of time.
   std::optional<double> share;
-  /// Most that a fix can save, as a share of the run. Findings are ordered by this, or by the
-  /// predicted gain if that is lower.
+  /// Most that a fix can save, as a share of the run. Findings are ordered by this.
   double possible = 0;
   std::string advice;  ///< what to do
   Gain gain;

@@ -31,15 +31,15 @@ constexpr std::array kRules = {
 /// A smaller predicted gain is no finding.
 constexpr double kLeastGain = 0.01;
 
-/// The most that a fix saves, as far as is known.
-double weight(const Finding& finding) {
-  return finding.gain.share ? std::min(*finding.gain.share, finding.possible) : finding.possible;
-}
-
 }  // namespace
 
 std::string Context::command(std::string_view verb, std::string_view arguments) const {
   return fmt::format("tracesmith {} {} {}", verb, options.file, arguments);
+}
+
+void Context::addIfFixed(Finding finding) const {
+  if (finding.gain.share && *finding.gain.share < kLeastGain) return;
+  add(std::move(finding));
 }
 
 Gain Context::gain(const Change& change) const {
@@ -96,19 +96,15 @@ Findings findingsOf(const Trace& trace, const FindingsOptions& options) {
     if (isCancelled()) return {};
     rule(context);
   }
-  // By the model, a fix of these would not shorten the run.
-  std::erase_if(out.list, [](const Finding& finding) {
-    return finding.gain.share && *finding.gain.share < kLeastGain;
-  });
   for (Finding& finding : out.list) {
-    if (finding.severity == Severity::kMinor && weight(finding) >= kMajorShare) {
+    if (finding.severity == Severity::kMinor && finding.possible >= kMajorShare) {
       finding.severity = Severity::kMajor;
     }
   }
   std::stable_sort(out.list.begin(), out.list.end(), [](const Finding& a, const Finding& b) {
     const bool a_wrong = a.severity == Severity::kWrong;
     const bool b_wrong = b.severity == Severity::kWrong;
-    return a_wrong != b_wrong ? a_wrong : weight(a) > weight(b);
+    return a_wrong != b_wrong ? a_wrong : a.possible > b.possible;
   });
   out.verdict = verdictOf(facts, out.list);
   return out;

@@ -32,6 +32,9 @@ struct Context {
   /// Sets the worst part of the evidence; times are those of the trace.
   void setPart(Finding& finding, int64_t begin_ns, int64_t end_ns) const;
   void add(Finding finding) const { out.list.push_back(std::move(finding)); }
+  /// Adds a finding unless its fix would not shorten the run, by the model: its problem is real,
+  /// but hidden behind another.
+  void addIfFixed(Finding finding) const;
   void notChecked(std::string why) const { out.not_checked.push_back(std::move(why)); }
 };
 

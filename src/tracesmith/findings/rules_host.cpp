@@ -203,7 +203,7 @@ void findSynchronization(const Context& context) {
                              .remove = {exactly("call", text)},
                              .scale = {},
                              .streams = {}});
-    context.add(std::move(out));
+    context.addIfFixed(std::move(out));
   }
 }
 
@@ -256,7 +256,7 @@ void findLaunchBound(const Context& context) {
                            .remove = {},
                            .scale = {anyOf(facts, names) + ":0"},
                            .streams = {}});
-  context.add(std::move(out));
+  context.addIfFixed(std::move(out));
 }
 
 void findSlowLaunches(const Context& context) {
@@ -310,7 +310,7 @@ void findAllocations(const Context& context) {
                            .remove = {anyOf(facts, memory.names)},
                            .scale = {},
                            .streams = {}});
-  context.add(std::move(out));
+  context.addIfFixed(std::move(out));
 }
 
 void findBuilds(const Context& context) {
@@ -354,8 +354,7 @@ void findBuilds(const Context& context) {
   out.share = out.possible = std::min(share, 1.0);
   out.evidence.rows = count;
   out.evidence.text = listed(facts, names);
-  out.evidence.command = context.command(
-      "query", "\"SELECT name, start_ns, duration_ns FROM host_call WHERE kind = 'build'\"");
+  out.evidence.command = context.command("analyze", "--hotspots");
   out.advice =
       "Compile once and keep the binary (cl_program binaries, a kernel cache), and build all "
       "programs before the loop.";
@@ -363,7 +362,7 @@ void findBuilds(const Context& context) {
                            .remove = {anyOf(facts, names)},
                            .scale = {},
                            .streams = {}});
-  context.add(std::move(out));
+  context.addIfFixed(std::move(out));
 }
 
 void findUnexplainedIdle(const Context& context) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -22,19 +23,36 @@ constexpr double kLowOccupancy = 0.25;
 /// Beyond so many waves, the last one matters little.
 constexpr double kFullWaves = 0.95;
 
-/// A selector that matches all kernels of this name and no others; the shortest of those tried.
+/// Whether no other kernel's name matches what selects this one.
+template <class Matches>
+bool isAlone(const Facts& facts, StringId name, const Matches& matches) {
+  return std::none_of(facts.kernels.begin(), facts.kernels.end(), [&](const KernelTotal& kernel) {
+    return kernel.name != name && matches(facts.trace.text(kernel.name));
+  });
+}
+
+/// A selector of all kernels with this name and no others: the label, else the shortest of some
+/// prefixes that suffices, since names may have thousands of bytes.
 std::string selectorOf(const Facts& facts, StringId name) {
+  constexpr size_t kPrefix = 24;
   const std::string_view text = facts.trace.text(name);
   const std::string label = kernelLabel(text);
-  bool alone = label.find("…") == std::string::npos;
-  for (const char c : label) {
-    alone = alone && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_');
+  const bool plain = std::all_of(label.begin(), label.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  });
+  const auto holdsLabel = [&](std::string_view other) {
+    return other.find(label) != std::string_view::npos;
+  };
+  if (plain && holdsLabel(text) && isAlone(facts, name, holdsLabel)) return "kernel=" + label;
+  for (size_t n = kPrefix; n < text.size(); n += kPrefix) {
+    const std::string_view prefix = text.substr(0, n);
+    if (isAlone(facts, name, [&](std::string_view other) { return other.starts_with(prefix); })) {
+      std::string out = exactly("kernel", prefix);
+      out.pop_back();  // the end of the name
+      return out;
+    }
   }
-  for (const KernelTotal& kernel : facts.kernels) {
-    if (!alone || kernel.name == name) continue;
-    alone = facts.trace.text(kernel.name).find(label) == std::string_view::npos;
-  }
-  return alone ? "kernel=" + label : exactly("kernel", text);
+  return exactly("kernel", text);
 }
 
 /// Occupancy of each launch shape on each device, computed once.
@@ -73,8 +91,11 @@ void findDominantKernel(const Context& context) {
       static_cast<double>(first.total_ns) / static_cast<double>(facts.all.kernel_sum_ns);
   out.title =
       fmt::format("One kernel, {}, takes {} of the kernel time.", label, formatPercent(of_kernels));
-  out.cause = fmt::format("{} take {} of the run.", counted(first.launches, "launch", "launches"),
-                          formatPercent(share));
+  out.cause = share <= 1 ? fmt::format("Its share of the run is {}.", formatPercent(share))
+                         : fmt::format(
+                               "Its launches run concurrently, {:.1f} at a time on average "
+                               "over the run.",
+                               share);
   // Concurrent kernels may take more than the run together.
   out.share = std::min(share, 1.0);
   out.possible = *out.share / 2;
@@ -92,7 +113,7 @@ void findDominantKernel(const Context& context) {
                            .remove = {},
                            .scale = {selectorOf(facts, first.name) + ":0.5"},
                            .streams = {}});
-  context.add(std::move(out));
+  context.addIfFixed(std::move(out));
 }
 
 void findLowOccupancy(const Context& context) {
@@ -226,7 +247,7 @@ void findUnusedStreams(const Context& context) {
                            .remove = {},
                            .scale = {},
                            .streams = 2});
-  context.add(std::move(out));
+  context.addIfFixed(std::move(out));
 }
 
 }  // namespace tracesmith::findings

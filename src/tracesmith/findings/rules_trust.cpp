@@ -36,8 +36,7 @@ Finding raceFinding(const Context& context, const races::RecordedProgram& record
                           toString(race.conflict), pid);
   out.evidence.rows = report.races;
   out.evidence.text = fmt::format("{} in the recorded commands", counted(report.races, "race"));
-  out.evidence.command = context.command("races", "");
-  while (out.evidence.command.ends_with(' ')) out.evidence.command.pop_back();
+  out.evidence.command = "tracesmith races " + context.options.file;
   const int64_t first = recorded.steps[race.first].start_ns;
   const int64_t second = recorded.steps[race.second].start_ns;
   context.setPart(out, std::min(first, second), std::max(first, second));
@@ -71,20 +70,32 @@ void findRaces(const Context& context) {
 
 void findLosses(const Context& context) {
   const LossTable& losses = context.trace().loss;
-  uint64_t emitted = 0, dropped = 0, rows = 0;
+  uint64_t emitted = 0, dropped = 0, rows = 0, most = 0, processes = 0;
   std::string reason;
-  uint64_t most = 0;
   for (size_t i = 0; i < losses.size(); ++i) {
-    if (!emittedIsKnown(losses, i)) continue;
+    if (!emittedIsKnown(losses, i) || losses.dropped[i] == 0) {
+      emitted += losses.written[i];
+      continue;
+    }
+    const std::string_view source = context.trace().text(losses.source[i]);
+    // These tell which processes there were; no time or count rests on them.
+    if (source == "process events") {
+      processes += losses.dropped[i];
+      continue;
+    }
     emitted += losses.emitted[i];
     dropped += losses.dropped[i];
-    rows += losses.dropped[i] > 0;
+    ++rows;
     if (losses.dropped[i] > most) {
       most = losses.dropped[i];
-      reason =
-          fmt::format("{} of {}: {}", formatCount(most), context.trace().text(losses.source[i]),
-                      context.trace().text(losses.reason[i]));
+      reason = fmt::format("{} of {}: {}", formatCount(most), source,
+                           context.trace().text(losses.reason[i]));
     }
+  }
+  if (processes > 0) {
+    context.notChecked(
+        "completeness of processes: the kernel's events of processes were lost, so a process may "
+        "be missing");
   }
   if (dropped == 0) return;
   const double share = static_cast<double>(dropped) / static_cast<double>(emitted);
@@ -96,8 +107,7 @@ void findLosses(const Context& context) {
   out.cause = "They were lost during recording; times and counts below lack them. Most: " + reason;
   out.evidence.rows = rows;
   out.evidence.text = counted(rows, "source") + " of events with losses";
-  out.evidence.command = context.command("info", "");
-  while (out.evidence.command.ends_with(' ')) out.evidence.command.pop_back();
+  out.evidence.command = "tracesmith info " + context.options.file;
   out.advice = "Record again with larger buffers (profile --buffer), or let full buffers wait.";
   out.gain = cannotSay("it is about the trace, not the run");
   context.add(std::move(out));

@@ -37,9 +37,9 @@ class FindingsText {
       out_.write("  " + style_.dim(fmt::format("and {} more (--limit 0 shows all)", all - most)) +
                  "\n");
     }
-    for (const std::string& why : findings.not_checked) {
-      paragraph(printable("not checked: " + why), 2);
-    }
+    std::string rest;
+    for (const std::string& why : findings.not_checked) rest += (rest.empty() ? "" : "; ") + why;
+    if (!rest.empty()) paragraph(printable("Not checked: " + rest + "."), 2);
   }
 
  private:
