@@ -29,6 +29,7 @@ Facts::Facts(const Trace& of) : trace(of) {
   findGaps();
   findKernels();
   findCalls();
+  labels = KernelLabels(trace);
   steps = stepsOf(trace, ops);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/analysis/timing/steps.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
@@ -65,6 +66,7 @@ struct Facts {
   std::vector<Gap> gaps;             ///< of all devices, by device and start
   std::vector<KernelTotal> kernels;  ///< compute, by name, the longest first
   std::vector<ThreadCalls> threads;  ///< by thread id
+  KernelLabels labels;
   Steps steps;
   int64_t host_begin_ns = 0;  ///< start of the first host call
   int64_t host_end_ns = 0;    ///< end of the last one
@@ -72,6 +74,8 @@ struct Facts {
 
   int64_t spanNs() const { return all.time.span_ns; }
   int64_t hostNs() const { return host_end_ns - host_begin_ns; }
+  /// The short, distinct label of a kernel's name.
+  std::string_view label(StringId kernel) const { return labels.label(trace.text(kernel)); }
   /// `ns` as a share of the time from first to last work, summed over devices.
   double shareOfRun(int64_t ns) const;
   double shareOfHost(int64_t ns) const;

@@ -10,7 +10,6 @@
 
 #include "tracesmith/findings/findings_report.hpp"
 #include "tracesmith/findings/findings_test_util.hpp"
-#include "tracesmith/findings/kernel_label.hpp"
 
 namespace tracesmith {
 namespace {
@@ -186,10 +185,10 @@ TEST(Findings, DominantKernel) {
   for (int i = 0; i < 100; ++i) program.launch("void ns::gemm<float>(float*)", 200'000);
   const Findings found = of(program);
   const Finding kernel = finding(found, "dominant-kernel");
-  EXPECT_EQ(kernel.title, "One kernel, gemm, takes 50.0 % of the kernel time.");
+  EXPECT_EQ(kernel.title, "One kernel, gemm<f32>, takes 50.0 % of the kernel time.");
   EXPECT_NEAR(*kernel.gain.share, 0.25, 0.01);
   EXPECT_THAT(kernel.gain.command, HasSubstr("--scale 'kernel=gemm:0.5'"));
-  EXPECT_THAT(found.verdict, HasSubstr("gemm is 50.0 % of kernel time"));
+  EXPECT_THAT(found.verdict, HasSubstr("gemm<f32> is 50.0 % of kernel time"));
 }
 
 TEST(Findings, OccupancyAndTails) {
@@ -305,14 +304,6 @@ TEST(FindingsReport, HasARowPerFinding) {
   ASSERT_EQ(tables.size(), 3U);
   EXPECT_EQ(tables[1].rows.size(), found.list.size());
   for (const auto& row : tables[1].rows) EXPECT_EQ(row.size(), tables[1].columns.size());
-}
-
-TEST(KernelLabel, LeavesOutWhatSurroundsTheName) {
-  EXPECT_EQ(
-      findings::kernelLabel("void at::native::(anonymous namespace)::softmax<float, 4>(float*)"),
-      "softmax");
-  EXPECT_EQ(findings::kernelLabel("gemm"), "gemm");
-  EXPECT_EQ(findings::kernelLabel(""), "");
 }
 
 }  // namespace

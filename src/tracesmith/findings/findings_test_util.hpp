@@ -25,6 +25,7 @@ class Program {
 
   const Trace& trace() const { return sample_.trace; }
   int64_t now() const { return now_ns_; }
+  size_t streams() const { return streams_.size(); }
 
   /// A device of 4 units with 1024 threads each, with a stream; streams are numbered in order: the
   /// first device has 0 and 1, the next ones have one each.

@@ -10,7 +10,6 @@
 
 #include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/base/human_units.hpp"
-#include "tracesmith/findings/kernel_label.hpp"
 #include "tracesmith/findings/rules.hpp"
 
 namespace tracesmith::findings {
@@ -31,12 +30,13 @@ bool isAlone(const Facts& facts, StringId name, const Matches& matches) {
   });
 }
 
-/// A selector of all kernels with this name and no others: the label, else the shortest of some
-/// prefixes that suffices, since names may have thousands of bytes.
+/// A selector of all kernels with this name and no others: the function's name, else the shortest
+/// of some prefixes that suffices, since names may have thousands of bytes.
 std::string selectorOf(const Facts& facts, StringId name) {
   constexpr size_t kPrefix = 24;
   const std::string_view text = facts.trace.text(name);
-  const std::string label = kernelLabel(text);
+  std::string label(facts.label(name));
+  label.resize(std::min(label.find('<'), label.size()));  // template arguments are abbreviated
   const bool plain = std::all_of(label.begin(), label.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
   });
@@ -83,8 +83,7 @@ void findDominantKernel(const Context& context) {
   const KernelTotal& first = facts.kernels.front();
   const double share = facts.shareOfRun(first.total_ns);
   if (share < kDominantShare) return;
-  const std::string_view name = facts.trace.text(first.name);
-  const std::string label = kernelLabel(name);
+  const std::string_view label = facts.label(first.name);
   Finding out;
   out.rule = "dominant-kernel";
   const double of_kernels =
@@ -152,7 +151,7 @@ void findLowOccupancy(const Context& context) {
   out.title = fmt::format("Kernels with an occupancy below {} take {} of the run.",
                           formatPercent(kLowOccupancy), formatPercent(share));
   out.cause = fmt::format("Mostly limited by {}; the longest are {}.", limit->first,
-                          kernelLabel(facts.trace.text(name->first)));
+                          facts.label(name->first));
   out.share = std::min(share, 1.0);
   // Occupancy alone does not decide the speed; at most half is a bound for the order only.
   out.possible = 0;
@@ -197,7 +196,7 @@ void findTails(const Context& context) {
       "The blocks of {} are no multiple of what the device holds at once, so part of it is empty "
       "in "
       "the last wave. Most is lost in {}.",
-      counted(launches, "launch", "launches"), kernelLabel(facts.trace.text(most->first)));
+      counted(launches, "launch", "launches"), facts.label(most->first));
   out.share = share;
   out.possible = std::min(share, 1.0) / 2;
   out.evidence.rows = launches;

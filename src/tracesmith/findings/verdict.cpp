@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "tracesmith/base/human_units.hpp"
-#include "tracesmith/findings/kernel_label.hpp"
 
 namespace tracesmith::findings {
 namespace {
@@ -72,7 +71,7 @@ std::string verdictOf(const Facts& facts, const std::vector<Finding>& list) {
   if (!facts.kernels.empty() && facts.all.kernel_sum_ns > 0 &&
       facts.shareOfRun(facts.all.time.compute_ns) >= kLeastClause) {
     const KernelTotal& first = facts.kernels.front();
-    out += fmt::format("; {} is {} of kernel time", kernelLabel(facts.trace.text(first.name)),
+    out += fmt::format("; {} is {} of kernel time", facts.label(first.name),
                        formatPercent(ratio(first.total_ns, facts.all.kernel_sum_ns)));
   }
   return out + ".";

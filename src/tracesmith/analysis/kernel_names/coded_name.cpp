@@ -9,7 +9,6 @@
 namespace tracesmith {
 namespace {
 
-
 /// Calls each(word) for the words between underscores until it returns false.
 template <class Each>
 void forWords(std::string_view name, Each&& each) {
@@ -47,8 +46,8 @@ std::string layoutIn(std::string_view word) {
     return std::string(word);
   }
   // Letters for A, B and the result: TNN.
-  const bool upper = word.size() == 3 &&
-                     std::all_of(word.begin(), word.end(), [](char c) { return c == 'N' || c == 'T'; });
+  const bool upper = word.size() == 3 && std::all_of(word.begin(), word.end(),
+                                                     [](char c) { return c == 'N' || c == 'T'; });
   if (!upper) return {};
   return {word[0] == 'N' ? 'n' : 't', word[1] == 'N' ? 'n' : 't'};
 }
@@ -67,14 +66,22 @@ std::string_view tensileType(std::string_view word) {
   if (word.starts_with("B8")) return "e5m2";
   if (word.starts_with("I8")) return "i8";
   switch (word.empty() ? ' ' : word[0]) {
-    case 'H': return "f16";
-    case 'B': return "bf16";
-    case 'S': return "f32";
-    case 'D': return "f64";
-    case 'C': return "c64";
-    case 'Z': return "c128";
-    case 'X': return "tf32";
-    default: return {};
+    case 'H':
+      return "f16";
+    case 'B':
+      return "bf16";
+    case 'S':
+      return "f32";
+    case 'D':
+      return "f64";
+    case 'C':
+      return "c64";
+    case 'Z':
+      return "c128";
+    case 'X':
+      return "tf32";
+    default:
+      return {};
   }
 }
 
@@ -95,13 +102,20 @@ CodedName readTensile(std::string_view name) {
 
 std::string_view nvjetType(std::string_view word) {
   switch (word.empty() ? ' ' : word[0]) {
-    case 'h': return "f16";
-    case 't': return "bf16";
-    case 's': return "f32";
-    case 'd': return "f64";
-    case 'q': return "e4m3";
-    case 'r': return "e5m2";
-    default: return {};
+    case 'h':
+      return "f16";
+    case 't':
+      return "bf16";
+    case 's':
+      return "f32";
+    case 'd':
+      return "f64";
+    case 'q':
+      return "e4m3";
+    case 'r':
+      return "e5m2";
+    default:
+      return {};
   }
 }
 
@@ -177,7 +191,8 @@ CodedName readCodedName(std::string_view name) {
     if (!out.tile.empty() || isArchitecture(word) || word == "tensorop") return true;
     // After types only what is a word still names the operation: gemm_relu in ..._bf16_gemm_relu.
     const std::string_view operation = withoutInstruction(word);
-    if (operation.size() < 2 || std::any_of(operation.begin(), operation.end(), name_bytes::isDigit)) {
+    if (operation.size() < 2 ||
+        std::any_of(operation.begin(), operation.end(), name_bytes::isDigit)) {
       return out.operation.size() < 64;
     }
     if (!out.operation.empty()) out.operation += '_';

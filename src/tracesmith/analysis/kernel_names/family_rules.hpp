@@ -20,7 +20,7 @@ enum class RulePlace : uint8_t {
 struct FamilyRule {
   KernelFamily family;
   RulePlace place;
-  std::string_view text;  ///< in lower case; names are compared without case
+  std::string_view text;            ///< in lower case; names are compared without case
   std::string_view not_after = {};  ///< no match directly after this text
 };
 

@@ -24,10 +24,10 @@ bool startsAt(std::string_view text, size_t at, std::string_view what) {
 }  // namespace
 
 FunctionName splitFunctionName(std::string_view full) {
-  size_t begin = 0;           // of the scope: after the result type
-  size_t name = 0;            // after the last "::" outside of brackets
-  size_t arguments = 0;       // the first '<' after `name`, or 0
-  size_t end = full.size();   // of the template arguments or the name
+  size_t begin = 0;          // of the scope: after the result type
+  size_t name = 0;           // after the last "::" outside of brackets
+  size_t arguments = 0;      // the first '<' after `name`, or 0
+  size_t end = full.size();  // of the template arguments or the name
   size_t close = 0;
   bool has_parameters = false;
   int depth = 0;

@@ -76,8 +76,8 @@ void readCodes(std::string_view name, KernelName& out) {
 }
 
 void readFunction(const FunctionName& function, KernelName& out) {
-  const TemplateHints hints = readTemplateHints(
-      function.template_arguments.substr(0, kUnderstoodBytes));
+  const TemplateHints hints =
+      readTemplateHints(function.template_arguments.substr(0, kUnderstoodBytes));
   if (isWrapperFunction(function.name) && !hints.first.empty()) {
     // cutlass::Kernel2<cutlass_80_tensorop_...>: the argument is a name by itself.
     readCodes(hints.first, out);
@@ -118,8 +118,7 @@ KernelName readKernelName(std::string_view full) {
     return out;
   }
   const FunctionName function = splitFunctionName(full);
-  const size_t examined =
-      function.template_arguments.empty() ? kOperationBytes : kUnderstoodBytes;
+  const size_t examined = function.template_arguments.empty() ? kOperationBytes : kUnderstoodBytes;
   out.family = familyByRules(function.head.substr(0, examined),
                              function.scope.size() + function.name.size());
   readFunction(function, out);

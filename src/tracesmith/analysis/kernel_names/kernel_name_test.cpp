@@ -119,12 +119,12 @@ TEST(KernelName, HostileNamesTakeNoTime) {
   std::string numbers = "_ZN";
   for (int i = 0; i < 100'000; ++i) numbers += "999999999999";
   const std::string hostile[] = {
-      std::string(1'000'000, '<'),         std::string(1'000'000, '('),
-      "f" + std::string(1'000'000, '<'),   "_Z" + std::string(1'000'000, 'I'),
-      "_ZN" + std::string(1'000'000, 'N'), "_Z1f" + std::string(1'000'000, 'L'),
-      std::string(1'000'000, ':'),         std::string(1'000'000, '_'),
-      std::string(1'000'000, ' '),         std::string(1'000'000, '\0'),
-      std::string(1'000'000, '\xff'),      "triton_poi_fused_" + std::string(1'000'000, '_'),
+      std::string(1'000'000, '<'),           std::string(1'000'000, '('),
+      "f" + std::string(1'000'000, '<'),     "_Z" + std::string(1'000'000, 'I'),
+      "_ZN" + std::string(1'000'000, 'N'),   "_Z1f" + std::string(1'000'000, 'L'),
+      std::string(1'000'000, ':'),           std::string(1'000'000, '_'),
+      std::string(1'000'000, ' '),           std::string(1'000'000, '\0'),
+      std::string(1'000'000, '\xff'),        "triton_poi_fused_" + std::string(1'000'000, '_'),
       "Cijk_" + std::string(1'000'000, 'x'), numbers};
   const auto begin = std::chrono::steady_clock::now();
   for (const std::string& name : hostile) {
@@ -142,8 +142,8 @@ TEST(KernelName, ShortNamesAreNotCutWithinACharacter) {
 }
 
 TEST(FunctionName, HasScopeNameAndTemplateArguments) {
-  const FunctionName f =
-      splitFunctionName("void a::(anonymous namespace)::b<c::d<int>, &c::operator()>(e<f>) [clone]");
+  const FunctionName f = splitFunctionName(
+      "void a::(anonymous namespace)::b<c::d<int>, &c::operator()>(e<f>) [clone]");
   EXPECT_EQ(f.scope, "a::(anonymous namespace)::");
   EXPECT_EQ(f.name, "b");
   EXPECT_EQ(f.template_arguments, "c::d<int>, &c::operator()");
@@ -152,7 +152,8 @@ TEST(FunctionName, HasScopeNameAndTemplateArguments) {
 
 TEST(MangledName, IsReadWithoutItsParameters) {
   EXPECT_EQ(readMangledName("_Z3addPfS_"), "add");
-  EXPECT_EQ(readMangledName("_ZN1a1b1cIfLi128ELb1ENS_1dIiEEEEvPT_"), "a::b::c<float, 128, true, d<int>>");
+  EXPECT_EQ(readMangledName("_ZN1a1b1cIfLi128ELb1ENS_1dIiEEEEvPT_"),
+            "a::b::c<float, 128, true, d<int>>");
   EXPECT_EQ(readMangledName("_ZN12_GLOBAL__N_11kIDF16bEEvv"), "(anonymous namespace)::k<bfloat16>");
   EXPECT_EQ(readMangledName("_Z"), "_Z");
   EXPECT_EQ(readMangledName("_Z99999999999999999999999999a"), "a");

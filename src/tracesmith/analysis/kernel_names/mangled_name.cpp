@@ -7,24 +7,38 @@
 namespace tracesmith {
 namespace {
 
-
 std::string_view builtinType(char c) {
   switch (c) {
-    case 'a': return "signed char";
-    case 'b': return "bool";
-    case 'c': return "char";
-    case 'd': return "double";
-    case 'f': return "float";
-    case 'h': return "unsigned char";
-    case 'i': return "int";
-    case 'j': return "unsigned int";
-    case 'l': return "long";
-    case 'm': return "unsigned long";
-    case 's': return "short";
-    case 't': return "unsigned short";
-    case 'x': return "long long";
-    case 'y': return "unsigned long long";
-    default: return {};
+    case 'a':
+      return "signed char";
+    case 'b':
+      return "bool";
+    case 'c':
+      return "char";
+    case 'd':
+      return "double";
+    case 'f':
+      return "float";
+    case 'h':
+      return "unsigned char";
+    case 'i':
+      return "int";
+    case 'j':
+      return "unsigned int";
+    case 'l':
+      return "long";
+    case 'm':
+      return "unsigned long";
+    case 's':
+      return "short";
+    case 't':
+      return "unsigned short";
+    case 'x':
+      return "long long";
+    case 'y':
+      return "unsigned long long";
+    default:
+      return {};
   }
 }
 
@@ -53,26 +67,41 @@ class Reader {
 
   void step() {
     const char c = text_[at_];
-    if (name_bytes::isDigit(c) && !(within() == 'L' && (text_[at_ - 1] == 'E' || name_bytes::isLower(text_[at_ - 1])))) {
+    if (name_bytes::isDigit(c) &&
+        !(within() == 'L' && (text_[at_ - 1] == 'E' || name_bytes::isLower(text_[at_ - 1])))) {
       return sourceName();
     }
     ++at_;
     switch (c) {
-      case 'N': separate(); open_ += 'N'; return;
-      case 'I': out_ += '<'; open_ += 'I'; return;
+      case 'N':
+        separate();
+        open_ += 'N';
+        return;
+      case 'I':
+        out_ += '<';
+        open_ += 'I';
+        return;
       case 'F':
       case 'J':
-      case 'X': open_ += c; return;
-      case 'E': return pop();
-      case 'S': return substitution();
-      case 'T': return templateParameter();
-      case 'D': return dType();
+      case 'X':
+        open_ += c;
+        return;
+      case 'E':
+        return pop();
+      case 'S':
+        return substitution();
+      case 'T':
+        return templateParameter();
+      case 'D':
+        return dType();
       case 'L':
         if (!open_.empty()) open_ += 'L';
         return;
       case 'Z':
-      case '_': return;
-      default: break;
+      case '_':
+        return;
+      default:
+        break;
     }
     if (within() == 'L') return literal(c);
     if (const std::string_view type = builtinType(c); !type.empty() && withinArguments()) {
@@ -81,7 +110,7 @@ class Reader {
     }
   }
 
-    void pop() {
+  void pop() {
     if (open_.empty()) return;
     if (open_.back() == 'I') out_ += '>';
     open_.pop_back();
@@ -126,7 +155,8 @@ class Reader {
 
   /// Skips the number of a back reference, which ends with an underscore.
   void skipSequence() {
-    while (at_ < text_.size() && (name_bytes::isDigit(text_[at_]) || (text_[at_] >= 'A' && text_[at_] <= 'Z'))) {
+    while (at_ < text_.size() &&
+           (name_bytes::isDigit(text_[at_]) || (text_[at_] >= 'A' && text_[at_] <= 'Z'))) {
       ++at_;
     }
     if (at_ < text_.size() && text_[at_] == '_') ++at_;

@@ -9,7 +9,9 @@
 namespace tracesmith {
 namespace {
 
-bool isWordByte(char c) { return name_bytes::isLower(c) || name_bytes::isUpper(c) || name_bytes::isDigit(c) || c == '_'; }
+bool isWordByte(char c) {
+  return name_bytes::isLower(c) || name_bytes::isUpper(c) || name_bytes::isDigit(c) || c == '_';
+}
 
 /// Wrappers, containers and keywords, which say nothing about the operation.
 bool isWrapper(std::string_view identifier) {
@@ -35,7 +37,8 @@ bool isWrapper(std::string_view identifier) {
       "target_arch", "cublasGemvTensorStridedBatched", "cublasGemvParams", "cublasGemvParamsEx",
       "cublasGemmk1Params", "cublasGemmSmallNParams", "cublasTransposeParams", "cublasDotParams",
       "cublasSplitKParams", "cudnnKernelDataType_t", "Fp8KVCacheDataType", "select_method"};
-  for (const std::string_view end : {"Traits", "traits", "Params", "Policy", "Epilogue", "Metadata"}) {
+  for (const std::string_view end :
+       {"Traits", "traits", "Params", "Policy", "Epilogue", "Metadata"}) {
     if (identifier.ends_with(end)) return true;
   }
   return kWrappers.contains(identifier);
@@ -72,7 +75,8 @@ struct Parentheses {
 std::string shortenedIdentifier(std::string_view identifier) {
   if (identifier.empty()) return {};
   std::string_view text = identifier;
-  for (const std::string_view start : {"CUDAFunctor_", "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_"}) {
+  for (const std::string_view start :
+       {"CUDAFunctor_", "CUDAFunctorOnSelf_", "CUDAFunctorOnOther_"}) {
     if (text.size() > start.size() && text.starts_with(start)) text.remove_prefix(start.size());
   }
   bool again = true;

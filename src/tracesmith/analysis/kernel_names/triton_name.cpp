@@ -24,23 +24,53 @@ struct Mover {
   std::string_view text;
   KernelFamily family;
 };
-constexpr Mover kMovers[] = {
-    {"constant_pad_nd", kCopy}, {"_unsafe_view", kCopy}, {"unsafe_split", kCopy},
-    {"_unsafe_index", kCopy},   {"index_select", kCopy}, {"index_put", kCopy},
-    {"as_strided", kCopy},      {"slice_scatter", kCopy}, {"select_scatter", kCopy},
-    {"lift_fresh_copy", kCopy}, {"lift_fresh", kCopy},   {"_to_copy", kCopy},
-    {"transpose", kCopy},       {"permute", kCopy},      {"unsqueeze", kCopy},
-    {"squeeze", kCopy},         {"reshape", kCopy},      {"expand", kCopy},
-    {"detach", kCopy},          {"scatter", kCopy},      {"gather", kCopy},
-    {"select", kCopy},          {"repeat", kCopy},       {"unbind", kCopy},
-    {"stack", kCopy},           {"slice", kCopy},        {"split", kCopy},
-    {"clone", kCopy},           {"index", kCopy},        {"view", kCopy},
-    {"copy_", kCopy},           {"copy", kCopy},         {"flip", kCopy},
-    {"roll", kCopy},            {"cat", kCopy},          {"full_like", kFill},
-    {"zeros_like", kFill},      {"ones_like", kFill},    {"new_zeros", kFill},
-    {"zeros", kFill},           {"ones", kFill},         {"full", kFill},
-    {"fill", kFill},            {"zero_", kFill},        {"arange", kFill},
-    {"iota", kFill},            {"t", kCopy}};
+constexpr Mover kMovers[] = {{"constant_pad_nd", kCopy},
+                             {"_unsafe_view", kCopy},
+                             {"unsafe_split", kCopy},
+                             {"_unsafe_index", kCopy},
+                             {"index_select", kCopy},
+                             {"index_put", kCopy},
+                             {"as_strided", kCopy},
+                             {"slice_scatter", kCopy},
+                             {"select_scatter", kCopy},
+                             {"lift_fresh_copy", kCopy},
+                             {"lift_fresh", kCopy},
+                             {"_to_copy", kCopy},
+                             {"transpose", kCopy},
+                             {"permute", kCopy},
+                             {"unsqueeze", kCopy},
+                             {"squeeze", kCopy},
+                             {"reshape", kCopy},
+                             {"expand", kCopy},
+                             {"detach", kCopy},
+                             {"scatter", kCopy},
+                             {"gather", kCopy},
+                             {"select", kCopy},
+                             {"repeat", kCopy},
+                             {"unbind", kCopy},
+                             {"stack", kCopy},
+                             {"slice", kCopy},
+                             {"split", kCopy},
+                             {"clone", kCopy},
+                             {"index", kCopy},
+                             {"view", kCopy},
+                             {"copy_", kCopy},
+                             {"copy", kCopy},
+                             {"flip", kCopy},
+                             {"roll", kCopy},
+                             {"cat", kCopy},
+                             {"full_like", kFill},
+                             {"zeros_like", kFill},
+                             {"ones_like", kFill},
+                             {"new_zeros", kFill},
+                             {"zeros", kFill},
+                             {"ones", kFill},
+                             {"full", kFill},
+                             {"fill", kFill},
+                             {"zero_", kFill},
+                             {"arange", kFill},
+                             {"iota", kFill},
+                             {"t", kCopy}};
 
 /// The family of a kernel that computes nothing; kElementwise if an operator computes.
 KernelFamily moverFamily(std::string_view operators) {
@@ -78,9 +108,9 @@ std::string_view operatorsOf(std::string_view name) {
 }  // namespace
 
 bool isInductorName(std::string_view name) {
-  return name.starts_with("triton_") && (has(name, "_fused_") || name.starts_with("triton_tem_") ||
-                                         name.starts_with("triton_mm") ||
-                                         name.starts_with("triton_bmm"));
+  return name.starts_with("triton_") &&
+         (has(name, "_fused_") || name.starts_with("triton_tem_") ||
+          name.starts_with("triton_mm") || name.starts_with("triton_bmm"));
 }
 
 KernelFamily inductorFamily(std::string_view name) {

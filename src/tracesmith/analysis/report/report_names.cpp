@@ -214,9 +214,8 @@ void addCommunication(Maker& maker) {
   }
   for (auto& [name, of] : by_name) {
     const Distribution d = distributionOf(of.durations);
-    table.rows.push_back({maker.workName(name), count(d.count),
-                          static_cast<int64_t>(d.sum), d.mean, static_cast<int64_t>(d.min),
-                          static_cast<int64_t>(d.max), of.alone});
+    table.rows.push_back({maker.workName(name), count(d.count), static_cast<int64_t>(d.sum), d.mean,
+                          static_cast<int64_t>(d.min), static_cast<int64_t>(d.max), of.alone});
   }
   keepLargest(maker, table, "total_ns");
   if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";

@@ -134,9 +134,9 @@ void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, Li
                bool full_names, const TerminalStyle& style, Output& out) {
   const KeepRow keep = [&](TableId table, size_t row) { return matches(table, row); };
   std::vector<Group> groups = {{"kernel", "kernel", kernelStats(trace, keep)},
-                                     {"memory", "copy or fill", copyStats(trace, keep)},
-                                     {"host_call", "host call", hostCallStats(trace, keep)},
-                                     {"range", "range", rangeStats(trace, keep)}};
+                               {"memory", "copy or fill", copyStats(trace, keep)},
+                               {"host_call", "host call", hostCallStats(trace, keep)},
+                               {"range", "range", rangeStats(trace, keep)}};
   if (format == ListFormat::kText) {
     if (!full_names) {
       const KernelLabels labels(trace);

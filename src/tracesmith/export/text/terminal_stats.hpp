@@ -11,8 +11,8 @@
 namespace tracesmith {
 
 /// Shows matching kernels, then copies and fills, then host calls. Each group is sorted by total
-/// time and has at most `limit` names (the text says how many more there are). Text has short labels
-/// of kernels unless `full_names`; other formats always have the names.
+/// time and has at most `limit` names (the text says how many more there are). Text has short
+/// labels of kernels unless `full_names`; other formats always have the names.
 void showStats(const Trace& trace, const EventMatcher& matches, size_t limit, ListFormat format,
                bool full_names, const TerminalStyle& style, Output& out);
 
