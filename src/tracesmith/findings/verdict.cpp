@@ -12,6 +12,7 @@ namespace {
 
 /// Parts below this are not worth a clause.
 constexpr double kLeastClause = 0.05;
+constexpr double kLeastOfKernels = 0.1;
 
 std::string devicesOf(const Facts& facts) {
   bool gpus = true;
@@ -68,11 +69,12 @@ std::string verdictOf(const Facts& facts, const std::vector<Finding>& list) {
   if (copies >= kLeastClause) {
     out += fmt::format("; {} of the run is copies alone", formatPercent(copies));
   }
-  if (!facts.kernels.empty() && facts.all.kernel_sum_ns > 0 &&
-      facts.shareOfRun(facts.all.time.compute_ns) >= kLeastClause) {
+  if (!facts.kernels.empty() && facts.shareOfRun(facts.all.time.compute_ns) >= kLeastClause) {
     const KernelTotal& first = facts.kernels.front();
-    out += fmt::format("; {} is {} of kernel time", facts.label(first.name),
-                       formatPercent(ratio(first.total_ns, facts.all.kernel_sum_ns)));
+    const double of_kernels = ratio(first.total_ns, facts.all.kernel_sum_ns);
+    if (of_kernels >= kLeastOfKernels)
+      out += fmt::format("; {} is {} of kernel time", facts.label(first.name),
+                         formatPercent(of_kernels));
   }
   return out + ".";
 }
