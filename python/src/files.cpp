@@ -4,9 +4,9 @@
 #include "events.hpp"
 #include "trace_file.hpp"
 #include "tracesmith/api/perfetto_exporter.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/chrome/chrome_json.hpp"
 #include "tracesmith/export/perfetto/perfetto_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/format/sbt_file.hpp"
 #include "tracesmith/import/xray/xray_importer.hpp"
 

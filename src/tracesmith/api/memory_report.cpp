@@ -7,8 +7,8 @@
 #include <iterator>
 #include <limits>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/text/terminal_timeline.hpp"
 
 namespace tracesmith {

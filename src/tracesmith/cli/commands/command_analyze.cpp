@@ -12,10 +12,15 @@
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/export/text/findings_text.hpp"
 #include "tracesmith/export/text/report_text.hpp"
+#include "tracesmith/findings/findings.hpp"
+#include "tracesmith/findings/findings_report.hpp"
 
 namespace tracesmith::cli {
 namespace {
+
+constexpr uint64_t kShownFindings = 5;
 
 class AnalyzeCommand : public Command {
  public:
@@ -39,6 +44,7 @@ class AnalyzeCommand : public Command {
         "Occupancy allowed by the launch shapes",
         "Training or inference steps",
         "The chain of calls, launches and work that determines the run time"};
+    flag("--findings", findings_, "Verdict, and what the run loses most time to, ranked");
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
     }
@@ -61,8 +67,9 @@ class AnalyzeCommand : public Command {
     describe(
         "Shows all parts unless some are selected. With several files, shows the ranks of a job "
         "side by side: their times, sums and spread, and each kernel's time in all ranks. "
-        "docs/analysis.md defines every number.");
+        "docs/analysis.md defines every number, docs/findings.md every finding.");
     example("tracesmith analyze trace.sbt", "Show everything");
+    example("tracesmith analyze trace.sbt --findings", "Show what to improve first");
     example("tracesmith analyze trace.json.gz --gpu-util --idle",
             "Show utilization and causes of idle time");
     example("tracesmith analyze trace.sbt --json -o report.json", "Write JSON for a program");
@@ -90,16 +97,35 @@ class AnalyzeCommand : public Command {
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
-    const std::vector<ReportTable> report = analyze(file->trace, options);
-    return finish(report, session,
+    Shown shown;
+    if (findings_ || (options.parts.empty() && as_hta_.empty())) {
+      shown.findings = findIn(*file);
+    }
+    if (!findings_ || !options.parts.empty()) shown.report = analyze(file->trace, options);
+    return finish(shown, session,
                   [&] { return reportLosses(file->reader, inputs_.front(), kExitOk); });
   }
 
  private:
+  struct Shown {
+    std::optional<Findings> findings;
+    std::vector<ReportTable> report;
+  };
+
+  /// Reads the recording beside the trace, if it is of the same session.
+  Findings findIn(const TraceFile& file) const {
+    FindingsOptions options;
+    options.file = inputs_.front();
+    Result<RecordingReader> recording = RecordingReader::open(options.file);
+    const bool same = recording && checkSameSession(*recording, options.file).has_value();
+    if (same) options.recording = &*recording;
+    return findingsOf(file.trace, options);
+  }
+
   /// One trace after the other, so that only one is in memory.
   int runRanks(Session& session) const {
     const bool selects = std::any_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
-    if (selects || !range_.empty() || !as_hta_.empty() || all_frames_) {
+    if (selects || findings_ || !range_.empty() || !as_hta_.empty() || all_frames_) {
       return failWith({ErrorCode::kInvalidArgument,
                        "parts, ranges and ways of counting need a single trace; several have "
                        "only --limit, --json and -o",
@@ -117,24 +143,24 @@ class AnalyzeCommand : public Command {
       code = reportLosses(file->reader, path, code);
     }
     const size_t limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
-    return finish(jobReport(std::move(ranks), limit), session, [&] { return code; });
+    const Shown shown{std::nullopt, jobReport(std::move(ranks), limit)};
+    return finish(shown, session, [&] { return code; });
   }
 
   /// Writes the report; `code` reports losses after it and returns the exit code.
-  int finish(const std::vector<ReportTable>& report, const Session& session,
-             const std::function<int()>& code) const {
+  int finish(const Shown& shown, const Session& session, const std::function<int()>& code) const {
     const bool to_file = !output_.empty() && output_ != "-";
     const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
                               .colour = !to_file && session.terminal.colour,
                               .utf8 = to_file || session.terminal.utf8};
     if (!to_file) {
       Output out = standardOutput();
-      write(report, style, out);
+      write(shown, style, out);
       return finishOutput(out, code());
     }
     Result<Output> out = Output::toFile(output_);
     if (!out) return failWith(out.error());
-    write(report, style, *out);
+    write(shown, style, *out);
     if (const Status written = out->finish(); !written) {
       sayError(written.error());
       return kExitFailed;
@@ -146,7 +172,8 @@ class AnalyzeCommand : public Command {
     if (range_.empty() && instance_) {
       return fail(ErrorCode::kInvalidArgument, "needs --range NAME", "--instance");
     }
-    const bool all = std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
+    const bool all =
+        !findings_ && std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
     if (!range_.empty() && !all && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
       return fail(ErrorCode::kInvalidArgument, "needs --critical-path, or no selection of parts",
                   "--range");
@@ -184,13 +211,20 @@ class AnalyzeCommand : public Command {
     return {};
   }
 
-  void write(const std::vector<ReportTable>& report, const TerminalStyle& style,
-             Output& out) const {
+  void write(const Shown& shown, const TerminalStyle& style, Output& out) const {
     if (json_) {
-      writeReportJson(report, out);
-    } else {
-      writeReportText(report, style, out);
+      std::vector<ReportTable> all;
+      if (shown.findings) all = findingsReport(*shown.findings);
+      all.insert(all.end(), shown.report.begin(), shown.report.end());
+      writeReportJson(all, out);
+      return;
     }
+    if (shown.findings) {
+      writeFindingsText(*shown.findings, static_cast<size_t>(limit_.value_or(kShownFindings)),
+                        style, out);
+      if (!shown.report.empty()) out.put('\n');
+    }
+    writeReportText(shown.report, style, out);
   }
 
   std::vector<std::string> inputs_;
@@ -199,6 +233,7 @@ class AnalyzeCommand : public Command {
   std::optional<uint64_t> limit_;
   std::string range_;
   std::optional<uint64_t> instance_;
+  bool findings_ = false;
   bool all_frames_ = false;
   bool full_names_ = false;
   bool json_ = false;

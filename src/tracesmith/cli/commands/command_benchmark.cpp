@@ -11,6 +11,7 @@
 
 #include "tracesmith/analysis/timing/launch_stack_check.hpp"
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/launch/profile_session.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
@@ -18,7 +19,6 @@
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/progress_line.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/stacks/symbols/symbolized_file.hpp"
 
 namespace tracesmith::cli {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/format/trace_check.hpp"
 
 namespace tracesmith::cli {

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "tracesmith/analysis/timing/runtime_frames.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/export/text/terminal_events.hpp"
 #include "tracesmith/export/text/terminal_stats.hpp"
 #include "tracesmith/export/text/terminal_timeline.hpp"

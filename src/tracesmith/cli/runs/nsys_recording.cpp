@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "tracesmith/base/files/free_name.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/import/common/tool_run.hpp"
 #include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/import/nsys/nsys_report.hpp"

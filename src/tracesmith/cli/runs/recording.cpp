@@ -12,13 +12,13 @@
 
 #include "tracesmith/base/files/free_name.hpp"
 #include "tracesmith/base/files/target_file.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/launch/attach_session.hpp"
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/progress_line.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/stacks/symbols/symbolized_file.hpp"
 
 namespace tracesmith::cli {

@@ -8,10 +8,10 @@
 #include <csignal>
 #include <sstream>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/terminal/line_editor.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/terminal.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/query/catalog/catalog.hpp"
 #include "tracesmith/query/catalog/views.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/base/human_units.hpp"
 
 namespace tracesmith {
 

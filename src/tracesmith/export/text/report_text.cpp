@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 
 namespace tracesmith {
 namespace {

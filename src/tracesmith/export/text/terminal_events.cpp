@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tracesmith/analysis/timing/call_path_costs.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/export/text/table_text.hpp"
 #include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/frame_symbols.hpp"

@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/format/encoding/column_codec.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/model/track_groups.hpp"

@@ -8,8 +8,8 @@
 
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/export/text/table_text.hpp"
 
 namespace tracesmith {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/export/text/human_units.hpp"
 #include "tracesmith/model/device_names.hpp"
 
 namespace tracesmith {

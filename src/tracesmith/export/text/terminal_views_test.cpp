@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/text/terminal_events.hpp"
 #include "tracesmith/export/text/terminal_stats.hpp"
 #include "tracesmith/export/text/terminal_timeline.hpp"

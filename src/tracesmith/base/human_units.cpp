@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/export/text/human_units.hpp"
+#include "tracesmith/base/human_units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/findings/facts.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tracesmith::findings {
+namespace {
+
+/// An operation's place in the order of its device.
+struct Start {
+  DeviceId device{};
+  int64_t begin_ns = 0;
+  uint32_t op = 0;
+};
+
+bool isWork(const DeviceOp& op) { return op.work != WorkClass::kOther; }
+
+double share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+}  // namespace
+
+Facts::Facts(const Trace& of) : trace(of) {
+  begin_ns = timeRange(trace).begin_ns;
+  ops = DeviceOps::of(trace);
+  findDevices();
+  findGaps();
+  findKernels();
+  findCalls();
+  labels = KernelLabels(trace);
+  steps = stepsOf(trace, ops);
+}
+
+double Facts::shareOfRun(int64_t ns) const { return share(ns, spanNs()); }
+double Facts::shareOfHost(int64_t ns) const { return share(ns, hostNs()); }
+
+void Facts::findDevices() {
+  for (const TimeBreakdown& time : breakdownByDevice(ops)) {
+    DeviceFacts& device = devices.emplace_back();
+    device.time = time;
+    // Bits of together_ns: 1 compute, 2 communication, 4 memory.
+    device.communication_alone_ns = time.together_ns[2] + time.together_ns[6];
+    device.copies_alone_ns = time.together_ns[4];
+    all.time.span_ns += time.span_ns;
+    all.time.busy_ns += time.busy_ns;
+    all.time.idle_ns += time.idle_ns;
+    all.time.compute_ns += time.compute_ns;
+    all.time.communication_ns += time.communication_ns;
+    all.time.memory_ns += time.memory_ns;
+    all.communication_alone_ns += device.communication_alone_ns;
+    all.copies_alone_ns += device.copies_alone_ns;
+  }
+}
+
+void Facts::findGaps() {
+  std::vector<Start> order;
+  order.reserve(ops.ops.size());
+  for (uint32_t i = 0; i < ops.ops.size(); ++i) {
+    const DeviceOp& op = ops.ops[i];
+    if (isWork(op)) order.push_back({op.device, op.begin_ns, i});
+    launches_known += op.launch != DeviceOp::kNone;
+  }
+  std::sort(order.begin(), order.end(), [](const Start& a, const Start& b) {
+    return std::tie(a.device, a.begin_ns, a.op) < std::tie(b.device, b.begin_ns, b.op);
+  });
+  size_t device = 0;
+  uint32_t last = 0;  // the operation that ended last so far
+  for (size_t i = 0; i < order.size(); ++i) {
+    const uint32_t next = order[i].op;
+    const DeviceOp& op = ops.ops[next];
+    if (i == 0 || order[i].device != order[i - 1].device) {
+      last = next;
+      while (device < devices.size() && devices[device].time.device != op.device) ++device;
+      continue;
+    }
+    const int64_t begin = ops.ops[last].end_ns;
+    if (op.begin_ns > begin && device < devices.size()) {
+      Gap gap{begin, op.begin_ns, last, next, GapCause::kQueued};
+      if (op.launch == DeviceOp::kNone) {
+        gap.cause = GapCause::kLaunchUnknown;
+      } else if (ops.call_begin_ns[op.launch] > begin) {
+        gap.cause = GapCause::kHostLate;
+      } else if (ops.call_end_ns[op.launch] > begin) {
+        gap.cause = GapCause::kInLaunch;
+      }
+      devices[device].gap_ns[static_cast<size_t>(gap.cause)] += gap.length();
+      all.gap_ns[static_cast<size_t>(gap.cause)] += gap.length();
+      gaps.push_back(gap);
+    }
+    if (op.end_ns > begin) last = next;
+  }
+}
+
+void Facts::findKernels() {
+  std::vector<KernelTotal> by_name(trace.strings.size() + 1);
+  for (uint32_t i = 0; i < ops.ops.size(); ++i) {
+    const DeviceOp& op = ops.ops[i];
+    if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
+    const int64_t length = lengthOf(op.begin_ns, op.end_ns);
+    all.kernel_sum_ns += length;
+    KernelTotal& total = by_name[static_cast<size_t>(op.name)];
+    total.name = op.name;
+    ++total.launches;
+    total.total_ns += length;
+    if (length >= total.longest_ns) {
+      total.longest_ns = length;
+      total.longest_op = i;
+    }
+  }
+  for (const KernelTotal& total : by_name) {
+    if (total.launches > 0) kernels.push_back(total);
+  }
+  std::stable_sort(kernels.begin(), kernels.end(), [](const KernelTotal& a, const KernelTotal& b) {
+    return a.total_ns > b.total_ns;
+  });
+}
+
+void Facts::findCalls() {
+  const HostCallTable& calls = trace.host_call;
+  if (calls.empty()) return;
+  host_begin_ns = INT64_MAX;
+  host_end_ns = INT64_MIN;
+  std::vector<std::vector<uint32_t>> by_thread(trace.thread.size() + 1);
+  for (uint32_t row = 0; row < calls.size(); ++row) {
+    host_begin_ns = std::min(host_begin_ns, ops.call_begin_ns[row]);
+    host_end_ns = std::max(host_end_ns, ops.call_end_ns[row]);
+    const auto thread = static_cast<size_t>(calls.thread_id[row]);
+    if (thread >= by_thread.size()) by_thread.resize(thread + 1);
+    by_thread[thread].push_back(row);
+  }
+  for (size_t t = 0; t < by_thread.size(); ++t) {
+    std::vector<uint32_t>& rows = by_thread[t];
+    if (rows.empty()) continue;
+    const auto earlier = [&](uint32_t a, uint32_t b) {
+      // Of calls that start together, the longest contains the others.
+      return std::tuple(ops.call_begin_ns[a], -ops.call_end_ns[a], a) <
+             std::tuple(ops.call_begin_ns[b], -ops.call_end_ns[b], b);
+    };
+    if (!std::is_sorted(rows.begin(), rows.end(), earlier)) {
+      std::sort(rows.begin(), rows.end(), earlier);
+    }
+    int64_t until = INT64_MIN;
+    std::erase_if(rows, [&](uint32_t row) {
+      const bool inside = ops.call_end_ns[row] <= until;
+      until = std::max(until, ops.call_end_ns[row]);
+      return inside;
+    });
+    threads.push_back({static_cast<ThreadId>(t), std::move(rows)});
+  }
+}
+
+const ThreadCalls* Facts::callsOf(ThreadId thread) const {
+  const auto found =
+      std::lower_bound(threads.begin(), threads.end(), thread,
+                       [](const ThreadCalls& c, ThreadId id) { return c.thread < id; });
+  return found != threads.end() && found->thread == thread ? &*found : nullptr;
+}
+
+size_t Facts::firstCall(const ThreadCalls& calls, int64_t time_ns) const {
+  // Outermost calls do not contain each other, so their ends increase as well.
+  const auto found =
+      std::upper_bound(calls.rows.begin(), calls.rows.end(), time_ns,
+                       [&](int64_t time, uint32_t row) { return time < ops.call_end_ns[row]; });
+  return static_cast<size_t>(found - calls.rows.begin());
+}
+
+uint32_t Facts::callAt(ThreadId thread, int64_t time_ns) const {
+  const ThreadCalls* calls = callsOf(thread);
+  if (calls == nullptr) return DeviceOp::kNone;
+  const size_t i = firstCall(*calls, time_ns);
+  if (i == calls->rows.size() || ops.call_begin_ns[calls->rows[i]] > time_ns) {
+    return DeviceOp::kNone;
+  }
+  return calls->rows[i];
+}
+
+}  // namespace tracesmith::findings

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds what a run loses time to, or why it cannot be trusted: the first section of `analyze`.
+// docs/findings.md defines each rule, its threshold, and the order.
+#pragma once
+
+#include <string>
+
+#include "tracesmith/findings/finding.hpp"
+#include "tracesmith/model/trace.hpp"
+#include "tracesmith/recording/recording_file.hpp"
+
+namespace tracesmith {
+
+struct FindingsOptions {
+  std::string file = "FILE";  ///< name of the trace in the commands that findings show
+  bool predict = true;        ///< predicts gains, which takes most of the time
+  /// Recording of the same run, for races; null: none. Nothing of it is executed.
+  RecordingReader* recording = nullptr;
+};
+
+/// Empty if cancelled (base/cancellation.hpp).
+Findings findingsOf(const Trace& trace, const FindingsOptions& options = {});
+
+}  // namespace tracesmith

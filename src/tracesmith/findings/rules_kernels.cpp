@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules on kernels: one that takes much of the run, low occupancy, unfilled last waves, streams.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "tracesmith/analysis/timing/kernel_occupancy.hpp"
+#include "tracesmith/base/human_units.hpp"
+#include "tracesmith/findings/rules.hpp"
+
+namespace tracesmith::findings {
+namespace {
+
+constexpr double kDominantShare = 0.15;  // of the run
+/// Nsight Compute's rules ask for less than 60 % of the achievable; below a quarter of the warps,
+/// latencies are rarely hidden (CUDA C++ Best Practices Guide, "Occupancy").
+constexpr double kLowOccupancy = 0.25;
+/// Beyond so many waves, the last one matters little.
+constexpr double kFullWaves = 0.95;
+
+/// Whether no other kernel's name matches what selects this one.
+template <class Matches>
+bool isAlone(const Facts& facts, StringId name, const Matches& matches) {
+  return std::none_of(facts.kernels.begin(), facts.kernels.end(), [&](const KernelTotal& kernel) {
+    return kernel.name != name && matches(facts.trace.text(kernel.name));
+  });
+}
+
+/// A selector of all kernels with this name and no others: the function's name, else the shortest
+/// of some prefixes that suffices, since names may have thousands of bytes.
+std::string selectorOf(const Facts& facts, StringId name) {
+  constexpr size_t kPrefix = 24;
+  const std::string_view text = facts.trace.text(name);
+  std::string label(facts.label(name));
+  label.resize(std::min(label.find('<'), label.size()));  // template arguments are abbreviated
+  const bool plain = std::all_of(label.begin(), label.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  });
+  const auto holdsLabel = [&](std::string_view other) {
+    return other.find(label) != std::string_view::npos;
+  };
+  if (plain && holdsLabel(text) && isAlone(facts, name, holdsLabel)) return "kernel=" + label;
+  for (size_t n = kPrefix; n < text.size(); n += kPrefix) {
+    const std::string_view prefix = text.substr(0, n);
+    if (isAlone(facts, name, [&](std::string_view other) { return other.starts_with(prefix); })) {
+      std::string out = exactly("kernel", prefix);
+      out.pop_back();  // the end of the name
+      return out;
+    }
+  }
+  return exactly("kernel", text);
+}
+
+/// Occupancy of each launch shape on each device, computed once.
+class Occupancies {
+ public:
+  explicit Occupancies(const Facts& facts) : facts_(facts) {}
+  const KernelOccupancy* of(const DeviceOp& op) {
+    const ShapeId shape = facts_.trace.kernel.shape_id[op.row];
+    const auto [at, made] = known_.try_emplace({shape, op.device});
+    if (made) at->second = KernelOccupancy::of(facts_.trace, shape, op.device);
+    return at->second ? &*at->second : nullptr;
+  }
+
+ private:
+  const Facts& facts_;
+  std::map<std::pair<ShapeId, DeviceId>, std::optional<KernelOccupancy>> known_;
+};
+
+bool isComputeKernel(const DeviceOp& op) {
+  return op.table == TableId::kKernel && op.work == WorkClass::kCompute;
+}
+
+}  // namespace
+
+void findDominantKernel(const Context& context) {
+  const Facts& facts = context.facts;
+  if (facts.kernels.empty()) return;
+  const KernelTotal& first = facts.kernels.front();
+  const double share = facts.shareOfRun(first.total_ns);
+  if (share < kDominantShare) return;
+  const std::string_view label = facts.label(first.name);
+  Finding out;
+  out.rule = "dominant-kernel";
+  const double of_kernels =
+      static_cast<double>(first.total_ns) / static_cast<double>(facts.all.kernel_sum_ns);
+  out.title =
+      fmt::format("One kernel, {}, takes {} of the kernel time.", label, formatPercent(of_kernels));
+  out.cause = share <= 1 ? fmt::format("Its share of the run is {}.", formatPercent(share))
+                         : fmt::format(
+                               "Its launches run concurrently, {:.1f} at a time on average "
+                               "over the run.",
+                               share);
+  // Concurrent kernels may take more than the run together.
+  out.share = std::min(share, 1.0);
+  out.possible = *out.share / 2;
+  out.evidence.rows = first.launches;
+  out.evidence.text =
+      fmt::format("{} in {}; the longest takes {}", formatDuration(first.total_ns),
+                  counted(first.launches, "launch", "launches"), formatDuration(first.longest_ns));
+  out.evidence.command = context.command("analyze", "--kernels --occupancy");
+  const DeviceOp& longest = facts.ops.ops[first.longest_op];
+  context.setPart(out, longest.begin_ns, longest.end_ns);
+  out.advice =
+      "Optimize this kernel first: a library's or a compiler's version, another data type or "
+      "algorithm, or fusion with its neighbours.";
+  out.gain = context.gain({.words = "if it were twice as fast",
+                           .remove = {},
+                           .scale = {selectorOf(facts, first.name) + ":0.5"},
+                           .streams = {}});
+  context.addIfFixed(std::move(out));
+}
+
+void findLowOccupancy(const Context& context) {
+  const Facts& facts = context.facts;
+  Occupancies occupancies(facts);
+  std::map<std::string_view, int64_t> limits;
+  std::map<StringId, int64_t> names;
+  int64_t low_ns = 0;
+  uint64_t launches = 0;
+  uint64_t known = 0;
+  for (const DeviceOp& op : facts.ops.ops) {
+    if (!isComputeKernel(op)) continue;
+    const KernelOccupancy* occupancy = occupancies.of(op);
+    if (occupancy == nullptr) continue;
+    ++known;
+    if (occupancy->occupancy >= kLowOccupancy) continue;
+    const int64_t ns = lengthOf(op.begin_ns, op.end_ns);
+    low_ns += ns;
+    ++launches;
+    limits[occupancy->limit] += ns;
+    names[op.name] += ns;
+  }
+  if (known == 0) {
+    if (!facts.kernels.empty()) {
+      context.notChecked("occupancy and tails: the trace lacks launch shapes or device limits");
+    }
+    return;
+  }
+  const double share = facts.shareOfRun(low_ns);
+  if (share < kLeastShare) return;
+  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto limit = std::max_element(limits.begin(), limits.end(), less);
+  const auto name = std::max_element(names.begin(), names.end(), less);
+  Finding out;
+  out.rule = "low-occupancy";
+  out.title = fmt::format("Kernels with an occupancy below {} take {} of the run.",
+                          formatPercent(kLowOccupancy), formatPercent(share));
+  out.cause = fmt::format("Mostly limited by {}; the longest are {}.", limit->first,
+                          facts.label(name->first));
+  out.share = std::min(share, 1.0);
+  // Occupancy alone does not decide the speed; at most half is a bound for the order only.
+  out.possible = 0;
+  out.evidence.rows = launches;
+  out.evidence.text = fmt::format("{}, {} together", counted(launches, "launch", "launches"),
+                                  formatDuration(low_ns));
+  out.evidence.command = context.command("analyze", "--occupancy");
+  out.advice =
+      "Check with a kernel profiler whether latency limits them; if so, use less of the limiting "
+      "resource. Matrix products often run best at low occupancy.";
+  out.gain = cannotSay("occupancy does not determine the speed of a kernel");
+  context.add(std::move(out));
+}
+
+void findTails(const Context& context) {
+  const Facts& facts = context.facts;
+  Occupancies occupancies(facts);
+  double lost_ns = 0;
+  uint64_t launches = 0;
+  std::map<StringId, double> names;
+  for (const DeviceOp& op : facts.ops.ops) {
+    if (!isComputeKernel(op)) continue;
+    const KernelOccupancy* occupancy = occupancies.of(op);
+    if (occupancy == nullptr || occupancy->waves <= 0) continue;
+    const double whole = std::ceil(occupancy->waves);
+    const double used = occupancy->waves / whole;
+    if (used >= kFullWaves) continue;
+    const double lost = (1 - used) * static_cast<double>(lengthOf(op.begin_ns, op.end_ns));
+    lost_ns += lost;
+    ++launches;
+    names[op.name] += lost;
+  }
+  const double share = facts.shareOfRun(static_cast<int64_t>(lost_ns));
+  if (share < kLeastShare) return;
+  const auto most = std::max_element(
+      names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  Finding out;
+  out.rule = "tail";
+  out.title = fmt::format("Grids that do not fill the device leave {} of the run unused.",
+                          formatPercent(share));
+  out.cause = fmt::format(
+      "The blocks of {} are no multiple of what the device holds at once, so part of it is empty "
+      "in "
+      "the last wave. Most is lost in {}.",
+      counted(launches, "launch", "launches"), facts.label(most->first));
+  out.share = share;
+  out.possible = std::min(share, 1.0) / 2;
+  out.evidence.rows = launches;
+  out.evidence.text = formatDuration(static_cast<int64_t>(lost_ns)) +
+                      " of kernel time, if all blocks take equally long";
+  out.evidence.command = context.command("analyze", "--occupancy");
+  out.advice =
+      "Choose grids that are multiples of a wave, smaller blocks, a persistent kernel, or run "
+      "other work beside them.";
+  out.gain = cannotSay("blocks of one kernel may take different times, which the trace lacks");
+  context.add(std::move(out));
+}
+
+void findUnusedStreams(const Context& context) {
+  const Facts& facts = context.facts;
+  Occupancies occupancies(facts);
+  std::map<DeviceId, std::set<StreamId>> streams;
+  int64_t small_ns = 0;
+  uint64_t small = 0;
+  for (const DeviceOp& op : facts.ops.ops) {
+    if (!isComputeKernel(op)) continue;
+    streams[op.device].insert(op.stream);
+    const KernelOccupancy* occupancy = occupancies.of(op);
+    if (occupancy == nullptr || occupancy->waves <= 0 || occupancy->waves > 0.5) continue;
+    small_ns += lengthOf(op.begin_ns, op.end_ns);
+    ++small;
+  }
+  for (const auto& [device, used] : streams) {
+    if (used.size() > 1) return;
+  }
+  const double share = facts.shareOfRun(small_ns);
+  if (share < kMajorShare) return;
+  Finding out;
+  out.rule = "streams-unused";
+  out.title = fmt::format(
+      "Kernels that fill at most half of the device take {} of the run, in a single stream.",
+      formatPercent(share));
+  out.cause = "Kernels of one stream run one after the other, even if two would fit.";
+  out.share = std::min(share, 1.0);
+  out.possible = *out.share / 2;
+  out.evidence.rows = small;
+  out.evidence.text = fmt::format("{}, {} together", counted(small, "launch", "launches"),
+                                  formatDuration(small_ns));
+  out.evidence.command = context.command("analyze", "--streams --occupancy");
+  out.advice = "Launch independent kernels in several streams, or use larger batches.";
+  out.gain = context.gain({.words = "with two streams, if all kernels were independent",
+                           .remove = {},
+                           .scale = {},
+                           .streams = 2});
+  context.addIfFixed(std::move(out));
+}
+
+}  // namespace tracesmith::findings

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules on communication and copies.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/base/human_units.hpp"
+#include "tracesmith/findings/rules.hpp"
+
+namespace tracesmith::findings {
+namespace {
+
+/// CUDA C++ Best Practices Guide, "Data Transfer Between Host and Device": batch many small
+/// transfers. At 64 KiB the fixed cost of a transfer (about 10 us) still exceeds its own time.
+constexpr uint64_t kSmallBytes = 64 * 1024;
+constexpr uint64_t kLeastSmallCopies = 100;
+/// Kernels that classOfKernel() counts as communication.
+constexpr const char* kCommunication = "kernel=nccl|rccl|hccl|oneccl|ccl_|cross_device_reduce";
+
+struct Longest {
+  const DeviceOp* op = nullptr;
+  uint64_t count = 0;
+  int64_t total_ns = 0;
+};
+
+template <class Keep>
+Longest longestOf(const Facts& facts, const Keep& keep) {
+  Longest out;
+  for (const DeviceOp& op : facts.ops.ops) {
+    if (!keep(op)) continue;
+    ++out.count;
+    out.total_ns += lengthOf(op.begin_ns, op.end_ns);
+    if (out.op == nullptr || op.end_ns - op.begin_ns > out.op->end_ns - out.op->begin_ns) {
+      out.op = &op;
+    }
+  }
+  return out;
+}
+
+bool isPageable(const Trace& trace, const DeviceOp& op) {
+  return op.table == TableId::kCopy &&
+         trace.text(trace.copy.name[op.row]).find("Pageable") != std::string_view::npos;
+}
+
+}  // namespace
+
+void findExposedCommunication(const Context& context) {
+  const Facts& facts = context.facts;
+  const int64_t alone = facts.all.communication_alone_ns;
+  const double share = facts.shareOfRun(alone);
+  if (share < kLeastShare) return;
+  const Longest all =
+      longestOf(facts, [](const DeviceOp& op) { return op.work == WorkClass::kCommunication; });
+  Finding out;
+  out.rule = "communication-exposed";
+  out.title = fmt::format("Communication that no compute overlaps takes {} of the run.",
+                          formatPercent(share));
+  const double hidden = 1 - static_cast<double>(alone) / static_cast<double>(std::max<int64_t>(
+                                                             facts.all.time.communication_ns, 1));
+  out.cause = fmt::format(
+      "{} of {} of communication run beside compute ({}). A collective's time includes its wait "
+      "for the other ranks.",
+      formatDuration(facts.all.time.communication_ns - alone),
+      formatDuration(facts.all.time.communication_ns), formatPercent(hidden));
+  out.share = out.possible = share;
+  out.evidence.rows = all.count;
+  out.evidence.text =
+      fmt::format("{}, {} without compute; the longest takes {}", counted(all.count, "operation"),
+                  formatDuration(alone), formatDuration(all.op->end_ns - all.op->begin_ns));
+  out.evidence.command = context.command("analyze", "--overlap --comm");
+  context.setPart(out, all.op->begin_ns, all.op->end_ns);
+  out.advice =
+      "Start collectives earlier and beside compute (buckets during the backward pass, "
+      "prefetched shards), send less, and check the ranks for stragglers.";
+  out.gain = context.gain({.words = "if communication took no time",
+                           .remove = {kCommunication},
+                           .scale = {},
+                           .streams = {}});
+  context.add(std::move(out));
+}
+
+void findExposedCopies(const Context& context) {
+  const Facts& facts = context.facts;
+  const int64_t alone = facts.all.copies_alone_ns;
+  const double share = facts.shareOfRun(alone);
+  if (share < kLeastShare) return;
+  const Longest all =
+      longestOf(facts, [](const DeviceOp& op) { return op.work == WorkClass::kMemory; });
+  uint64_t bytes = 0;
+  for (const uint64_t n : facts.trace.copy.bytes) bytes += n;
+  Finding out;
+  out.rule = "copies-exposed";
+  out.title =
+      fmt::format("Copies that no kernel overlaps take {} of the run.", formatPercent(share));
+  out.cause = fmt::format("{} of {} of copies and fills run while no kernel does.",
+                          formatDuration(alone), formatDuration(facts.all.time.memory_ns));
+  out.share = out.possible = share;
+  out.evidence.rows = all.count;
+  out.evidence.text = fmt::format(
+      "{}, {} in all; the longest takes {}", counted(all.count, "copy or fill", "copies and fills"),
+      formatBytes(bytes), formatDuration(all.op->end_ns - all.op->begin_ns));
+  out.evidence.command = context.command("analyze", "--overlap --memcpy");
+  context.setPart(out, all.op->begin_ns, all.op->end_ns);
+  out.advice =
+      "Copy the next input in a stream of its own while kernels run (pinned memory, prefetch), "
+      "keep data on the device, or copy less.";
+  out.gain = context.gain(
+      {.words = "if copies took no time", .remove = {"copy=.*"}, .scale = {}, .streams = {}});
+  context.add(std::move(out));
+}
+
+void findSmallCopies(const Context& context) {
+  const Facts& facts = context.facts;
+  const Longest small = longestOf(facts, [&](const DeviceOp& op) {
+    if (op.table != TableId::kCopy) return false;
+    const CopyKind kind = facts.trace.copy.kind[op.row];
+    const uint64_t bytes = facts.trace.copy.bytes[op.row];
+    return bytes > 0 && bytes < kSmallBytes &&
+           (kind == CopyKind::kHostToDevice || kind == CopyKind::kDeviceToHost);
+  });
+  const double share = facts.shareOfRun(small.total_ns);
+  if (small.count < kLeastSmallCopies || share < kLeastShare) return;
+  Finding out;
+  out.rule = "small-copies";
+  out.title = fmt::format("{} below {} between host and device take {} of the run.",
+                          counted(small.count, "copy", "copies"), formatBytes(kSmallBytes),
+                          formatPercent(share));
+  out.cause = "Each transfer has a fixed cost, which exceeds the time for so few bytes.";
+  out.share = out.possible = share;
+  out.evidence.rows = small.count;
+  out.evidence.text = formatDuration(small.total_ns) + " together";
+  out.evidence.command = context.command("analyze", "--memcpy");
+  context.setPart(out, small.op->begin_ns, small.op->end_ns);
+  out.advice = "Pack small values into one buffer and copy them at once.";
+  out.gain = cannotSay("the model has no change that merges copies");
+  context.add(std::move(out));
+}
+
+void findPageableCopies(const Context& context) {
+  const Facts& facts = context.facts;
+  const Longest pageable =
+      longestOf(facts, [&](const DeviceOp& op) { return isPageable(facts.trace, op); });
+  const double share = facts.shareOfRun(pageable.total_ns);
+  if (pageable.op == nullptr || share < kLeastShare) return;
+  Finding out;
+  out.rule = "pageable-copies";
+  out.title = fmt::format("Copies from or to pageable host memory take {} of the run.",
+                          formatPercent(share));
+  out.cause =
+      "The driver copies pageable memory through a buffer of its own, which is slower, and the "
+      "call waits for it.";
+  out.share = out.possible = share;
+  out.evidence.rows = pageable.count;
+  out.evidence.text = fmt::format("{}, {} together", counted(pageable.count, "copy", "copies"),
+                                  formatDuration(pageable.total_ns));
+  out.evidence.command = context.command("view", "-t copy --name Pageable");
+  context.setPart(out, pageable.op->begin_ns, pageable.op->end_ns);
+  out.advice = "Use pinned host memory (cudaHostAlloc, pin_memory=True) and asynchronous copies.";
+  out.gain = cannotSay("the trace has no bandwidth of pinned copies to compare with");
+  context.add(std::move(out));
+}
+
+}  // namespace tracesmith::findings

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules on what cannot be trusted: results of a program with races, and a trace with losses.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracesmith/analysis/races/races.hpp"
+#include "tracesmith/analysis/races/recorded_program.hpp"
+#include "tracesmith/base/human_units.hpp"
+#include "tracesmith/findings/rules.hpp"
+
+namespace tracesmith::findings {
+namespace {
+
+/// A smaller part of lost events does not change the numbers much.
+constexpr double kManyLost = 0.01;
+
+std::string nameOf(const races::RecordedProgram& recorded, races::StepId step) {
+  const uint32_t label = recorded.program.step(step).label;
+  const std::string name = label < recorded.labels.size() ? recorded.labels[label] : "a command";
+  const uint64_t launch = recorded.steps[step].launch;
+  return launch > 0 ? fmt::format("launch {} of {}", launch, name) : name;
+}
+
+Finding raceFinding(const Context& context, const races::RecordedProgram& recorded,
+                    const races::RaceReport& report, uint32_t pid) {
+  const races::Race& race = report.groups.front().race;
+  Finding out;
+  out.rule = "race";
+  out.severity = Severity::kWrong;
+  out.title = fmt::format(
+      "{} may change results: {} and {} use the same bytes, and nothing orders "
+      "them.",
+      counted(report.races, "race"), nameOf(recorded, race.first), nameOf(recorded, race.second));
+  out.cause = fmt::format("A {} {} race in process {}: a wait is missing.", toString(race.grade),
+                          toString(race.conflict), pid);
+  out.evidence.rows = report.races;
+  out.evidence.text = fmt::format("{} in the recorded commands", counted(report.races, "race"));
+  out.evidence.command = "tracesmith races " + context.options.file;
+  const int64_t first = recorded.steps[race.first].start_ns;
+  const int64_t second = recorded.steps[race.second].start_ns;
+  context.setPart(out, std::min(first, second), std::max(first, second));
+  out.advice = fmt::format("Let {} wait for {} (an event, or the same in-order queue).",
+                           nameOf(recorded, race.second), nameOf(recorded, race.first));
+  out.gain = cannotSay("a missing wait makes results wrong, not slow");
+  return out;
+}
+
+}  // namespace
+
+void findRaces(const Context& context) {
+  RecordingReader* reader = context.options.recording;
+  if (reader == nullptr) {
+    context.notChecked("races: no recording of the commands (profile --record)");
+    return;
+  }
+  for (const recording::Process& process : reader->processes()) {
+    const Result<Bytes> commands = reader->commands(process.number);
+    if (!commands) {
+      context.notChecked("races: " + commands.error().message);
+      continue;
+    }
+    const races::RecordedProgram recorded = races::programOfRecording(
+        *commands, [&](const recording::Payload& payload) { return reader->content(payload); });
+    const races::RaceReport report = races::findRaces(recorded.program, races::Grade::kLikely);
+    if (report.groups.empty()) continue;
+    context.add(raceFinding(context, recorded, report, process.pid));
+  }
+}
+
+void findLosses(const Context& context) {
+  const LossTable& losses = context.trace().loss;
+  uint64_t emitted = 0, dropped = 0, rows = 0, most = 0, processes = 0;
+  std::string reason;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    if (!emittedIsKnown(losses, i) || losses.dropped[i] == 0) {
+      emitted += losses.written[i];
+      continue;
+    }
+    const std::string_view source = context.trace().text(losses.source[i]);
+    // These tell which processes there were; no time or count rests on them.
+    if (source == "process events") {
+      processes += losses.dropped[i];
+      continue;
+    }
+    emitted += losses.emitted[i];
+    dropped += losses.dropped[i];
+    ++rows;
+    if (losses.dropped[i] > most) {
+      most = losses.dropped[i];
+      reason = fmt::format("{} of {}: {}", formatCount(most), source,
+                           context.trace().text(losses.reason[i]));
+    }
+  }
+  if (processes > 0) {
+    context.notChecked(
+        "completeness of processes: the kernel's events of processes were lost, so a process may "
+        "be missing");
+  }
+  if (dropped == 0) return;
+  const double share = static_cast<double>(dropped) / static_cast<double>(emitted);
+  Finding out;
+  out.rule = "events-lost";
+  out.severity = share >= kManyLost ? Severity::kWrong : Severity::kMinor;
+  out.title = fmt::format("The trace lacks {} of the recorded events ({}).", formatPercent(share),
+                          formatCount(dropped));
+  out.cause = "They were lost during recording; times and counts below lack them. Most: " + reason;
+  out.evidence.rows = rows;
+  out.evidence.text = counted(rows, "source") + " of events with losses";
+  out.evidence.command = "tracesmith info " + context.options.file;
+  out.advice = "Record again with larger buffers (profile --buffer), or let full buffers wait.";
+  out.gain = cannotSay("it is about the trace, not the run");
+  context.add(std::move(out));
+}
+
+}  // namespace tracesmith::findings

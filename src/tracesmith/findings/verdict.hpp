@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentence above the findings: how busy the devices were, what the rest of the time was, and
+// which kernel took most.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracesmith/findings/facts.hpp"
+#include "tracesmith/findings/finding.hpp"
+
+namespace tracesmith::findings {
+
+std::string verdictOf(const Facts& facts, const std::vector<Finding>& list);
+
+}  // namespace tracesmith::findings
