@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from tracesmith._core import format_bytes, format_duration
 from tracesmith._errors import NoDataError, needs
-from tracesmith._table import Table, Texts
+from tracesmith._table import Table
+from tracesmith._texts import Texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,18 +68,18 @@ class Plots:
         work = self._work()
         if not work:
             raise NoDataError("no work of a device is in the trace", self._trace.path)
-        begin = min(int(table.start_ns.min()) for _, table in work)
-        end = max(int((table.start_ns + table.duration_ns).max()) for _, table in work)
+        begin = min(int(table["start_ns"].min()) for _, table in work)
+        end = max(int((table["start_ns"] + table["duration_ns"]).max()) for _, table in work)
         edges = np.linspace(begin, max(end, begin + 1), _COLUMNS + 1)
         labels, shares = [], []
         names = self._trace._file.stream_names()
-        for stream in sorted({int(stream) for _, table in work for stream in np.unique(table.stream_id)}):
+        for stream in sorted({int(stream) for _, table in work for stream in np.unique(table["stream_id"])}):
             for kind, table in work:
-                here = table.stream_id == stream
+                here = table["stream_id"] == stream
                 if here.any():
                     name = names[stream - 1] if 0 < stream <= len(names) else "no stream"
                     labels.append(f"{name}, {kind}")
-                    shares.append(busy_shares(table.start_ns[here], table.duration_ns[here], edges))
+                    shares.append(busy_shares(table["start_ns"][here], table["duration_ns"][here], edges))
         ax = self._axes(ax, len(labels))
         ax.imshow(np.array(shares), aspect="auto", interpolation="nearest", cmap="Blues", vmin=0, vmax=1,
                   extent=(0.0, (end - begin) / 1e6, len(labels) - 0.5, -0.5))
