@@ -21,6 +21,8 @@
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
 #include "tracesmith/export/chrome/source_json.hpp"
+#include "tracesmith/export/flame/folded_stacks.hpp"
+#include "tracesmith/export/flame/stack_flame.hpp"
 #include "tracesmith/export/sbt/sbt_export.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/export/text/table_text.hpp"
@@ -184,6 +186,27 @@ uint64_t exportFile(TraceFile& file, const std::string& from, const nb::object& 
       [&](TraceReader& reader) { return exportAs(reader, loaded->trace, format, to, options); }));
 }
 
+/// Lines "frame;frame;frame weight": of stacks weighted `by`, or of ranges, calls and device work.
+std::string folded(TraceFile& file, const std::string& by) {
+  const auto loaded = file.whole();
+  std::string text;
+  check(interruptible([&]() -> Status {
+    Output out = Output::toString(&text);
+    const Selection all(loaded->trace, std::nullopt, std::nullopt, {});
+    if (by.empty()) {
+      writeFoldedStacks(loaded->trace, all, out);
+    } else {
+      writeFoldedByStack(loaded->trace, all,
+                         by == "bytes"         ? StackWeight::kBytes
+                         : by == "device-time" ? StackWeight::kDeviceTime
+                                               : StackWeight::kHostTime,
+                         out);
+    }
+    return out.finish();
+  }));
+  return text;
+}
+
 }  // namespace
 
 void bindVerbs(nb::module_& m) {
@@ -201,6 +224,7 @@ void bindVerbs(nb::module_& m) {
   nb::class_<RaceTrialLimits>(m, "RaceTrialLimits")
       .def(nb::init<uint32_t, std::string, double>(), nb::arg("replays"), nb::arg("device"),
            nb::arg("step_limit_s"));
+  m.def("folded", &folded, nb::arg("file"), nb::arg("by"));
   m.def("determinism", &determinism, nb::arg("path"), nb::arg("runs").none(), nb::arg("seed"),
         nb::arg("device"), nb::arg("step_limit_s"), nb::arg("pid").none());
   m.def(

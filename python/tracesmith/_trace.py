@@ -174,7 +174,8 @@ class Trace(Tables, Verbs):
 
     @property
     def plot(self) -> Plots:
-        """Plots with matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.memory()`."""
+        """Plots with matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.idle()`, `.steps()`,
+        `.memory()`, `.flame()`, `.compare(other)`."""
         return Plots(self)
 
     def close(self) -> None:
