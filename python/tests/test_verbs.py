@@ -25,7 +25,8 @@ def other(tmp_path_factory):
 
 
 def said(*command, code=0):
-    done = subprocess.run([ts.command_path(), *command], capture_output=True, text=True, check=False)
+    done = subprocess.run([ts.command_path(), *command], capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
     assert done.returncode == code, done.stderr
     return done.stdout
 

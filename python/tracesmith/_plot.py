@@ -47,6 +47,11 @@ def busy_shares(starts: Times, durations: Times, edges: npt.NDArray[np.float64])
     return np.clip(np.diff(covered) / np.diff(edges), 0, 1)
 
 
+def _legend_above(ax: Axes, columns: int) -> None:
+    """Between title and axes, where it covers nothing."""
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, frameon=False)
+
+
 def _times(count: int, what: str, plural: str = "s") -> str:
     return f"{count:,} {what}{'' if count == 1 else plural}"
 
@@ -97,11 +102,11 @@ class Plots:
         ax.bar_label(bars, [f" {text}" for text in texts])
         ax.set_yticks(range(len(labels)), [_short(label) for label in labels])
         ax.invert_yaxis()
-        ax.margins(x=0.28)
-        ax.set_xlabel(f"{unit} {meaning}")
-        ax.set_title(title)
+        ax.set_xlim(0, max(1e-9, float(left.max())) * 1.4)  # room for the texts
+        ax.set_xlabel(f"{unit} {meaning}".strip())
+        ax.set_title(title, pad=26 if len(parts) > 1 else None)
         if len(parts) > 1:
-            ax.legend(loc="lower right")
+            _legend_above(ax, len(parts))
         return ax
 
     def _work(self) -> list[tuple[str, Table]]:
@@ -176,13 +181,13 @@ class Plots:
         """Idle time of each stream between two operations, by its cause: the table `idle` of
         `trace.analyze()`."""
         table = self._trace.analyze("idle", limit=_ROWS)["idle"]
-        if len(table) == 0:
+        rows = [dict(zip(table.columns, row)) for row in table if row[table.columns.index("idle_ns")]]
+        if not rows:
             raise NoDataError("no idle time of a stream is in the trace", self._trace.path)
-        parts = {"waits for the host": table["host_wait_ns"], "waits for a kernel": table["kernel_wait_ns"],
-                 "other causes": table["other_ns"]}
-        labels = [f"{device}, stream {stream}" for device, stream in zip(table["device"], table["stream"])]
-        return self._bars(ax, labels, parts, [f"{format_duration(time)} in {_times(gaps, 'gap')}"
-                                              for time, gaps in zip(table["idle_ns"], table["gaps"])],
+        parts = {text: [row[key] for row in rows] for text, key in (
+            ("waits for the host", "host_wait_ns"), ("waits for a kernel", "kernel_wait_ns"), ("other causes", "other_ns"))}
+        labels = [f"{row['device']}, stream {row['stream']}" for row in rows]
+        return self._bars(ax, labels, parts, [f"{format_duration(row['idle_ns'])} in {_times(row['gaps'], 'gap')}" for row in rows],
                           "Idle time of streams, by cause", "of all gaps between two operations")
 
     def steps(self, ax: Axes | None = None) -> Axes:
@@ -202,13 +207,13 @@ class Plots:
         ax.fill_between(numbers, busy, step="mid", color=_COLOURS[0], label="a device is busy")
         if len(numbers) == 1:  # a line of one point would not be seen
             ax.bar(numbers, busy, color=_COLOURS[0])
-            ax.plot(numbers, durations / length, "_", markersize=40, color=_COLOURS[1])
-        ax.set_ylim(0, float(durations.max()) / length * 1.25)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.hlines(durations / length, 0.6, 1.4, color=_COLOURS[1])
+        ax.set_ylim(0, float(durations.max()) / length * 1.1)
+        ax.xaxis.set_major_locator(needs("matplotlib.ticker", "a picture").MaxNLocator(integer=True))
         ax.set_xlabel(f"step ({_short(str(table['step'][0]))} is 1)")
         ax.set_ylabel(unit)
-        ax.set_title(f"{_times(len(durations), 'step')}")
-        ax.legend(loc="upper right", ncols=2)
+        ax.set_title(f"{_times(len(durations), 'step')}", pad=26)
+        _legend_above(ax, 2)
         return ax
 
     def compare(self, other: TraceOrPath, count: int = 15, ax: Axes | None = None) -> Axes:
@@ -228,8 +233,8 @@ class Plots:
         ax.invert_yaxis()
         ax.margins(x=0.15)
         ax.set_xlabel(f"{unit}, total")
-        ax.set_title("Before and after, the largest change of the total first")
-        ax.legend(loc="lower right")
+        ax.set_title("Before and after, the largest change of the total first", pad=26)
+        _legend_above(ax, 2)
         return ax
 
     def flame(self, by: str | None = None, depth: int = 20, ax: Axes | None = None) -> Axes:
@@ -269,12 +274,14 @@ class Plots:
             raise NoDataError("no allocation is in the trace", self._trace.path)
         ax = self._axes(ax, 8)
         begin = min(int(times[0]) for _, times, _ in curves)
+        most = max(int(totals.max()) for _, _, totals in curves)
+        power = min(4, max(0, most.bit_length() - 1) // 10)
         length, unit = _unit(max(int(times[-1]) for _, times, _ in curves) - begin)
         for place, times, totals in curves:
-            ax.step((times - begin) / length, totals, where="post",
+            ax.step((times - begin) / length, totals / 1024**power, where="post",
                     label=f"{place}, at most {format_bytes(int(totals.max()))}")
         ax.set_ylim(bottom=0)
-        ax.yaxis.set_major_formatter(lambda value, _: format_bytes(int(max(0, value))))
+        ax.set_ylabel(("B", "KiB", "MiB", "GiB", "TiB")[power])
         ax.set_xlabel(f"{unit} since the first allocation")
         ax.set_title("Allocated memory")
         ax.legend()

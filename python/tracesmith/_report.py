@@ -60,7 +60,7 @@ class ReportTable:
 
     def to_arrow(self) -> pyarrow.Table:
         """A table of pyarrow with these columns."""
-        made: pyarrow.table = needs("pyarrow", "to_arrow()").table({name: self[name] for name in self.columns})
+        made: pyarrow.Table = needs("pyarrow", "to_arrow()").table({name: self[name] for name in self.columns})
         return made
 
     def to_polars(self) -> polars.DataFrame:

@@ -249,7 +249,7 @@ class Table:
 
     def to_arrow(self) -> pyarrow.Table:
         """A table of pyarrow. Texts are dictionaries; stored numbers are not copied."""
-        made: pyarrow.table = needs("pyarrow", "to_arrow()").table(self)
+        made: pyarrow.Table = needs("pyarrow", "to_arrow()").table(self)
         return made
 
     def to_polars(self) -> polars.DataFrame:
