@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "calls.hpp"
 #include "errors.hpp"
@@ -16,6 +17,7 @@
 #include "trace_races.hpp"
 #include "tracesmith/analysis/diff/trace_diff.hpp"
 #include "tracesmith/analysis/timing/runtime_frames.hpp"
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
@@ -47,8 +49,12 @@ ReportTables diff(const Files& before, const Files& after, const Texts& paths, u
   for (TraceFile* file : after) b.push_back(file->whole());
   return interruptible([&] {
     std::vector<DiffRun> runs_a, runs_b;
-    for (const auto& run : a) runs_a.push_back(DiffRun::of(run->trace, !by_run));
-    for (const auto& run : b) runs_b.push_back(DiffRun::of(run->trace, !by_run));
+    for (const auto& [from, to] : {std::pair(&a, &runs_a), std::pair(&b, &runs_b)}) {
+      for (const auto& run : *from) {
+        if (isCancelled()) return ReportTables({});  // and KeyboardInterrupt is raised
+        to->push_back(DiffRun::of(run->trace, !by_run));
+      }
+    }
     return ReportTables(diffReport(runs_a, runs_b, {}, limit));
   });
 }

@@ -159,7 +159,6 @@ def test_verbs(trace_of, tmp_path):
         return trace
 
     assert ends_early(lambda size: functools.partial(opened(size).export, tmp_path / "x.json"))
-    assert ends_early(lambda size: functools.partial(opened(size).diff, opened(size)))
 
 
 def test_sessions(session_of, tmp_path):
