@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
   // A program may end while objects are alive; that is no reason for a warning.
   nanobind::set_leak_warnings(false);
   module.attr("version") = tracesmith::getVersionString();
+  tracesmith::python::bindReportTables(module);
   tracesmith::python::bindTraceFile(module);
   tracesmith::python::bindEvents(module);
   tracesmith::python::bindFiles(module);
@@ -19,5 +20,6 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindCaptures(module);
   tracesmith::python::bindMemory(module);
   tracesmith::python::bindJoins(module);
+  tracesmith::python::bindVerbs(module);
   tracesmith::python::bindAnnotations(module);
 }

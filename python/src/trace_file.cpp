@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <type_traits>
@@ -16,6 +18,7 @@
 #include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/live_memory.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"
+#include "tracesmith/query/arrow/arrow_table.hpp"
 #include "tracesmith/query/arrow/guarded_stream.hpp"
 
 namespace tracesmith::python {
@@ -147,6 +150,23 @@ nb::object validOf(const ColumnArray& column) {
   return nb::bytes(column.valid.data(), column.valid.size());
 }
 
+nb::tuple partsOf(const ColumnArray& column) {
+  return nb::make_tuple(arrayOf(column), validOf(column), textsOf(column));
+}
+
+nb::list listOf(const Catalog& catalog) {
+  nb::list all;
+  for (const auto& table : catalog.tables()) {
+    nb::list columns;
+    for (const auto& column : table->columns()) {
+      if (column->hidden()) continue;
+      columns.append(nb::make_tuple(column->name(), column->type(), column->meaning()));
+    }
+    all.append(nb::make_tuple(table->name(), table->meaning(), columns));
+  }
+  return all;
+}
+
 }  // namespace
 
 TraceFile::TraceFile(const std::string& path) {
@@ -173,10 +193,35 @@ ColumnArray TraceFile::column(const std::string& table, const std::string& name)
   return valueOf(alone(trace_->lock, [&] { return trace_->open.column(table, name); }));
 }
 
-nb::object TraceFile::arrow(const std::string& table, const std::vector<std::string>& columns) {
+nb::object TraceFile::arrow(const std::string& table, const std::vector<std::string>& columns,
+                            const std::optional<Positions>& positions) {
   auto stream = std::make_unique<ArrowArrayStream>();
-  check(alone(trace_->lock, [&] { return trace_->open.arrow(table, columns, stream.get()); }));
+  check(alone(trace_->lock, [&]() -> Status {
+    if (!positions) return trace_->open.arrow(table, columns, stream.get());
+    const std::span<const uint64_t> rows(positions->data(), positions->size());
+    TS_TRY(const Loaded loaded, trace_->open.tables().need(table, columns));
+    const uint64_t present = presentRows(*loaded->catalog->find(table));
+    if (std::any_of(rows.begin(), rows.end(), [&](uint64_t row) { return row >= present; })) {
+      return fail(ErrorCode::kInvalidArgument, "a row is not in the table", table);
+    }
+    std::vector<std::pair<std::string, ColumnArray>> arrays;
+    for (const std::string& name : columns) {
+      TS_TRY(const ColumnArray whole, tracesmith::python::arrayOf(loaded, table, name));
+      arrays.emplace_back(name, takeRows(whole, rows));
+    }
+    startArrowTable(rows.size(), std::move(arrays), stream.get());
+    return {};
+  }));
   return capsuleOf(std::move(stream));
+}
+
+nb::tuple TraceFile::rowsAt(const std::string& table, const std::vector<std::string>& columns,
+                            uint64_t first, uint64_t count) {
+  const Rows rows = valueOf(alone(
+      trace_->lock, [&] { return trace_->window.at(trace_->open, table, columns, first, count); }));
+  nb::list arrays;
+  for (const ColumnArray& column : rows.columns) arrays.append(partsOf(column));
+  return nb::make_tuple(rows.count, arrays);
 }
 
 nb::object TraceFile::query(const std::string& sql) {
@@ -219,7 +264,7 @@ nb::object TraceFile::queryArrow(const std::string& sql) {
   return capsuleOf(std::move(stream));
 }
 
-nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limit) {
+ReportTables TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limit) {
   ReportOptions options;
   options.limit = options.longest = limit;
   for (const std::string& name : parts) {
@@ -235,38 +280,12 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
     }
     options.parts.push_back(static_cast<AnalysisPart>(i));
   }
-  const std::vector<ReportTable> tables =
-      valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
-        TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
-        auto found = tracesmith::analyze(loaded->trace, options);
-        TS_CHECK_OK(checkCancelled());
-        return found;
-      }));
-  nb::list all;
-  for (const ReportTable& table : tables) {
-    nb::list columns;
-    for (const ReportColumn& column : table.columns) {
-      columns.append(nb::make_tuple(column.key, column.header));
-    }
-    nb::list rows;
-    for (const auto& row : table.rows) {
-      nb::list cells;
-      for (const ReportValue& value : row) {
-        if (const auto* text = std::get_if<std::string>(&value)) {
-          cells.append(cellOf(Value::ofText(*text)));
-        } else if (const auto* integer = std::get_if<int64_t>(&value)) {
-          cells.append(cellOf(Value::ofInteger(*integer)));
-        } else if (const auto* real = std::get_if<double>(&value)) {
-          cells.append(cellOf(Value::ofReal(*real)));
-        } else {
-          cells.append(nb::none());
-        }
-      }
-      rows.append(nb::tuple(cells));
-    }
-    all.append(nb::make_tuple(table.key, table.title, table.note, columns, rows));
-  }
-  return all;
+  return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    auto found = tracesmith::analyze(loaded->trace, options);
+    TS_CHECK_OK(checkCancelled());
+    return found;
+  })));
 }
 
 nb::list TraceFile::memory() {
@@ -305,16 +324,7 @@ nb::list TraceFile::streamNames() {
 
 nb::list TraceFile::tables() {
   const Loaded loaded = alone(trace_->lock, [&] { return trace_->open.tables().loaded(); });
-  nb::list all;
-  for (const auto& table : loaded->catalog->tables()) {
-    nb::list columns;
-    for (const auto& column : table->columns()) {
-      if (column->hidden()) continue;
-      columns.append(nb::make_tuple(column->name(), column->type(), column->meaning()));
-    }
-    all.append(nb::make_tuple(table->name(), table->meaning(), columns));
-  }
-  return all;
+  return listOf(*loaded->catalog);
 }
 
 nb::dict TraceFile::about() {
@@ -352,6 +362,14 @@ nb::dict TraceFile::about() {
 }
 
 void bindTraceFile(nb::module_& module) {
+  module.def(
+      "schema",
+      [] {
+        const Trace none;
+        return listOf(Catalog(none));
+      },
+      nb::sig("def schema() -> list[tuple[str, str, list[tuple[str, str, str]]]]"),
+      "The tables of any trace: name, meaning, and name, type and meaning of each column.");
   nb::class_<TraceFile>(module, "TraceFile")
       .def(
           "__init__",
@@ -362,21 +380,25 @@ void bindTraceFile(nb::module_& module) {
       .def(
           "column",
           [](TraceFile& self, const std::string& table, const std::string& name) {
-            const ColumnArray column = self.column(table, name);
-            return nb::make_tuple(arrayOf(column), validOf(column), textsOf(column));
+            return partsOf(self.column(table, name));
           },
           nb::arg("table"), nb::arg("name"),
           nb::sig("def column(self, table: str, name: str) -> "
                   "tuple[typing.Any, bytes | None, list[str] | None]"))
-      .def("arrow", &TraceFile::arrow, nb::arg("table"), nb::arg("columns"))
+      .def("arrow", &TraceFile::arrow, nb::arg("table"), nb::arg("columns"),
+           nb::arg("positions") = nb::none(),
+           nb::sig("def arrow(self, table: str, columns: collections.abc.Sequence[str], "
+                   "positions: typing.Any = None) -> object"))
+      .def("rows_at", &TraceFile::rowsAt, nb::arg("table"), nb::arg("columns"), nb::arg("first"),
+           nb::arg("count"),
+           nb::sig("def rows_at(self, table: str, columns: collections.abc.Sequence[str], "
+                   "first: int, count: int) -> "
+                   "tuple[int, list[tuple[typing.Any, bytes | None, list[str] | None]]]"))
       .def("query", &TraceFile::query, nb::arg("sql"),
            nb::sig("def query(self, sql: str) -> "
                    "tuple[list[str], list[tuple[typing.Any, ...]]]"))
       .def("query_arrow", &TraceFile::queryArrow, nb::arg("sql"))
-      .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"),
-           nb::sig("def analyze(self, parts: collections.abc.Sequence[str], limit: int) -> "
-                   "list[tuple[str, str, str, list[tuple[str, str]], "
-                   "list[tuple[typing.Any, ...]]]]"))
+      .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"))
       .def("memory", &TraceFile::memory,
            nb::sig("def memory(self) -> list[tuple[str, typing.Any, typing.Any]]"))
       .def("stream_names", &TraceFile::streamNames, nb::sig("def stream_names(self) -> list[str]"))

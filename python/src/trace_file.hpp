@@ -3,13 +3,17 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "calls.hpp"
+#include "report_tables.hpp"
+#include "row_window.hpp"
 #include "tracesmith/api/open_trace.hpp"
 
 namespace tracesmith::python {
@@ -20,7 +24,11 @@ struct SharedTrace {
 
   CallLock lock;
   OpenTrace open;
+  RowWindow window;
 };
+
+/// Numbers of rows, from NumPy.
+using Positions = nanobind::ndarray<const uint64_t, nanobind::ndim<1>, nanobind::c_contig>;
 
 /// Thread-safe: calls take turns, and release the GIL while they run.
 class TraceFile {
@@ -32,17 +40,27 @@ class TraceFile {
   ColumnArray column(const std::string& table, const std::string& name);
   uint64_t rows(const std::string& table);
   void load(const std::string& table, const std::vector<std::string>& columns);
-  nanobind::object arrow(const std::string& table, const std::vector<std::string>& columns);
+  /// `positions`: only these rows.
+  nanobind::object arrow(const std::string& table, const std::vector<std::string>& columns,
+                         const std::optional<Positions>& positions);
+  /// A count of rows, and for each column what column() gives.
+  nanobind::tuple rowsAt(const std::string& table, const std::vector<std::string>& columns,
+                         uint64_t first, uint64_t count);
   nanobind::object query(const std::string& sql);
   nanobind::object queryArrow(const std::string& sql);
 
-  nanobind::list analyze(const std::vector<std::string>& parts, uint64_t limit);
+  ReportTables analyze(const std::vector<std::string>& parts, uint64_t limit);
   /// Name, times and allocated bytes of each device and the host (model/live_memory.hpp).
   nanobind::list memory();
   /// Distinct names of all streams, in the order of their ids.
   nanobind::list streamNames();
   nanobind::list tables();
   nanobind::dict about();
+  /// Runs f(reader) alone.
+  template <class F>
+  auto withReader(F&& f) {
+    return alone(trace_->lock, [&] { return f(trace_->open.tables().reader()); });
+  }
 
  private:
   std::shared_ptr<SharedTrace> trace_;

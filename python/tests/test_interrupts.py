@@ -151,6 +151,16 @@ def test_files(trace_of, tmp_path):
     assert ends_early(lambda size: functools.partial(ts.profile_memory, opened(size)))
 
 
+def test_verbs(trace_of, tmp_path):
+    @functools.cache
+    def opened(size):
+        trace = ts.open(trace_of(size))
+        trace.query("SELECT 1")  # reads all
+        return trace
+
+    assert ends_early(lambda size: functools.partial(opened(size).export, tmp_path / "x.json"))
+
+
 def test_sessions(session_of, tmp_path):
     assert ends_early(lambda size: session_of(size).get_events)
     assert ends_early(lambda size: functools.partial(session_of(size).export_to_file, tmp_path / "x.json"))

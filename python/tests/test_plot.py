@@ -8,10 +8,12 @@ import pytest
 
 import tracesmith as ts
 import tracesmith.dask
+from tracesmith._flame import FlameBox
 from tracesmith._plot import busy_shares
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
+pytest.importorskip("matplotlib.style")
 
 
 def test_busy_shares_are_those_of_counting():
@@ -43,6 +45,74 @@ def test_pictures(simulated, tmp_path):
         for name, axes in {"timeline": timeline, "kernels": kernels, "overlap": overlap, "memory": memory}.items():
             axes.figure.savefig(tmp_path / f"{name}.png")
             assert (tmp_path / f"{name}.png").stat().st_size > 5000
+
+
+def labels_of(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_idle_time_and_steps_are_those_of_the_analysis(simulated):
+    with ts.open(simulated) as trace:
+        idle, steps = trace.analyze("idle")["idle"], trace.analyze("steps", limit=0)["steps"]
+        axes = trace.plot.idle()
+        widths = np.array([bar.get_width() for bar in axes.patches]).reshape(3, -1).sum(axis=0)
+        assert widths * 1e6 == pytest.approx([time for time in idle["idle_ns"] if time])
+        assert all(any(str(stream) in label for label in labels_of(axes)) for stream in idle["stream"])
+        drawn = trace.plot.steps().lines[0].get_ydata()
+        assert drawn * 1e6 == pytest.approx(steps["duration_ns"])
+
+
+def test_compare(simulated):
+    with ts.open(simulated) as trace:
+        axes = trace.plot.compare(simulated, count=5)
+        assert len(axes.patches) == 10
+        assert [bar.get_width() for bar in axes.patches[:5]] == [bar.get_width() for bar in axes.patches[5:]]
+
+
+def test_flame(simulated):
+    with ts.open(simulated) as trace:
+        axes = trace.plot.flame()
+        bottom = [bar for bar in axes.patches if bar.get_y() < 0]
+        assert sum(bar.get_width() for bar in bottom) <= axes.get_xlim()[1]
+        kernels = trace.query("SELECT sum(duration_ns) FROM kernel")[0][0]
+        assert axes.get_xlim()[1] > kernels
+        with pytest.raises(ts.InvalidArgumentError, match="device-time"):
+            trace.plot.flame(by="time")
+
+
+def test_boxes_of_a_flame_graph():
+    root = FlameBox.of("a;b 3\na;c 4\na 1\nd 2\n")
+    boxes = {box.name: (box.level, box.start, box.weight) for box in root.boxes()}
+    assert boxes == {"a": (0, 0, 8), "b": (1, 4, 3), "c": (1, 0, 4), "d": (0, 8, 2)}
+    assert root.weight == 10 and root.height() == 2
+
+
+def test_many_streams_fit_on_a_page(tmp_path):
+    events = []
+    for stream in range(100):
+        event = ts.TraceEvent(ts.EventType.KernelComplete, 1000 * stream)
+        event.name, event.duration, event.stream_id, event.correlation_id = "k" * 300, 100 + stream, stream, stream + 1
+        events.append(event)
+    with ts.SBTWriter(tmp_path / "many.sbt") as writer:
+        writer.write_events(events)
+    with ts.open(tmp_path / "many.sbt") as trace:
+        axes = trace.plot.timeline()
+        assert len(labels_of(axes)) <= 24 and labels_of(axes)[-1] == f"busiest of {100 - 23} others"
+        for axes in (axes, trace.plot.kernels()):
+            figure = axes.figure
+            assert figure.get_size_inches()[1] <= 10
+            figure.canvas.draw()
+            page = figure.bbox
+            for text in [*axes.get_yticklabels(), *axes.texts, axes.title, axes.xaxis.label]:
+                box = text.get_window_extent()
+                assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, text.get_text()  # not clipped
+
+
+def test_dark_and_light(simulated):
+    for style in ("default", "dark_background"):
+        with matplotlib.style.context(style), ts.open(simulated) as trace:
+            axes = trace.plot.timeline()
+            assert axes.images[0].get_cmap()(0.0)[:3] == pytest.approx(axes.get_facecolor()[:3], abs=0.01)
 
 
 def test_nothing_to_draw():
@@ -87,6 +157,6 @@ def test_missing_packages_are_named_with_what_installs_them(simulated, monkeypat
             monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
             for name in [name for name in sys.modules if name.startswith(package + ".")]:
                 monkeypatch.delitem(sys.modules, name)
-            with pytest.raises(ts.MissingPackageError, match=f"pip install '{package}") as caught:
+            with pytest.raises(ts.MissingPackageError, match=f"needs {package}.*pip install 'tracesmith\\[") as caught:
                 use()
             assert isinstance(caught.value, ImportError) and caught.value.name == package

@@ -115,7 +115,7 @@ def test_columns_that_there_are_not(trace):
     with pytest.raises(AttributeError, match="no column 'durations'"):
         trace.kernels.durations
     with pytest.raises(TypeError, match="by name"):
-        trace.kernels[0]
+        trace.kernels[0.5]
     with pytest.raises(AttributeError, match="its tables are kernels"):
         trace.kernals
 

@@ -25,6 +25,13 @@ def test_a_program_of_a_user(simulated, tmp_path):
     result = checked(tmp_path, PROGRAM)
     assert result.returncode == 0, result.stdout + result.stderr
     subprocess.run([sys.executable, PROGRAM, simulated, tmp_path / "copy.sbt"], check=True, capture_output=True)
+    for typo, says in (("duration_ns.max", '"Kernels" has no attribute "duration"'), ("row.duration_ns", 'has no attribute'),
+                       ("trace.copies", '"Trace" has no attribute')):
+        wrong = tmp_path / "typo.py"
+        good = PROGRAM.read_text(encoding="utf-8")
+        wrong.write_text(good.replace(typo, typo.replace("_ns", "").replace("copies", "coppies")), encoding="utf-8")
+        result = checked(tmp_path, wrong)
+        assert says in result.stdout, result.stdout + result.stderr
     wrong = tmp_path / "wrong.py"
     wrong.write_text(PROGRAM.read_text(encoding="utf-8").replace("written: int", "written: str"), encoding="utf-8")
     result = checked(tmp_path, wrong)

@@ -52,6 +52,12 @@ def main(source: str, target: str) -> None:
     with ts.open(target) as trace:
         names: list[str] = list(trace.kernels.columns)
         rows = len(trace.query("SELECT name FROM kernel"))
+        longest: int = int(trace.kernels.duration_ns.max())
+        long = trace.kernels.filter(lambda kernel: kernel.duration_ns > longest // 2).sort("start_ns").head()
+        texts: ts.Texts = long.name
+        print(long.duration_ns.sum(), [row.duration_ns for row in trace.copies[:3]], texts.categories)
+        report: ts.Report = trace.diff(target)
+        print(report["diff"].rows)
     result: ts.ReplayResult = ts.replay_trace(events)
     try:
         ts.SBTReader("none.sbt").read_all()

@@ -128,7 +128,8 @@ from tracesmith._errors import (
 )
 from tracesmith._profile import annotate, mark, profile
 from tracesmith._report import Report, ReportTable
-from tracesmith._table import Table, Texts
+from tracesmith._table import Table
+from tracesmith._texts import Texts
 from tracesmith._trace import Answer, Loss, Trace, open
 
 VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH = (int(part) for part in __version__.split("."))

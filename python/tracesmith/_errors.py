@@ -113,6 +113,17 @@ _OF_CODE: tuple[type[Error], ...] = (
 )
 
 
+# The extras of pyproject.toml that install a package.
+_EXTRAS = {
+    "dask": "dask",
+    "matplotlib": "visualization",
+    "pandas": "frames",
+    "polars": "frames",
+    "pyarrow": "frames",
+    "torch": "torch",
+}
+
+
 def needs(package: str, purpose: str) -> Any:
     """Imports the optional module `package`. MissingPackageError: it is not installed."""
     try:
@@ -121,8 +132,7 @@ def needs(package: str, purpose: str) -> Any:
         top = package.partition(".")[0]
         if error.name not in (top, package):
             raise  # the package is installed, but one of its own dependencies is not
-        wanted = "dask[dataframe]" if top == "dask" else top
-        missing = MissingPackageError(f"{purpose} needs {top}, which is not installed: pip install '{wanted}'")
+        missing = MissingPackageError(f"{purpose} needs {top}, which is not installed: pip install 'tracesmith[{_EXTRAS[top]}]'")
         missing.name = top
         raise missing from None
 

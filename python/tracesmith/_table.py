@@ -1,97 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a trace. Columns are read on first access."""
+"""Tables of a trace. Columns are read on first access; a few rows are read without the rest."""
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any, Iterator, Sequence, overload
+import shutil
+import textwrap
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Tuple, TypeVar, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from tracesmith._errors import needs
+from tracesmith._texts import Texts
 
 if TYPE_CHECKING:
     import pandas
+    import polars
+    import pyarrow
 
     from tracesmith._trace import Trace
 
-__all__ = ["Texts", "Table"]
+__all__ = ["Table"]
 
 _ROWS_SHOWN = 10
+_FEW_ROWS = 10_000  # so few rows are read without the rest of their columns
+_TEXT_WIDTH = 40
 
-
-class Texts:
-    """A column of texts. Each different text is stored once; each row has the index of its text.
-
-    Attributes:
-        codes: int32 [rows], the index of each row's text in `categories`; -1 for no text.
-        categories: the different texts, in their order.
-    """
-
-    __slots__ = ("codes", "categories")
-
-    def __init__(self, codes: npt.NDArray[np.int32], categories: list[str]) -> None:
-        self.codes = codes
-        self.categories = categories
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @overload
-    def __getitem__(self, index: int) -> str | None: ...
-    @overload
-    def __getitem__(self, index: slice | npt.NDArray[Any]) -> Texts: ...
-    def __getitem__(self, index: Any) -> Any:
-        """One text, or the texts of a slice, of an array of indices or of a mask."""
-        if isinstance(index, (int, np.integer)):
-            code = int(self.codes[index])
-            return None if code < 0 else self.categories[code]
-        return Texts(self.codes[index], self.categories)
-
-    def __iter__(self) -> Iterator[str | None]:
-        for code in self.codes:
-            yield None if code < 0 else self.categories[code]
-
-    def __eq__(self, other: object) -> Any:
-        """True for rows with this text: bool [rows]. With another column: true for equal rows."""
-        if isinstance(other, str):
-            code = self.categories.index(other) if other in self.categories else -2
-            return self.codes == code
-        return np.asarray(self) == np.asarray(other)
-
-    def __ne__(self, other: object) -> Any:
-        return ~(self == other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def isin(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """True for rows with one of these texts: bool [rows]."""
-        if isinstance(texts, str):
-            raise TypeError("isin() takes a list of texts; use == for one text")
-        wanted = [code for code, text in enumerate(self.categories) if text in texts]
-        return np.isin(self.codes, wanted)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """The texts as objects (None for no text): a copy, 8 bytes a row."""
-        del copy
-        texts = np.empty(len(self.categories) + 1, dtype=object)
-        texts[: len(self.categories)] = self.categories
-        out = texts[self.codes]  # -1 is the last one: None
-        return out if dtype is None else out.astype(dtype)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(repr(text) for text in self[:_ROWS_SHOWN])
-        more = ", …" if len(self) > _ROWS_SHOWN else ""
-        return f"Texts([{shown}{more}], {len(self)} rows of {len(self.categories)} texts)"
+Mask = npt.NDArray[np.bool_]
+Column = Tuple[Any, Mask]  # values, and which of them are known
+Self = TypeVar("Self", bound="Table")
+Pick = Union[None, range, npt.NDArray[np.intp], Callable[[], npt.NDArray[np.intp]]]
 
 
 class Table:
-    """A table of a trace, or some of its columns.
+    """A table of a trace, or some of its rows and columns.
 
-    `len(table)` is its number of rows. `table["duration_ns"]`, or `table.duration_ns`, is a column:
-    `Texts`, or a read-only NumPy array over the trace's memory. An unknown value is 0 in the array
+    `len(table)` is its number of rows; iterating gives rows, which are named tuples with None for
+    unknown values. `table[0]` is a row, `table[10:20]` and `table.head()` are tables of some rows.
+
+    `table.duration_ns`, or `table["duration_ns"]`, is a column: `Texts`, or a NumPy array; read-only
+    and over the trace's memory, if the table has all rows. An unknown value is 0 in the array
     (`known()` shows which values are known), and a null in Arrow and pandas.
     `table["name", "duration_ns"]` is a table of these columns.
+
+    Tables are lazy: `filter()`, `sort()` and slices find their rows when these are first needed, and
+    copy only the columns that are asked for.
 
     Arrow takes a table directly: `pyarrow.table(table)`, `polars.DataFrame(table)`,
     `duckdb.from_arrow(table)`. Stored numbers are not copied. Indices of texts and derived columns
@@ -99,12 +53,14 @@ class Table:
     """
 
     def __init__(self, trace: Trace, name: str, meaning: str, columns: dict[str, tuple[str, str]],
-                 shown: tuple[str, ...] | None = None) -> None:
+                 shown: tuple[str, ...] | None = None, pick: Pick = None) -> None:
         self._trace = trace
         self._name = name
         self._meaning = meaning
         self._all = columns
         self._columns = tuple(columns) if shown is None else shown
+        self._pick = pick  # the rows; None: all
+        self._few: dict[str, Column] = {}  # columns of a few rows, read alone
 
     @property
     def sql_name(self) -> str:
@@ -120,123 +76,291 @@ class Table:
         """The meaning of each column, by its name."""
         return {name: self._all[name][1] for name in self._columns}
 
+    def _with(self: Self, pick: Pick, columns: tuple[str, ...] | None = None) -> Self:
+        return type(self)(self._trace, self._name, self._meaning, self._all,
+                          self._columns if columns is None else columns, pick)
+
+    def _rows(self) -> range | npt.NDArray[np.intp] | None:
+        """The numbers of the rows; None: all."""
+        if callable(self._pick):
+            self._pick = self._pick()
+        return self._pick
+
+    def _window(self) -> range | None:
+        """Consecutive rows that are few, perhaps with some after the end of the table."""
+        rows = self._rows()
+        return rows if isinstance(rows, range) and rows.step == 1 and len(rows) <= _FEW_ROWS else None
+
+    def _read(self, names: tuple[str, ...]) -> dict[str, Column]:
+        """These columns, of the rows of this table."""
+        window = self._window()
+        if window is None or self._trace._has(self._name, names):
+            self._trace._load(self._name, names)
+            return {name: self._taken(name) for name in names}
+        missing = [name for name in names if name not in self._few]
+        if missing:
+            _, arrays = self._trace._file.rows_at(self._name, missing, window.start, len(window))
+            for name, (values, valid, texts) in zip(missing, arrays):
+                self._few[name] = (values if texts is None else Texts(values, texts), mask_of(valid, len(values)))
+        return {name: self._few[name] for name in names}
+
+    def _taken(self, name: str) -> Column:
+        values, valid = self._trace._column(self._name, name)
+        known = mask_of(valid, len(values))
+        rows = self._rows()
+        if rows is None:
+            return values, known
+        where = _slice_of(rows) if isinstance(rows, range) else rows
+        return values[where], known[where]
+
     def __len__(self) -> int:
-        return self._trace._file.rows(self._name)
+        rows = self._rows()
+        if rows is None:
+            return self._trace._file.rows(self._name)
+        if not isinstance(rows, range):
+            return len(rows)
+        if self._window() is None:
+            return len(range(self._trace._file.rows(self._name))[_slice_of(rows)])
+        return self._trace._file.rows_at(self._name, [], rows.start, len(rows))[0]
+
+    def __bool__(self) -> bool:
+        """Whether there is a row."""
+        return len(self.head(1)) > 0
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._columns]
 
     def _check(self, name: object) -> str:
         if not isinstance(name, str):
-            raise TypeError(f"columns are asked for by name, not by {type(name).__name__}")
+            raise TypeError(f"rows are asked for by number or slice, columns by name, not by {type(name).__name__}; "
+                            "filter() takes a mask")
         if name not in self._columns:
             raise KeyError(f"{self._name} has no column '{name}'; it has {', '.join(self._columns)}")
         return name
 
     @overload
-    def __getitem__(self, name: str) -> Any: ...
+    def __getitem__(self, key: str) -> Any: ...
     @overload
-    def __getitem__(self, name: tuple[str, ...] | list[str]) -> Table: ...
-    def __getitem__(self, name: str | tuple[str, ...] | list[str]) -> Any:
-        if isinstance(name, (tuple, list)):
-            return self.select(*name)
-        return self._trace._column(self._name, self._check(name))[0]
+    def __getitem__(self, key: int) -> Any: ...
+    @overload
+    def __getitem__(self: Self, key: slice | tuple[str, ...] | list[str]) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (tuple, list)):
+            return self.select(*key)
+        if isinstance(key, slice):
+            return self._slice(key)
+        if isinstance(key, (int, np.integer)):
+            row = self[key:key + 1 if key != -1 else None].rows()
+            if not row:
+                raise IndexError(f"{self._name} has no row {key} here; it has {len(self)} rows")
+            return row[0]
+        return self._read((self._check(key),))[key][0]
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # never a column; Python may ask for it before __init__
-            raise AttributeError(name)
-        if name in self._columns:
-            return self[name]
-        raise AttributeError(f"{self._name} has no column '{name}'; it has {', '.join(self._columns)}")
+    def _slice(self: Self, key: slice) -> Self:
+        rows = self._rows()
+        if isinstance(rows, np.ndarray):
+            return self._with(rows[key])
+        open_end = key.stop is None and (rows is None or key.step not in (None, 1))
+        signs = [part for part in (key.start, key.stop, key.step) if part is not None]
+        if open_end or any(part < 0 for part in signs):
+            there = range(len(self)) if rows is None else rows[: len(self)]
+            return self._with(there[key])
+        # Without the number of rows, which takes a pass over the file.
+        whole = range(key.stop) if rows is None else rows
+        return self._with(whole[key])
+
+    if not TYPE_CHECKING:  # mypy knows the columns of each table (_tables.pyi)
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # never a column; Python may ask for it before __init__
+                raise AttributeError(name)
+            if name in self._columns:
+                return self[name]
+            raise AttributeError(f"{self._name} has no column '{name}'; it has {', '.join(self._columns)}")
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a column of that name."""
         return name in self._columns
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_table_of, (self._trace, self._name, self._columns))
+        return (_table_of, (self._trace, self._name, self._columns, self._rows()))
 
-    def known(self, name: str) -> npt.NDArray[np.bool_]:
+    def known(self, name: str) -> Mask:
         """True for rows with a known value in this column: bool [rows]."""
-        return self._trace._known(self._name, self._check(name))
+        return self._read((self._check(name),))[name][1]
 
-    def select(self, *names: str) -> Table:
+    def select(self: Self, *names: str) -> Self:
         """A table of these columns. KeyError: there is no column of that name."""
-        checked = tuple(self._check(name) for name in names)
-        return Table(self._trace, self._name, self._meaning, self._all, checked)
+        return self._with(self._pick, tuple(self._check(name) for name in names))
+
+    def head(self: Self, count: int = 10) -> Self:
+        """The first rows. Reads only these, however long the table is."""
+        return self[: max(0, count)]
+
+    def filter(self: Self, where: Mask | Callable[[Self], Mask]) -> Self:
+        """The rows for which `where` is true: bool [rows], or a function that makes it of the table.
+
+            trace.kernels.filter(lambda kernel: kernel.duration_ns > 1_000_000)
+        """
+
+        def found() -> npt.NDArray[np.intp]:
+            mask = np.asarray(where(self) if callable(where) else where)
+            if mask.dtype != np.bool_ or mask.shape != (len(self),):
+                raise ValueError(f"filter() needs {len(self)} truth values, one for each row, not {mask.dtype} {mask.shape}")
+            return self._numbers()[mask]
+
+        return self._with(found)
+
+    def sort(self: Self, *names: str, descending: bool = False) -> Self:
+        """The rows in the order of these columns, the first one first. Rows with equal values keep their
+        order; unknown values come last."""
+        if not names:
+            raise TypeError("sort() needs the name of a column")
+        for name in names:
+            self._check(name)
+
+        def found() -> npt.NDArray[np.intp]:
+            columns = self._read(names)
+            order = np.arange(len(self))
+            for name in reversed(names):
+                values, known = columns[name]
+                keys = (values.codes if isinstance(values, Texts) else values)[order]
+                # Reversed twice, so that equal values keep their order.
+                by = len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1] if descending else \
+                    np.argsort(keys, kind="stable")
+                order = order[by]
+                there = known[order]
+                order = np.concatenate((order[there], order[~there]))
+            return self._numbers()[order]
+
+        return self._with(found)
+
+    def _numbers(self) -> npt.NDArray[np.intp]:
+        rows = self._rows()
+        if isinstance(rows, np.ndarray):
+            return rows
+        return np.arange(len(self)) if rows is None else np.asarray(rows[: len(self)], dtype=np.intp)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html"""
         del requested_schema
-        return self._trace._file.arrow(self._name, list(self._columns))
+        positions = None if self._rows() is None else self._numbers().astype(np.uint64)
+        return self._trace._file.arrow(self._name, list(self._columns), positions)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table of pyarrow. Texts are dictionaries; stored numbers are not copied."""
+        made: pyarrow.Table = needs("pyarrow", "to_arrow()").table(self)
+        return made
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame of Polars."""
+        made: polars.DataFrame = needs("polars", "to_polars()").DataFrame(self)
+        return made
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame. Texts are ordered categories. Numbers are the trace's memory if all of them are
-        known, else a nullable copy."""
+        """A data frame of pandas. Texts are ordered categories. Numbers are the trace's memory if all of
+        them are known, else a nullable copy."""
         pd = needs("pandas", "to_pandas()")
 
-        self._trace._load(self._name, self._columns)
         data: dict[str, Any] = {}
-        for name in self._columns:
-            column = self[name]
+        for name, (column, known) in self._read(self._columns).items():
             if isinstance(column, Texts):
                 kind = pd.CategoricalDtype(column.categories, ordered=True)
                 data[name] = pd.Categorical.from_codes(column.codes, dtype=kind)
-                continue
-            known = self.known(name)
-            if known.all():
+            elif known.all():
                 data[name] = column
             elif column.dtype.kind == "f":
                 data[name] = np.where(known, column, np.nan)
             else:
-                array = pd.arrays.IntegerArray(column.copy(), ~known)
-                data[name] = array
-        return pd.DataFrame(data, copy=False)
+                data[name] = pd.arrays.IntegerArray(column.copy(), ~known)
+        frame: pandas.DataFrame = pd.DataFrame(data, copy=False)
+        return frame
 
-    def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Any, ...]]:
-        """Rows as tuples, with None for unknown values. Meant for a few rows."""
-        window = slice(start, stop)
-        self._trace._load(self._name, self._columns)
+    def rows(self, start: int = 0, stop: int | None = None) -> list[Any]:
+        """Rows as named tuples, with None for unknown values. Meant for a few rows."""
+        if start != 0 or stop is not None:
+            return self[start:stop].rows()
+        kind = namedtuple(f"{self._name}_row", self._columns, rename=True)  # type: ignore[misc]
         columns = []
-        for name in self._columns:
-            column = self[name]
-            part = column[window]
-            if isinstance(part, Texts):
-                columns.append(list(part))
-            else:
-                known = self.known(name)[window]
-                columns.append([value if there else None for value, there in zip(part.tolist(), known)])
-        return list(zip(*columns))
+        for values, known in self._read(self._columns).values():
+            there = list(values) if isinstance(values, Texts) else values.tolist()
+            columns.append(there if known.all() else [value if is_known else None for value, is_known in zip(there, known)])
+        return [kind._make(row) for row in zip(*columns)]
+
+    def __iter__(self) -> Iterator[Any]:
+        first = self.head(_ROWS_SHOWN).rows()  # whoever looks at a few rows reads no others
+        yield from first
+        if len(first) < _ROWS_SHOWN:
+            return
+        self._trace._load(self._name, self._columns)
+        for start in range(_ROWS_SHOWN, len(self), _FEW_ROWS):
+            yield from self[start : start + _FEW_ROWS].rows()
 
     def _shown(self) -> list[tuple[str, ...]]:
-        return [tuple("" if value is None else str(value) for value in row) for row in self.rows(0, _ROWS_SHOWN)]
+        return [tuple("" if value is None else str(value) for value in row) for row in self.head(_ROWS_SHOWN).rows()]
+
+    def _is_text(self, name: str) -> bool:
+        return self._all[name][0] == "TEXT"
 
     def __repr__(self) -> str:
+        rows = self._shown()
+        width = shutil.get_terminal_size((100, 24)).columns
+        parts: list[list[str]] = []
+        used = 0
+        for i, name in enumerate(self._columns):
+            cells = [name, *(_cut(row[i], _TEXT_WIDTH) for row in rows)]
+            wide = max(map(len, cells))
+            if parts and used + wide > width:
+                break
+            used += wide + 2
+            parts.append([cell.ljust(wide) if self._is_text(name) else cell.rjust(wide) for cell in cells])
         count = len(self)
-        names = self._columns[:8]
-        cells = [names, *(row[:8] for row in self.select(*names)._shown())]
-        widths = [min(40, max(len(row[i]) for row in cells)) for i in range(len(names))]
-        lines = [f"{self._name}: {count} rows, {len(self._columns)} columns ({self._meaning})"]
-        for row in cells:
-            lines.append("  ".join(_cut(cell, width).ljust(width) for cell, width in zip(row, widths)).rstrip())
-        if len(self._columns) > len(names):
-            lines.append(f"and {', '.join(self._columns[len(names):])}")
+        lines = [f"{self._name}: {_counted(count)}, {len(self._columns)} columns ({self._meaning})"]
+        lines += ["  ".join(line).rstrip() for line in zip(*parts)]
+        if count > len(rows):
+            lines.append(f"… {count - len(rows):,} more rows")
+        if len(self._columns) > len(parts):
+            lines += _wrapped(f"More columns: {', '.join(self._columns[len(parts):])}", width)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        rows = self._shown()
+        count = len(self)
         head = "".join(f'<th title="{html.escape(self._all[name][1])}">{html.escape(name)}</th>' for name in self._columns)
+        styles = ["left" if self._is_text(name) else "right" for name in self._columns]
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cut(cell, 80))}</td>" for cell in row) + "</tr>" for row in self._shown())
-        return (f"<p><b>{html.escape(self._name)}</b>: {len(self)} rows ({html.escape(self._meaning)})</p>"
-                f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>')
+            "<tr>" + "".join(f'<td style="text-align: {style}" title="{html.escape(cell)}">{html.escape(_cut(cell, 80))}</td>'
+                             for style, cell in zip(styles, row)) + "</tr>" for row in rows)
+        more = f"<p>… {count - len(rows):,} more rows</p>" if count > len(rows) else ""
+        return (f"<p><b>{html.escape(self._name)}</b>: {_counted(count)} ({html.escape(self._meaning)})</p>"
+                f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}')
 
 
-def _table_of(trace: Trace, name: str, columns: tuple[str, ...]) -> Table:
+def mask_of(valid: bytes | None, rows: int) -> Mask:
+    """One truth value for each bit of `valid`; without it, all are true."""
+    if valid is None:
+        return np.ones(rows, dtype=np.bool_)
+    return np.unpackbits(np.frombuffer(valid, dtype=np.uint8), count=rows, bitorder="little").astype(np.bool_)
+
+
+def _table_of(trace: Trace, name: str, columns: tuple[str, ...], pick: Pick) -> Table:
     """Restores a pickled table."""
-    return trace.tables[name].select(*columns)
+    return trace.tables[name].select(*columns)._with(pick)
+
+
+def _slice_of(rows: range) -> slice:
+    if len(rows) == 0:
+        return slice(0, 0)
+    return slice(rows.start, None if rows.stop < 0 else rows.stop, rows.step)
 
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)

@@ -6,44 +6,20 @@ import html
 import os
 from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
 
-import numpy as np
 import numpy.typing as npt
 
 from tracesmith import _core
 from tracesmith._errors import ClosedError, needs
 from tracesmith._plot import Plots
-from tracesmith._report import Report
-from tracesmith._table import Table, Texts
+from tracesmith._table import Table
+from tracesmith._tables import PLURALS, Tables
+from tracesmith._texts import Texts
+from tracesmith._verbs import Verbs
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["Answer", "Loss", "Trace", "open"]
-
-# Python's plural names of tables; SQL has singular names.
-_PLURALS = {
-    "kernels": "kernel",
-    "copies": "copy",
-    "fills": "fill",
-    "syncs": "sync",
-    "host_calls": "host_call",
-    "memory_events": "memory_event",
-    "counters": "counter",
-    "ranges": "range",
-    "flows": "flow",
-    "devices": "device",
-    "contexts": "context",
-    "streams": "stream",
-    "processes": "process",
-    "threads": "thread",
-    "program_builds": "program_build",
-    "spans": "span",
-    "steps": "step",
-    "collectives": "collective",
-    "frames": "frame",
-    "losses": "loss",
-}
-
 
 class Loss(NamedTuple):
     """A part of a damaged file that could not be read."""
@@ -115,7 +91,7 @@ class Answer(Sequence[Any]):
         return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
-class Trace:
+class Trace(Tables, Verbs):
     """An open trace, of TraceSmith or of another tool (docs/importing.md).
 
     Its tables are attributes: `trace.kernels`, `trace.copies`, `trace.host_calls`, `trace.streams`
@@ -151,15 +127,11 @@ class Trace:
 
     def _load(self, table: str, names: Sequence[str]) -> None:
         """Reads these columns in one pass over the file, unless they have been read."""
-        if any((table, name) not in self._kept for name in names):
+        if not self._has(table, names):
             self._file.load(table, list(names))
 
-    def _known(self, table: str, name: str) -> npt.NDArray[np.bool_]:
-        values, valid = self._column(table, name)
-        if valid is None:
-            return np.ones(len(values), dtype=np.bool_)
-        bits = np.frombuffer(valid, dtype=np.uint8)
-        return np.unpackbits(bits, count=len(values), bitorder="little").astype(np.bool_)
+    def _has(self, table: str, names: Sequence[str]) -> bool:
+        return all((table, name) in self._kept for name in names)
 
     @property
     def path(self) -> str:
@@ -175,17 +147,6 @@ class Trace:
                 for name, meaning, columns in self._file.tables()
             }
         return self._tables
-
-    def __getattr__(self, name: str) -> Table:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        table = self.tables.get(_PLURALS.get(name, name))
-        if table is None:
-            raise AttributeError(f"a trace has no '{name}'; its tables are {', '.join(_PLURALS)}")
-        return table
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_PLURALS]
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -211,16 +172,10 @@ class Trace:
         answer._ask()
         return answer
 
-    def analyze(self, *parts: str, limit: int = 15) -> Report:
-        """The analyses of `tracesmith analyze`, as tables (docs/analysis.md): utilisation, idle time and
-        its causes, overlap, launches, steps, the critical path. `parts`: their option names ("gpu-util",
-        "idle", ...); none: all parts. `limit`: the number of rows in tables by name; 0: all rows.
-        InvalidArgumentError: there is no such part."""
-        return Report(self._file, list(parts), limit)
-
     @property
     def plot(self) -> Plots:
-        """Plots with matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.memory()`."""
+        """Plots with matplotlib: `trace.plot.timeline()`, `.kernels()`, `.overlap()`, `.idle()`, `.steps()`,
+        `.memory()`, `.flame()`, `.compare(other)`."""
         return Plots(self)
 
     def close(self) -> None:
@@ -252,7 +207,7 @@ class Trace:
             return f"{title}: closed</p>"
         body = "".join(
             f'<tr><td title="{html.escape(table._meaning)}">{html.escape(name)}</td><td>{len(table)}</td></tr>'
-            for name in _PLURALS if len(table := getattr(self, name)) > 0)
+            for name in PLURALS if len(table := getattr(self, name)) > 0)
         return (f"{title}{'' if self.complete else ': the end is missing'}</p>"
                 f'<table class="dataframe"><thead><tr><th>table</th><th>rows</th></tr></thead><tbody>{body}</tbody></table>')
 

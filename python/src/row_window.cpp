@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "row_window.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/model/clock_map.hpp"
+
+namespace tracesmith::python {
+namespace {
+
+template <class T>
+void takeValues(ColumnArray& to, const ColumnArray& from, std::span<const uint64_t> positions) {
+  auto values = std::make_shared<std::vector<T>>();
+  values->reserve(positions.size());
+  for (const uint64_t at : positions) values->push_back(static_cast<const T*>(from.data)[at]);
+  to.data = values->data();
+  to.owner = std::move(values);
+}
+
+}  // namespace
+
+ColumnArray takeRows(const ColumnArray& from, std::span<const uint64_t> positions) {
+  ColumnArray taken;
+  taken.rows = positions.size();
+  taken.format = from.format;
+  taken.is_text = from.is_text;
+  taken.texts = from.texts;
+  taken.text_ends = from.text_ends;
+  const bool narrow = from.format == 'I' || from.format == 'i';
+  narrow ? takeValues<uint32_t>(taken, from, positions)
+         : takeValues<uint64_t>(taken, from, positions);
+  if (from.nulls == 0) return taken;
+  taken.valid.assign((taken.rows + 7) / 8, 0xff);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const uint64_t at = positions[i];
+    if ((from.valid[at / 8] >> at % 8 & 1) != 0) continue;
+    taken.valid[i / 8] = static_cast<uint8_t>(taken.valid[i / 8] & ~(1u << i % 8));
+    ++taken.nulls;
+  }
+  return taken;
+}
+
+Result<ColumnArray> arrayOf(const OpenTrace::Loaded& loaded, std::string_view table,
+                            const std::string& name) {
+  const SqlTable& rows = *loaded->catalog->find(table);
+  for (const auto& column : rows.columns()) {
+    if (column->name() == name) return columnArray(loaded, rows, *column);
+  }
+  return fail(ErrorCode::kNotFound, "there is no such column", name);
+}
+
+Result<std::optional<uint64_t>> RowWindow::read(TraceReader& reader, std::string_view table_name,
+                                                uint64_t first, uint64_t count) {
+  if (!reader.losses().empty()) return std::nullopt;  // rows are numbered anew without the lost
+  if (peek_ == nullptr) {
+    ReadOptions options;
+    options.tables = {TableId::kMetadata};
+    auto peek = std::make_shared<TraceTables::Loaded>();
+    TS_TRY(peek->trace, reader.read(options));
+    peek_ = std::move(peek);
+  }
+  std::optional<uint64_t> begin;
+  Status status;
+  forEachTable(peek_->trace, [&](auto& table) {
+    constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+    if (table.kName != table_name || sbt::isAlwaysRead(kId)) return;
+    table.resize(0);
+    const std::vector<BlockInfo>& blocks = reader.blocks();
+    for (size_t i = 0; i < blocks.size() && status; ++i) {
+      const uint64_t block_first = blocks[i].first_row;
+      if (blocks[i].table != kId || block_first + blocks[i].rows <= first) continue;
+      if (block_first >= first && block_first - first >= count) break;
+      begin = begin.value_or(block_first);
+      status = reader.readBlock(i, peek_->trace);
+      if (table.size() != block_first + blocks[i].rows - *begin) {
+        status = fail(ErrorCode::kDamaged, "rows are missing");
+      }
+    }
+    if (!begin) begin = reader.rows(kId);
+    const uint64_t wanted = first < *begin ? 0 : first - *begin + count;
+    if (wanted < table.size()) table.resize(static_cast<size_t>(wanted));
+    convertToHostTime(peek_->trace, kId);
+  });
+  if (!status && status.error().code == ErrorCode::kDamaged) return std::nullopt;
+  if (!status) return tl::unexpected(status.error());
+  return begin;
+}
+
+Result<Rows> RowWindow::at(OpenTrace& open, std::string_view table,
+                           std::span<const std::string> columns, uint64_t first, uint64_t count) {
+  TS_TRY(const std::optional<uint64_t> begin, read(open.tables().reader(), table, first, count));
+  OpenTrace::Loaded loaded = peek_;
+  if (begin) {
+    peek_->catalog = std::make_unique<Catalog>(peek_->trace);
+  } else {
+    TS_TRY(loaded, open.tables().need(table, columns));
+  }
+  const uint64_t skipped = first - begin.value_or(0);
+  const uint64_t present = presentRows(*loaded->catalog->find(table));
+  Rows found;
+  found.count = skipped < present ? std::min(count, present - skipped) : 0;
+  std::vector<uint64_t> positions(static_cast<size_t>(found.count));
+  std::iota(positions.begin(), positions.end(), skipped);
+  for (const std::string& name : columns) {
+    TS_TRY(const ColumnArray array, arrayOf(loaded, table, name));
+    found.columns.push_back(takeRows(array, positions));
+  }
+  return found;
+}
+
+}  // namespace tracesmith::python

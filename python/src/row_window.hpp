@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A few rows of a table, for which only their blocks of the file are read.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/api/open_trace.hpp"
+
+namespace tracesmith::python {
+
+/// A copy of the rows at these positions. Texts keep their indexes.
+ColumnArray takeRows(const ColumnArray& from, std::span<const uint64_t> positions);
+
+/// The column `name` of a table of `loaded`, which has been read.
+Result<ColumnArray> arrayOf(const OpenTrace::Loaded& loaded, std::string_view table,
+                            const std::string& name);
+
+struct Rows {
+  uint64_t count = 0;
+  std::vector<ColumnArray> columns;
+};
+
+/// Not thread-safe: one thread at a time.
+class RowWindow {
+ public:
+  /// Copies of the rows [first, first + count) of `columns`, as far as there are that many. Nothing
+  /// is kept. Reads the whole table if it is computed from others, or is damaged at these rows.
+  Result<Rows> at(OpenTrace& open, std::string_view table, std::span<const std::string> columns,
+                  uint64_t first, uint64_t count);
+
+ private:
+  /// The number of the first row that `peek_` then has; none: the whole table must be read.
+  Result<std::optional<uint64_t>> read(TraceReader& reader, std::string_view table, uint64_t first,
+                                       uint64_t count);
+
+  std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries, and the rows last read
+};
+
+}  // namespace tracesmith::python

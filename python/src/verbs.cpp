@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons, predictions, checks of recordings and exports: the functions behind the commands
+// `diff`, `whatif`, `races`, `determinism` and `export`.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "calls.hpp"
+#include "errors.hpp"
+#include "report_tables.hpp"
+#include "text.hpp"
+#include "trace_file.hpp"
+#include "trace_races.hpp"
+#include "tracesmith/analysis/diff/trace_diff.hpp"
+#include "tracesmith/analysis/timing/runtime_frames.hpp"
+#include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/base/files/distinct_files.hpp"
+#include "tracesmith/base/files/target_file.hpp"
+#include "tracesmith/cli/files/export_target.hpp"
+#include "tracesmith/emulate/what_if_report.hpp"
+#include "tracesmith/export/chrome/source_json.hpp"
+#include "tracesmith/export/flame/folded_stacks.hpp"
+#include "tracesmith/export/flame/stack_flame.hpp"
+#include "tracesmith/export/sbt/sbt_export.hpp"
+#include "tracesmith/export/text/report_text.hpp"
+#include "tracesmith/export/text/table_text.hpp"
+#include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/plan/replay_source.hpp"
+
+namespace tracesmith::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+using Files = std::vector<TraceFile*>;
+
+ReportTables diff(const Files& before, const Files& after, const Texts& paths, uint64_t limit) {
+  const bool by_run = before.size() > 1 || after.size() > 1;
+  // A run that counts twice would make any difference look certain.
+  if (by_run) check(areDistinctFiles(paths));
+  std::vector<OpenTrace::Loaded> a, b;
+  for (TraceFile* file : before) a.push_back(file->whole());
+  for (TraceFile* file : after) b.push_back(file->whole());
+  return interruptible([&] {
+    std::vector<DiffRun> runs_a, runs_b;
+    for (const auto& [from, to] : {std::pair(&a, &runs_a), std::pair(&b, &runs_b)}) {
+      for (const auto& run : *from) {
+        if (isCancelled()) return ReportTables({});  // and KeyboardInterrupt is raised
+        to->push_back(DiffRun::of(run->trace, !by_run));
+      }
+    }
+    return ReportTables(diffReport(runs_a, runs_b, {}, limit));
+  });
+}
+
+template <class T>
+void parseAll(const Texts& texts, Result<T> (*parse)(std::string_view), const char* argument,
+              std::vector<T>& out) {
+  for (const std::string& text : texts) {
+    Result<T> parsed = parse(text);
+    if (!parsed) raise({parsed.error().code, parsed.error().message, argument});
+    out.push_back(std::move(*parsed));
+  }
+}
+
+ReportTables whatIf(TraceFile& file, const Texts& scale, const Texts& remove, const Texts& fuse,
+                    const Texts& bandwidth, std::optional<uint32_t> streams, bool allow_unmatched,
+                    bool check_model, uint64_t limit) {
+  WhatIf change;
+  parseAll(scale, &WhatIf::parseScale, "scale", change.scale);
+  parseAll(bandwidth, &WhatIf::parseBandwidth, "bandwidth", change.bandwidth);
+  parseAll(remove, &NameSelector::parse, "remove", change.remove);
+  parseAll(fuse, &NameSelector::parse, "fuse", change.fuse);
+  change.streams = streams;
+  WhatIfOptions options;
+  options.emulator.allow_unmatched = allow_unmatched;
+  options.check = check_model;
+  options.limit = limit;
+  const auto loaded = file.whole();
+  return ReportTables(
+      valueOf(interruptible([&] { return whatIfReport(loaded->trace, change, options); })));
+}
+
+ReportTables determinism(const nb::object& path, std::optional<uint32_t> runs, uint64_t seed,
+                         const std::string& device, double step_limit_s,
+                         std::optional<uint64_t> pid) {
+  struct Found {
+    std::vector<ReportTable> tables;
+    std::string lines;
+  };
+  const std::string from = pathOf(path);
+  DeterminismOptions options;
+  options.executor.device = device;
+  options.runs = runs.value_or(0);
+  options.seed = seed;
+  options.step_limit_s = step_limit_s;
+  Found found = valueOf(interruptible([&]() -> Result<Found> {
+    TS_TRY(ReplaySource source, ReplaySource::open(from, pid));
+    TS_TRY(const DeterminismReport report, checkDeterminism(source.plan, source.reader, options));
+    Found made{determinismReport(source.plan, report), ""};
+    for (const Divergence& divergence : report.divergences) {
+      made.lines += printable(divergenceLine(source.plan, divergence)) + "\n";
+    }
+    return made;
+  }));
+  const auto tables = found.tables;
+  return ReportTables(std::move(found.tables),
+                      [lines = found.lines, tables](const auto& style, Output& out) {
+                        out.write(lines);
+                        writeReportText(tables, style, out);
+                      });
+}
+
+struct ExportOptions {
+  std::string format;
+  std::string table;
+  std::string by;
+  std::optional<int64_t> from_ns, to_ns;
+  bool counters = true;
+  bool flows = true;
+  bool full = false;
+  bool all_frames = false;
+};
+
+/// Returns the number of events that could not be restored because their rows are lost.
+Result<uint64_t> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFormat format,
+                          const std::string& to, const ExportOptions& wanted) {
+  using cli::ExportFormat;
+  PerfettoOptions options;
+  options.counters = wanted.counters;
+  options.flows = wanted.flows;
+  options.full_args = wanted.full;
+  options.all_frames = wanted.all_frames;
+  options.from_ns = wanted.from_ns;
+  options.to_ns = wanted.to_ns;
+  TS_TRY(NamePattern all_names, NamePattern::parse("", "name"));
+  const RowChoice choice{std::move(all_names), wanted.counters, wanted.flows};
+  const Selection selection(trace, wanted.from_ns, wanted.to_ns, {});
+  if (format == ExportFormat::kSbt) {
+    Trace part = trace;
+    TS_TRY(const SbtExport made, exportSbt(reader, part, selection, choice, to));
+    return reader.losses().empty() || !made.without_sources ? 0 : reader.losses().size();
+  }
+  if (format == ExportFormat::kChromeJson && hasSourceJson(reader, trace)) {
+    TS_TRY(Output out, Output::toFile(to));
+    TS_TRY(const uint64_t lost, writeSourceJson(reader, trace, selection, out, choice));
+    TS_CHECK_OK(out.finish());
+    return lost;
+  }
+  TS_TRY(const TableId table, tableByName(wanted.table));
+  std::optional<StackWeight> by;
+  if (wanted.by == "device-time") by = StackWeight::kDeviceTime;
+  if (wanted.by == "host-time") by = StackWeight::kHostTime;
+  if (wanted.by == "bytes") by = StackWeight::kBytes;
+  const bool stacks = format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded;
+  if (!stacks || wanted.all_frames) {
+    TS_CHECK_OK(exportTrace(trace, format, to, options, table, by));
+    return 0;
+  }
+  Trace shorter = trace;  // the other exporters omit these frames themselves
+  shorter.call_path = withoutRuntimeFrames(trace);
+  TS_CHECK_OK(exportTrace(shorter, format, to, options, table, by));
+  return 0;
+}
+
+uint64_t exportFile(TraceFile& file, const std::string& from, const nb::object& path,
+                    const ExportOptions& options) {
+  const std::string to = pathOf(path);
+  auto format = cli::exportFormatByPath(to).value_or(cli::ExportFormat::kPerfetto);
+  if (!options.format.empty()) {
+    const auto named = cli::exportFormatByName(options.format);
+    if (!named) {
+      std::string all;
+      for (const std::string& name : cli::exportFormatNames())
+        all += (all.empty() ? "" : ", ") + name;
+      raise({ErrorCode::kInvalidArgument,
+             "'" + options.format + "' is not a format; there are " + all, "format"});
+    }
+    format = *named;
+  }
+  if (sameFile(from, to)) {
+    raise({ErrorCode::kInvalidArgument, "would be overwritten; choose another path", to});
+  }
+  const auto loaded = file.whole();
+  return valueOf(file.withReader(
+      [&](TraceReader& reader) { return exportAs(reader, loaded->trace, format, to, options); }));
+}
+
+/// Lines "frame;frame;frame weight": of stacks weighted `by`, or of ranges, calls and device work.
+std::string folded(TraceFile& file, const std::string& by) {
+  const auto loaded = file.whole();
+  std::string text;
+  check(interruptible([&]() -> Status {
+    Output out = Output::toString(&text);
+    const Selection all(loaded->trace, std::nullopt, std::nullopt, {});
+    if (by.empty()) {
+      writeFoldedStacks(loaded->trace, all, out);
+    } else {
+      writeFoldedByStack(loaded->trace, all,
+                         by == "bytes"         ? StackWeight::kBytes
+                         : by == "device-time" ? StackWeight::kDeviceTime
+                                               : StackWeight::kHostTime,
+                         out);
+    }
+    return out.finish();
+  }));
+  return text;
+}
+
+}  // namespace
+
+void bindVerbs(nb::module_& m) {
+  m.def("diff", &diff, nb::arg("before"), nb::arg("after"), nb::arg("paths"), nb::arg("limit"));
+  m.def("what_if", &whatIf, nb::arg("file"), nb::arg("scale"), nb::arg("remove"), nb::arg("fuse"),
+        nb::arg("bandwidth"), nb::arg("streams").none(), nb::arg("allow_unmatched"),
+        nb::arg("check"), nb::arg("limit"));
+  m.def(
+      "races",
+      [](const nb::object& path, bool possible, const std::optional<RaceTrialLimits>& limits) {
+        const std::string from = pathOf(path);
+        return valueOf(interruptible([&] { return racesOf(from, possible, limits); }));
+      },
+      nb::arg("path"), nb::arg("possible"), nb::arg("limits").none());
+  nb::class_<RaceTrialLimits>(m, "RaceTrialLimits")
+      .def(nb::init<uint32_t, std::string, double>(), nb::arg("replays"), nb::arg("device"),
+           nb::arg("step_limit_s"));
+  m.def("folded", &folded, nb::arg("file"), nb::arg("by"));
+  m.def("determinism", &determinism, nb::arg("path"), nb::arg("runs").none(), nb::arg("seed"),
+        nb::arg("device"), nb::arg("step_limit_s"), nb::arg("pid").none());
+  m.def(
+      "export_file",
+      [](TraceFile& file, const nb::object& from, const nb::object& path, std::string format,
+         std::string table, std::string by, std::optional<int64_t> from_ns,
+         std::optional<int64_t> to_ns, bool counters, bool flows, bool full, bool all_frames) {
+        return exportFile(file, pathOf(from), path,
+                          {std::move(format), std::move(table), std::move(by), from_ns, to_ns,
+                           counters, flows, full, all_frames});
+      },
+      nb::arg("file"), nb::arg("source"), nb::arg("path"), nb::arg("format"), nb::arg("table"),
+      nb::arg("by"), nb::arg("from_ns").none(), nb::arg("to_ns").none(), nb::arg("counters"),
+      nb::arg("flows"), nb::arg("full"), nb::arg("all_frames"));
+}
+
+}  // namespace tracesmith::python

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be done with a trace, as methods: comparisons, predictions, checks and exports. The numbers
+are those of the command, because both call the same functions."""
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Iterable, Mapping, Union
+
+from tracesmith import _core
+from tracesmith._errors import InvalidArgumentError, UnsupportedError
+from tracesmith._report import Report, checked_limit
+
+if TYPE_CHECKING:
+    from tracesmith._trace import Trace
+
+__all__ = ["Verbs"]
+
+PathLike = Union[str, bytes, "os.PathLike[str]"]
+TraceOrPath = Union["Trace", PathLike]
+Names = Union[str, Iterable[str]]
+
+_WAYS = ("", "device-time", "host-time", "bytes")
+
+
+class Verbs:
+    """The methods of a trace that answer a question about it."""
+
+    _path: str
+
+    @property
+    def _file(self) -> _core.TraceFile:
+        raise NotImplementedError
+
+    def analyze(self, *parts: str, limit: int = 15) -> Report:
+        """The analyses of `tracesmith analyze`, as tables (docs/analysis.md): utilisation, idle time and
+        its causes, overlap, launches, steps, the critical path. `parts`: their option names ("gpu-util",
+        "idle", ...); none: all parts. `limit`: the number of rows in tables by name; 0: all rows.
+        InvalidArgumentError: there is no such part."""
+        return Report(self._file.analyze(list(parts), checked_limit(limit)))
+
+    def diff(self, other: TraceOrPath | Iterable[TraceOrPath], *, runs: Iterable[TraceOrPath] = (),
+             limit: int = 25) -> Report:
+        """What changed from this trace to `other`, as `tracesmith diff` says it (docs/analysis.md): kernels,
+        copies and calls that appeared, vanished, or became slower or faster, and how certain that is.
+
+        `other`: a trace, a path, or several of them, which are runs of the same program. `runs`: more runs
+        of the program of this trace. With several runs of each side, the result holds for the programs,
+        not only for these runs. `limit`: the number of rows in the table by name; 0: all."""
+        before = [_opened(self), *(_opened(run) for run in runs)]
+        after = [_opened(run) for run in ([other] if _is_one(other) else other)]  # type: ignore[union-attr]
+        if not after:
+            raise InvalidArgumentError("no trace to compare with", "other")
+        paths = [trace.path for trace in (*before, *after)]
+        return Report(_core.diff([trace._file for trace in before], [trace._file for trace in after], paths,
+                                 checked_limit(limit)))
+
+    def whatif(self, *, scale: Mapping[str, float] | None = None, remove: Names = (), fuse: Names = (),
+               bandwidth: float | Mapping[str, float] | None = None, streams: int | None = None,
+               allow_unmatched: bool = False, check: bool = True, limit: int = 15) -> Report:
+        """Predicts the run time after a change, as `tracesmith whatif` does (docs/whatif.md). Without
+        changes: how well the model fits this trace.
+
+            trace.whatif(scale={"kernel=gemm": 0.5}, bandwidth={"h2d": 2})
+
+        `scale`: factors of durations, by kernel=REGEX, copy=REGEX, fill=REGEX, call=REGEX, a REGEX for
+        all device work, or host. `remove`, `fuse`: the work, in the same form. `bandwidth`: a factor for
+        all copies, or by direction: h2d, d2h, d2d, p2p. `streams`: spreads each device's work over so
+        many. `allow_unmatched`: keeps the recorded start of work whose launch is not in the trace.
+        `check`: also estimates the model's error. `limit`: the rows of a table; 0: all.
+        InvalidArgumentError: a change makes no sense, or matches nothing."""
+        if streams is not None and not 1 <= streams <= 1024:
+            raise InvalidArgumentError("there can be 1 to 1024", "streams")
+        if bandwidth is None:
+            factors = []
+        elif isinstance(bandwidth, Mapping):
+            factors = [f"{direction}={float(factor)!r}" for direction, factor in bandwidth.items()]
+        else:
+            factors = [repr(float(bandwidth))]
+        scales = [f"{what}:{float(factor)!r}" for what, factor in (scale or {}).items()]
+        return Report(_core.what_if(self._file, scales, _names(remove), _names(fuse), factors, streams, allow_unmatched,
+                                    check, checked_limit(limit)))
+
+    def races(self, *, possible: bool = False, confirm: bool = False, replays: int = 50, device: str = "",
+              step_limit_s: float = 60) -> Report:
+        """Commands that race because a wait is missing, as `tracesmith races` finds them (docs/races.md):
+        one table, `races`. The trace must have been made with `profile --record`; NotFoundError: there is
+        no recording.
+
+        `possible`: also races for which nothing shows that both use the same bytes. `confirm`: replays the
+        commands of each race in both orders, in a child process, with at most `replays` replays on
+        `device` (a number or a part of its name; "": the recorded one). Confirm only recordings that you
+        trust as you trust the program."""
+        if replays < 6:
+            raise InvalidArgumentError("is below 6", "replays")
+        limits = _core.RaceTrialLimits(min(replays, 1_000_000), device, step_limit_s) if confirm else None
+        return Report(_core.races(self._path, possible, limits))
+
+    def determinism(self, *, runs: int | None = None, seed: int = 1, device: str = "", step_limit_s: float = 60,
+                    pid: int | None = None) -> Report:
+        """Launches whose results vary, and why, as `tracesmith determinism` finds them
+        (docs/determinism.md). Executes the recording many times, in child processes: use it only for
+        recordings that you trust as you trust the program. NotFoundError: there is no recording.
+
+        `runs`: of each launch from equal inputs, at least 10. `pid`: the process; None: the one with the
+        most launches. `device`: as for races()."""
+        if runs is not None and not 0 < runs <= 1_000_000:
+            raise InvalidArgumentError("there can be 10 to 1000000", "runs")
+        return Report(_core.determinism(self._path, runs, seed, device, step_limit_s, pid))
+
+    def export(self, path: PathLike, format: str | None = None, *,  # pylint: disable=redefined-builtin
+               table: str = "kernel", by: str | None = None, from_ns: int | None = None, to_ns: int | None = None,
+               counters: bool = True, flows: bool = True, full: bool = False, all_frames: bool = False) -> None:
+        """Writes the trace in another format, as `tracesmith export` does, completely or not at all.
+
+        `format`: perfetto, json, csv, speedscope, folded, dot or sbt; None: what the path's extension says,
+        else perfetto. `table`: the table of a CSV file. `by`: device-time, host-time or bytes, for flame
+        graphs of call stacks (speedscope, folded). `from_ns`, `to_ns`: times as in the tables; other events
+        are left out. `full`: includes attributes that differ for every event."""
+        if (by or "") not in _WAYS:
+            raise InvalidArgumentError(f"'{by}' is none of {', '.join(_WAYS[1:])}", "by")
+        if os.fsdecode(path).endswith(".parquet"):
+            raise UnsupportedError("TraceSmith does not write Parquet; pyarrow does: "
+                                   "pyarrow.parquet.write_table(trace.kernels.to_arrow(), path)", os.fsdecode(path))
+        lost = _core.export_file(self._file, self._path, path, format or "", table, by or "", from_ns, to_ns, counters,
+                                 flows, full, all_frames)
+        if lost:
+            warnings.warn(f"{lost} events are not in the export: the trace has lost their rows", RuntimeWarning, stacklevel=2)
+
+
+def _is_one(other: object) -> bool:
+    return isinstance(other, (str, bytes, os.PathLike, Verbs))
+
+
+def _opened(trace: object) -> Trace:
+    from tracesmith._trace import Trace  # pylint: disable=import-outside-toplevel,cyclic-import
+
+    return trace if isinstance(trace, Trace) else Trace(trace)  # type: ignore[arg-type]
+
+
+def _names(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
