@@ -15,8 +15,9 @@ namespace {
 constexpr size_t kLongestShortName = 72;
 // Mangled names of kernels with thousands of bytes say the important in the first ones.
 constexpr size_t kMangledBytes = 768;
-// Names without template arguments name their operation early.
+// Rules look for words of the operation, which comes early; data types come after it.
 constexpr size_t kOperationBytes = 128;
+constexpr size_t kOperationWithArgumentsBytes = 224;
 // Coded names up to this length can be read as they are: ampere_sgemm_32x32_sliced1x4_tn.
 constexpr size_t kReadableCodedName = 32;
 
@@ -118,7 +119,8 @@ KernelName readKernelName(std::string_view full) {
     return out;
   }
   const FunctionName function = splitFunctionName(full);
-  const size_t examined = function.template_arguments.empty() ? kOperationBytes : kUnderstoodBytes;
+  const size_t examined =
+      function.template_arguments.empty() ? kOperationBytes : kOperationWithArgumentsBytes;
   out.family = familyByRules(function.head.substr(0, examined),
                              function.scope.size() + function.name.size());
   readFunction(function, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time to read one kernel name: on average over the distinct names of a file with one name per
-// line or, with --csv, in the first column of an answer of `tracesmith query --csv`.
+// The time to read one kernel name, on average over the names in the first column of CSV files
+// (answers of `tracesmith query --csv`).
 //   kernel_names_bench tests/data/kernel_names/kernel_families.csv
 #include <chrono>
 #include <cstdio>
