@@ -191,7 +191,7 @@ class Plots:
                           "Idle time of streams, by cause", "of all gaps between two operations")
 
     def steps(self, ax: Axes | None = None) -> Axes:
-        """The duration of each step, and how long the devices were busy in it: the table `steps` of
+        """The duration of each step, and how long devices were busy with its work: the table `steps` of
         `trace.analyze()`."""
         report = self._trace.analyze("steps", limit=0)
         if "steps" not in report or len(report["steps"]) == 0:
@@ -204,11 +204,11 @@ class Plots:
         ax.step(numbers, durations / length, where="mid", color=_COLOURS[1],
                 label=f"duration, median {format_duration(int(np.median(durations)))}")
         busy = np.asarray(table["busy_ns"], dtype=np.float64) / length
-        ax.fill_between(numbers, busy, step="mid", color=_COLOURS[0], label="a device is busy")
+        ax.fill_between(numbers, busy, step="mid", color=_COLOURS[0], label="devices busy with work launched in it")
         if len(numbers) == 1:  # a line of one point would not be seen
             ax.bar(numbers, busy, color=_COLOURS[0])
             ax.hlines(durations / length, 0.6, 1.4, color=_COLOURS[1])
-        ax.set_ylim(0, float(durations.max()) / length * 1.1)
+        ax.set_ylim(0, max(float(durations.max()) / length, float(busy.max())) * 1.1)
         ax.xaxis.set_major_locator(needs("matplotlib.ticker", "a picture").MaxNLocator(integer=True))
         ax.set_xlabel(f"step ({_short(str(table['step'][0]))} is 1)")
         ax.set_ylabel(unit)
