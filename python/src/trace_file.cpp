@@ -13,6 +13,8 @@
 #include "text.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/findings/findings.hpp"
+#include "tracesmith/findings/findings_report.hpp"
 #include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/live_memory.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"
@@ -147,6 +149,35 @@ nb::object validOf(const ColumnArray& column) {
   return nb::bytes(column.valid.data(), column.valid.size());
 }
 
+/// Tables as tuples of key, title, note, columns and rows.
+nb::list listOf(const std::vector<ReportTable>& tables) {
+  nb::list all;
+  for (const ReportTable& table : tables) {
+    nb::list columns;
+    for (const ReportColumn& column : table.columns) {
+      columns.append(nb::make_tuple(column.key, column.header));
+    }
+    nb::list rows;
+    for (const auto& row : table.rows) {
+      nb::list cells;
+      for (const ReportValue& value : row) {
+        if (const auto* text = std::get_if<std::string>(&value)) {
+          cells.append(cellOf(Value::ofText(*text)));
+        } else if (const auto* integer = std::get_if<int64_t>(&value)) {
+          cells.append(cellOf(Value::ofInteger(*integer)));
+        } else if (const auto* real = std::get_if<double>(&value)) {
+          cells.append(cellOf(Value::ofReal(*real)));
+        } else {
+          cells.append(nb::none());
+        }
+      }
+      rows.append(nb::tuple(cells));
+    }
+    all.append(nb::make_tuple(table.key, table.title, table.note, columns, rows));
+  }
+  return all;
+}
+
 }  // namespace
 
 TraceFile::TraceFile(const std::string& path) {
@@ -242,31 +273,21 @@ nb::list TraceFile::analyze(const std::vector<std::string>& parts, uint64_t limi
         TS_CHECK_OK(checkCancelled());
         return found;
       }));
-  nb::list all;
-  for (const ReportTable& table : tables) {
-    nb::list columns;
-    for (const ReportColumn& column : table.columns) {
-      columns.append(nb::make_tuple(column.key, column.header));
-    }
-    nb::list rows;
-    for (const auto& row : table.rows) {
-      nb::list cells;
-      for (const ReportValue& value : row) {
-        if (const auto* text = std::get_if<std::string>(&value)) {
-          cells.append(cellOf(Value::ofText(*text)));
-        } else if (const auto* integer = std::get_if<int64_t>(&value)) {
-          cells.append(cellOf(Value::ofInteger(*integer)));
-        } else if (const auto* real = std::get_if<double>(&value)) {
-          cells.append(cellOf(Value::ofReal(*real)));
-        } else {
-          cells.append(nb::none());
-        }
-      }
-      rows.append(nb::tuple(cells));
-    }
-    all.append(nb::make_tuple(table.key, table.title, table.note, columns, rows));
-  }
-  return all;
+  return listOf(tables);
+}
+
+nb::list TraceFile::findings(const std::string& file, bool predict) {
+  return listOf(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    FindingsOptions options;
+    options.file = file;
+    options.predict = predict;
+    Result<RecordingReader> recording = RecordingReader::open(file);
+    if (recording && checkSameSession(*recording, file)) options.recording = &*recording;
+    const Findings found = findingsOf(loaded->trace, options);
+    TS_CHECK_OK(checkCancelled());
+    return findingsReport(found);
+  })));
 }
 
 nb::list TraceFile::memory() {
@@ -375,6 +396,10 @@ void bindTraceFile(nb::module_& module) {
       .def("query_arrow", &TraceFile::queryArrow, nb::arg("sql"))
       .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"),
            nb::sig("def analyze(self, parts: collections.abc.Sequence[str], limit: int) -> "
+                   "list[tuple[str, str, str, list[tuple[str, str]], "
+                   "list[tuple[typing.Any, ...]]]]"))
+      .def("findings", &TraceFile::findings, nb::arg("file"), nb::arg("predict"),
+           nb::sig("def findings(self, file: str, predict: bool) -> "
                    "list[tuple[str, str, str, list[tuple[str, str]], "
                    "list[tuple[typing.Any, ...]]]]"))
       .def("memory", &TraceFile::memory,

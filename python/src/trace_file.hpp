@@ -37,6 +37,8 @@ class TraceFile {
   nanobind::object queryArrow(const std::string& sql);
 
   nanobind::list analyze(const std::vector<std::string>& parts, uint64_t limit);
+  /// Tables in the form of analyze(): the verdict, the findings, and what was not checked.
+  nanobind::list findings(const std::string& file, bool predict);
   /// Name, times and allocated bytes of each device and the host (model/live_memory.hpp).
   nanobind::list memory();
   /// Distinct names of all streams, in the order of their ids.

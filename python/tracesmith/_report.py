@@ -73,13 +73,15 @@ class ReportTable:
 class Report(Mapping[str, ReportTable]):
     """The tables of an analysis by their names, in their order."""
 
-    def __init__(self, file: _core.TraceFile, parts: list[str], limit: int) -> None:
+    def __init__(self, tables: list[tuple[str, str, str, list[tuple[str, str]], list[tuple[Any, ...]]]]) -> None:
+        self._tables = {key: ReportTable(title, note, columns, rows) for key, title, note, columns, rows in tables}
+
+    @classmethod
+    def of(cls, file: _core.TraceFile, parts: list[str], limit: int) -> Report:
+        """The analysis of a file. InvalidArgumentError: `limit` is not a number of rows."""
         if not 0 <= limit < 2**63:
             raise InvalidArgumentError("must be a number of rows, or 0 for all rows", "limit")
-        self._tables = {
-            key: ReportTable(title, note, columns, rows)
-            for key, title, note, columns, rows in file.analyze(parts, limit)
-        }
+        return cls(file.analyze(parts, limit))
 
     def __getitem__(self, name: str) -> ReportTable:
         if name not in self._tables:

@@ -216,7 +216,13 @@ class Trace:
         its causes, overlap, launches, steps, the critical path. `parts`: their option names ("gpu-util",
         "idle", ...); none: all parts. `limit`: the number of rows in tables by name; 0: all rows.
         InvalidArgumentError: there is no such part."""
-        return Report(self._file, list(parts), limit)
+        return Report.of(self._file, list(parts), limit)
+
+    def findings(self, *, predict: bool = True) -> Report:
+        """What the run loses most time to, or why it cannot be trusted (docs/findings.md): the tables "verdict",
+        "findings", the most important first, and "not_checked". `predict`: also predicts gains, which takes
+        most of the time. Races are found if the recording lies beside the trace; nothing is executed."""
+        return Report(self._file.findings(self._path, predict))
 
     @property
     def plot(self) -> Plots:
