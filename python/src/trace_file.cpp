@@ -15,6 +15,8 @@
 #include "text.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/findings/findings.hpp"
+#include "tracesmith/findings/findings_report.hpp"
 #include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/live_memory.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"
@@ -288,6 +290,20 @@ ReportTables TraceFile::analyze(const std::vector<std::string>& parts, uint64_t 
   })));
 }
 
+ReportTables TraceFile::findings(const std::string& file, bool predict) {
+  return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    FindingsOptions options;
+    options.file = file;
+    options.predict = predict;
+    Result<RecordingReader> recording = RecordingReader::open(file);
+    if (recording && checkSameSession(*recording, file)) options.recording = &*recording;
+    const Findings found = findingsOf(loaded->trace, options);
+    TS_CHECK_OK(checkCancelled());
+    return findingsReport(found);
+  })));
+}
+
 nb::list TraceFile::memory() {
   struct Named {
     std::string place;
@@ -399,6 +415,7 @@ void bindTraceFile(nb::module_& module) {
                    "tuple[list[str], list[tuple[typing.Any, ...]]]"))
       .def("query_arrow", &TraceFile::queryArrow, nb::arg("sql"))
       .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"))
+      .def("findings", &TraceFile::findings, nb::arg("file"), nb::arg("predict"))
       .def("memory", &TraceFile::memory,
            nb::sig("def memory(self) -> list[tuple[str, typing.Any, typing.Any]]"))
       .def("stream_names", &TraceFile::streamNames, nb::sig("def stream_names(self) -> list[str]"))

@@ -12,7 +12,7 @@ def test_as_the_command(simulated):
     command = [tracesmith.command_path(), "analyze", "--json", simulated]
     said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     with tracesmith.open(simulated) as trace:
-        report = trace.analyze(limit=0)
+        report = {**trace.findings(), **trace.analyze(limit=0)}
         compared = 0
         for name, expected in said.items():
             if not isinstance(expected, list):
@@ -26,6 +26,15 @@ def test_as_the_command(simulated):
                         assert value == pytest.approx(wanted[key]) if isinstance(value, float) else value == wanted[key]
                         compared += 1
         assert compared > 500
+
+
+def test_findings(simulated):
+    with tracesmith.open(simulated) as trace:
+        found = trace.findings()
+        assert list(found) == ["verdict", "findings", "not_checked"]
+        assert "busy" in found["verdict"]["text"][0]
+        assert len(found["findings"]["rule"]) == len(found["findings"])
+        assert all(gain is None for gain in trace.findings(predict=False)["findings"]["gain"])
 
 
 def test_a_part(simulated):

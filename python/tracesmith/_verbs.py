@@ -39,6 +39,12 @@ class Verbs:
         InvalidArgumentError: there is no such part."""
         return Report(self._file.analyze(list(parts), checked_limit(limit)))
 
+    def findings(self, *, predict: bool = True) -> Report:
+        """What the run loses most time to, or why it cannot be trusted (docs/findings.md): the tables "verdict",
+        "findings", the most important first, and "not_checked". `predict`: also predicts gains, which takes
+        most of the time. Races are found if the recording lies beside the trace; nothing is executed."""
+        return Report(self._file.findings(self._path, predict))
+
     def diff(self, other: TraceOrPath | Iterable[TraceOrPath], *, runs: Iterable[TraceOrPath] = (),
              limit: int = 25) -> Report:
         """What changed from this trace to `other`, as `tracesmith diff` says it (docs/analysis.md): kernels,
