@@ -181,8 +181,7 @@ std::vector<Goal> captureGoals(const Place& place) {
       {all, "the program is not disturbed", [=] { return programUndisturbed(place); }},
       {all, "profiling adds less than 5 % to a program bound by its kernels",
        [=] { return addedTime(place); }},
-      {all, "recording takes less than 1 % of the time",
-       [=] { return ownTime(place); }},
+      {all, "recording takes less than 1 % of the time", [=] { return ownTime(place); }},
       {all, "several GPUs",
        [] {
          const size_t devices = ts::deviceInfosOf(ts::PlatformType::OpenCL).size();
