@@ -23,6 +23,7 @@ constexpr uint64_t kLeastAllocations = 10;
 
 struct CallTime {
   StringId name{};
+  uint32_t row = 0;  ///< one of the calls
   uint64_t calls = 0;
   int64_t ns = 0;
 };
@@ -49,6 +50,7 @@ HostActivity activityIn(const Facts& facts, const Keep& keep) {
       if (!keep(row)) return;
       CallTime& of = by_name[facts.trace.host_call.name[row]];
       of.name = facts.trace.host_call.name[row];
+      of.row = row;
       ++of.calls;
       of.ns += ns;
     });
@@ -77,6 +79,21 @@ std::string inWords(const Facts& facts, const HostActivity& activity) {
                        formatPercent(share));
   }
   return out;
+}
+
+std::string adviceFor(const Facts& facts, const HostActivity& activity) {
+  if (2 * activity.outside_ns > activity.total_ns || activity.calls.empty()) {
+    return "Do less on the host between launches: prepare inputs in other threads, launch ahead, "
+           "capture repeated launches in a graph, or compile the model.";
+  }
+  const uint32_t row = activity.calls.front().row;
+  if (facts.trace.host_call.kind[row] == CallKind::kLaunch) {
+    return "Launch earlier and less often: fuse small kernels, or capture them in a graph. Run "
+           "each "
+           "kernel once before the part that matters, since first launches take long.";
+  }
+  return fmt::format("Call {} outside of the loop, or make it asynchronous.",
+                     facts.trace.text(activity.calls.front().name));
 }
 
 const Gap* longest(const Facts& facts, GapCause cause) {
@@ -146,11 +163,7 @@ void findLateHost(const Context& context) {
                                   formatDuration(late), formatDuration(worst->length()));
   out.evidence.command = context.command("analyze", "--idle --hotspots");
   context.setPart(out, worst->begin_ns, worst->end_ns);
-  const bool own_code = 2 * activity.outside_ns > activity.total_ns;
-  out.advice =
-      own_code ? "Do less on the host between launches: prepare inputs in other threads, launch "
-                 "ahead, capture repeated launches in a graph, or compile the model."
-               : "Move the calls named above out of the loop, or make them asynchronous.";
+  out.advice = adviceFor(facts, activity);
   out.gain = context.gain({.words = "if the host were twice as fast",
                            .remove = {},
                            .scale = {"host:0.5", "call=.:0.5"},
@@ -349,8 +362,9 @@ void findBuilds(const Context& context) {
   out.rule = "build";
   out.title = fmt::format("Compiling or loading device code takes {} of the host's time.",
                           formatPercent(share));
-  out.cause = fmt::format("{}, of which {} after the first device work.", counted(count, "build"),
-                          formatCount(during));
+  out.cause = during == 0 ? counted(count, "build") + ", before the first device work."
+                          : fmt::format("{}, of which {} after the first device work started.",
+                                        counted(count, "build"), formatCount(during));
   out.share = out.possible = std::min(share, 1.0);
   out.evidence.rows = count;
   out.evidence.text = listed(facts, names);

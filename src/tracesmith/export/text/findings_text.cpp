@@ -61,9 +61,10 @@ class FindingsText {
   std::string evidenceOf(const Finding& finding) const {
     const Evidence& evidence = finding.evidence;
     if (evidence.end_ns <= evidence.begin_ns) return evidence.text;
-    return fmt::format("{} (see {} to {})", evidence.text,
-                       formatDuration(evidence.begin_ns, style_.micro()),
-                       formatDuration(evidence.end_ns, style_.micro()));
+    const std::string from = formatDuration(evidence.begin_ns, style_.micro());
+    const std::string to = formatDuration(evidence.end_ns, style_.micro());
+    return from == to ? fmt::format("{} (see {})", evidence.text, from)
+                      : fmt::format("{} (see {} to {})", evidence.text, from, to);
   }
 
   std::string gainOf(const Gain& gain) const {
