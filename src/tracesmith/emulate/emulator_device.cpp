@@ -15,6 +15,9 @@ namespace {
 /// An operation that starts this much later than all known causes waited for something that the
 /// trace does not show.
 constexpr int64_t kUnexplainedNs = 50'000;
+// No device takes so long between two operations that are ready: something unknown held the second
+// one, for example a launch that has the correlation id of an earlier one. It is no typical gap.
+constexpr int64_t kLongestGapNs = 10'000'000;
 
 /// Assumed when every launch of a trace met a busy stream, so that none shows the latency: about
 /// what CUDA and ROCm need in the traces of docs/whatif.md. Never more than the trace shows.
@@ -277,8 +280,8 @@ class Costs {
       if (end > op.begin_ns || event_end_[i] > end || m_.room_ns[i] > end) continue;
       const bool ready = isLaunched(i) ? m_.callEnd(op.launch) + latencyOf(i) < end
                                        : op.begin_ns - end < kUnexplainedNs;
-      if (!ready) continue;
       const int64_t gap = op.begin_ns - end;
+      if (!ready || gap > kLongestGapNs) continue;
       gaps_.add(TypicalCosts::key(3, nameOf(before), nameOf(i)), gap);
       gaps_.add(tablesOf(before, i), gap);
       if (op.table == TableId::kKernel && g_.ops[before].table == TableId::kKernel) {
