@@ -50,6 +50,8 @@ def programs(tmp_path_factory):
 GIVEN = {
     "amd": {"run.sbt": "908_results.json.gz"},
     "analysis": {"trace.sbt": "opencl_demo", "before.sbt": "opencl_demo", "after.sbt": "opencl_demo --repeat 2"},
+    "findings": {"trace.sbt": "opencl_demo"},
+    "kernel_names": {"run.sbt": "nccl_data.json.gz"},
     "query": {"run.sbt": "nccl_data.json.gz"},
     "README": {"program": "opencl_demo", "before.sbt": "opencl_demo", "after.sbt": "opencl_demo --repeat 2",
                "race.sbt": "--record race_demo"},

@@ -42,6 +42,11 @@ def test_slices_are_those_of_a_list(simulated, part):
         assert len(fresh(simulated)[part][further]) == len(expected[part][further])
 
 
+def without_labels(rows):
+    """Labels are distinct among the rows that are read (docs/kernel_names.md)."""
+    return [row._replace(short_name=None) if "short_name" in row._fields else row for row in rows]
+
+
 def test_a_few_rows_of_each_table_are_those_of_the_whole(simulated, kineto):
     for path in (simulated, kineto):
         with ts.open(path) as whole:
@@ -51,7 +56,8 @@ def test_a_few_rows_of_each_table_are_those_of_the_whole(simulated, kineto):
                 rows = table.rows()
                 for start in {0, len(rows) // 2, len(rows) - 1}:
                     with ts.open(path) as alone:
-                        assert alone.tables[name][start : start + 3].rows() == rows[start : start + 3], (name, start)
+                        few = alone.tables[name][start : start + 3].rows()
+                        assert without_labels(few) == without_labels(rows[start : start + 3]), (name, start)
 
 
 def test_rows_that_there_are_not(trace):
