@@ -42,10 +42,10 @@ shared=(-shared -static-libgcc -static-libstdc++ -Xlinker --no-undefined)
 stacks="$root/src/tracesmith/stacks"
 agents="$root/src/tracesmith/capture/agents"
 unwinder=(call_path_cache cfi_expression cfi_row code_tables full_walk stack_memory walk_rule)
-for name in "${unwinder[@]}"; do compile "$stacks/$name.cpp" "${flags[@]}" "${agent[@]}"; done
+for name in "${unwinder[@]}"; do compile "$stacks/unwind/$name.cpp" "${flags[@]}" "${agent[@]}"; done
 unwinder_objects=("${objects[@]}")
 for name in python_codes python_frames python_layout python_runtime; do
-  compile "$stacks/$name.cpp" "${flags[@]}" "${agent[@]}"
+  compile "$stacks/python/$name.cpp" "${flags[@]}" "${agent[@]}"
 done
 for source in "$agents"/core/*.cpp "$agents"/opencl/*.cpp "$root"/src/tracesmith/base/guarded_mappings.cpp; do
   compile "$source" "${flags[@]}" "${agent[@]}"
@@ -66,7 +66,7 @@ for source in googletest/src/gtest-all.cc googlemock/src/gmock-all.cc googlemock
     "-I$gtest/googletest/include" "-I$gtest/googlemock/include"
 done
 for name in call_path_cache_test call_path_machine_test; do
-  compile "$stacks/$name.cpp" "${flags[@]}" -O1 "-I$gtest/googletest/include" \
+  compile "$stacks/unwind/$name.cpp" "${flags[@]}" -O1 "-I$gtest/googletest/include" \
     "-I$gtest/googlemock/include"
 done
 finish

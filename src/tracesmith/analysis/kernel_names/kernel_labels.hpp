@@ -17,7 +17,7 @@
 
 namespace tracesmith {
 
-class Trace;
+struct Trace;
 
 /// One label per name, in the order of `names`. Names with equal short names get a suffix: the
 /// first one or two words that differ, or a hash of the name. The labels depend on the set of
