@@ -4,12 +4,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from test_guide import programs  # noqa: F401 pylint: disable=unused-import
 
 import tracesmith as ts
-from tracesmith._verbs import _driver_loaded
 
 
 @pytest.fixture(scope="module")
@@ -157,24 +157,37 @@ def test_races(recorded):
             for side in ("first", "second"):
                 assert row[side] == group[side]["name"] and row[f"{side}_command"] == group[side]["command"]
         assert "Let " in repr(trace.races())
-        if _driver_loaded():  # by an earlier test
-            with pytest.raises(ts.UnsupportedError, match="new process"):
-                trace.races(confirm=True, replays=6)
-            return
-        confirmed = trace.races(confirm=True, replays=6)["races"]
-        assert set(confirmed["verdict"]) <= {"confirmed", "no difference seen", "undecided", "not tried"}
         with pytest.raises(ts.InvalidArgumentError, match="below 6"):
             trace.races(confirm=True, replays=5)
 
 
+def new_process(code, path):
+    """What a process prints that has loaded no driver: those of other tests have (replays fork)."""
+    done = subprocess.run([sys.executable, "-c", f"import json, sys, tracesmith as ts\n{code}", path],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_confirmed_races(recorded):
+    verdicts = json.loads(new_process(
+        "print(json.dumps(list(ts.open(sys.argv[1]).races(confirm=True, replays=6)['races']['verdict'])))", recorded))
+    assert len(verdicts) == 1 and set(verdicts) <= {"confirmed", "no difference seen", "undecided", "not tried"}
+
+
 def test_determinism(recorded):
-    with ts.open(recorded) as trace:
-        if _driver_loaded():  # by an earlier test
-            with pytest.raises(ts.UnsupportedError, match="new process"):
-                trace.determinism(runs=10)
-            return
-        report = trace.determinism(runs=10)
-        text = repr(report)
-        assert text.splitlines()[0] and len(report) > 0
-        assert set(report) == set(json.loads(subprocess.run(
-            [ts.command_path(), "determinism", "--runs", "10", "--json", recorded], capture_output=True, check=False).stdout)) - {"notes"}
+    tables = json.loads(new_process(
+        "report = ts.open(sys.argv[1]).determinism(runs=10)\nassert repr(report).splitlines()[0]\n"
+        "print(json.dumps(list(report)))", recorded))
+    own = subprocess.run([ts.command_path(), "determinism", "--runs", "10", "--json", recorded],
+                         capture_output=True, check=False).stdout
+    assert tables and set(tables) == set(json.loads(own)) - {"notes"}
+
+
+def test_a_process_with_a_driver_is_refused(recorded):
+    loads = ("import ctypes\ncl = ctypes.CDLL('libOpenCL.so.1')\n"
+             "assert cl.clGetPlatformIDs(0, None, ctypes.byref(ctypes.c_uint())) == 0\n")
+    for call in ("determinism(runs=10)", "races(confirm=True)"):
+        said_of_it = new_process(
+            f"{loads}try: print(ts.open(sys.argv[1]).{call})\nexcept ts.UnsupportedError as error: print(error)", recorded)
+        assert "has loaded an OpenCL driver" in said_of_it

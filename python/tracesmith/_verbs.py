@@ -23,21 +23,6 @@ Names = Union[str, Iterable[str]]
 _WAYS = ("", "device-time", "host-time", "bytes")
 
 
-def _driver_loaded() -> bool:
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            return "/libOpenCL.so" in maps.read()
-    except OSError:
-        return False
-
-
-def _check_no_driver() -> None:
-    """A replay runs in a forked child. A driver's threads do not exist there, and it would wait for them."""
-    if _driver_loaded():
-        raise UnsupportedError("this process has loaded OpenCL, so it cannot execute recordings; use a new process, or "
-                               "the command tracesmith")
-
-
 class Verbs:
     """The methods of a trace that answer a question about it."""
 
@@ -114,8 +99,6 @@ class Verbs:
         trust as you trust the program."""
         if replays < 6:
             raise InvalidArgumentError("is below 6", "replays")
-        if confirm:
-            _check_no_driver()
         limits = _core.RaceTrialLimits(min(replays, 1_000_000), device, step_limit_s) if confirm else None
         return Report(_core.races(self._path, possible, limits))
 
@@ -129,7 +112,6 @@ class Verbs:
         most launches. `device`: as for races()."""
         if runs is not None and not 0 < runs <= 1_000_000:
             raise InvalidArgumentError("there can be 10 to 1000000", "runs")
-        _check_no_driver()
         return Report(_core.determinism(self._path, runs, seed, device, step_limit_s, pid))
 
     def export(self, path: PathLike, format: str | None = None, *,  # pylint: disable=redefined-builtin

@@ -21,8 +21,8 @@
 
 namespace tracesmith {
 
-/// Use from one thread at a time. replay() forks when it executes: call it from a process that has
-/// not loaded a driver, because drivers do not survive a fork.
+/// Use from one thread at a time. replay() forks when it executes: it fails with kUnsupported in a
+/// process that has loaded a driver, because drivers do not survive a fork.
 class ReplayEngine {
  public:
   ReplayEngine();

@@ -18,6 +18,7 @@
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/replay/run/pair_run.hpp"
 #include "tracesmith/replay/run/run_result_codec.hpp"
 #include "tracesmith/replay/run/scratch_folder.hpp"
@@ -97,6 +98,16 @@ constexpr uint8_t kError = 'E';
   _exit(0);
 }
 
+/// Whether an OpenCL driver is loaded. Drivers export one of the two functions by which loaders
+/// find their platforms (cl_khr_icd). Loaders export the second one, too, but with all other calls.
+bool hasDriver() {
+  return anyModule([](const LoadedModule& module) {
+    return findExport(module, "clIcdGetPlatformIDsKHR") != nullptr ||
+           (findExport(module, "clGetExtensionFunctionAddress") != nullptr &&
+            findExport(module, "clGetPlatformIDs") == nullptr);
+  });
+}
+
 double limitOf(const ReplayPlan& plan, StepIndex step, double limit_s) {
   const bool takes_longer =
       step == kNoStep || plan.step(step).kind() == recording::CommandKind::kBuildProgram;
@@ -108,6 +119,15 @@ double limitOf(const ReplayPlan& plan, StepIndex step, double limit_s) {
 ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings) {
   ChildOutcome outcome;
+  if (hasDriver()) {
+    outcome.error =
+        fail(ErrorCode::kUnsupported,
+             "this process has loaded an OpenCL driver. A replay runs in a forked child, "
+             "which lacks the driver's threads and would wait for them; use a new "
+             "process, or the command tracesmith")
+            .value();
+    return outcome;
+  }
   SharedProgress shared;
   // Owned by the parent, so that it is removed whatever happens to the child.
   std::optional<ScratchFolder> included;

@@ -44,7 +44,8 @@ struct ChildOutcome {
   double limit_s = 0;        ///< for kHung: the limit that this step exceeded
 };
 
-/// Call it from a single-threaded process that has not loaded a driver, because it forks.
+/// Forks: kUnsupported if this process has loaded an OpenCL driver, whose threads the child would
+/// lack. Other threads of the process must not hold locks that the child needs.
 ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings);
 
