@@ -282,7 +282,9 @@ void SessionDrain::writeClock(bool finish) {
 void SessionDrain::writeLosses() {
   const Totals t = totalsOf(memory_);
   const uint64_t dropped = t.dropped + lost_rows_;
-  if (t.emitted == written_totals_.emitted && dropped == written_totals_.dropped) return;
+  const bool same = t.emitted == written_totals_.emitted &&
+                    t.delivered == written_totals_.delivered && dropped == written_totals_.dropped;
+  if (same) return;
   written_totals_ = t;
   written_totals_.dropped = dropped;
   const SessionHeader& h = memory_.header();
