@@ -28,4 +28,30 @@ Result<ReplaySource> ReplaySource::open(const std::string& path, std::optional<u
   return ReplaySource{std::move(reader), std::move(*best), std::move(best_process)};
 }
 
+std::vector<std::string> ReplaySource::warnings(const std::string& path) const {
+  std::vector<std::string> out;
+  for (const DataLoss& loss : reader.losses()) {
+    out.push_back(fmt::format("{}: at byte {}: {}", reader.path(), loss.offset, loss.reason));
+  }
+  if (reader.path() != path && reader.sessionId().empty()) {
+    out.push_back(reader.path() + kNoSessionId);
+  }
+  if (!plan.whole()) {
+    out.push_back(reader.path() + ": the last command is incomplete; those before it are replayed");
+  }
+  for (const ReplayStep& step : plan.steps()) {
+    recording::End end;
+    if (step.kind() != recording::CommandKind::kEnd || !decode(step.fields, end)) continue;
+    if (end.reason.empty()) continue;
+    out.push_back(fmt::format("{}: the recording of the program ended early: {}", reader.path(),
+                              std::string(end.reason.begin(), end.reason.end())));
+  }
+  if (!reader.complete()) {
+    out.push_back(
+        reader.path() +
+        ": is unfinished; its current content is replayed (`tracesmith recover` may find more)");
+  }
+  return out;
+}
+
 }  // namespace tracesmith

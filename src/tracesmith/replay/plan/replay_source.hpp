@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tracesmith/replay/plan/replay_plan.hpp"
 
@@ -23,6 +24,9 @@ struct ReplaySource {
   /// False when a part of the recording is missing. The replay uses what is present.
   bool whole() const { return reader.complete() && reader.losses().empty() && plan.whole(); }
 
+  /// What the user must know before trusting a replay: losses, a missing id, an early end. `path`:
+  /// as given to open().
+  std::vector<std::string> warnings(const std::string& path) const;
   /// `process`: its pid; none: the process with the most launches. kNotFound lists the processes in
   /// the recording.
   static Result<ReplaySource> open(const std::string& path,

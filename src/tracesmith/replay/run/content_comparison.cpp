@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -41,9 +42,14 @@ std::optional<size_t> firstDifferentChunk(ByteView bytes,
     }
   };
   {
-    std::vector<std::jthread> helpers;
-    for (size_t i = 1; i < threadsFor(chunks.size()); ++i) helpers.emplace_back(compare);
+    std::vector<std::thread> helpers;
+    try {
+      for (size_t i = 1; i < threadsFor(chunks.size()); ++i) helpers.emplace_back(compare);
+    } catch (const std::system_error&) {
+      // No more threads are allowed: fewer compare all chunks as well.
+    }
     compare();
+    for (std::thread& helper : helpers) helper.join();
   }
   const size_t found = first.load();
   return found < chunks.size() ? std::optional(found) : std::nullopt;

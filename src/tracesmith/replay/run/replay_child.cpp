@@ -109,9 +109,41 @@ bool hasDriver() {
 }
 
 double limitOf(const ReplayPlan& plan, StepIndex step, double limit_s) {
-  const bool takes_longer =
-      step == kNoStep || plan.step(step).kind() == recording::CommandKind::kBuildProgram;
+  const bool takes_longer = step >= plan.steps().size() ||
+                            plan.step(step).kind() == recording::CommandKind::kBuildProgram;
   return takes_longer ? 10 * limit_s : limit_s;
+}
+
+Status checkPossible(const ChildSettings& settings) {
+  if (!(settings.step_limit_s > 0)) {
+    return fail(ErrorCode::kInvalidArgument, "must be more than 0 s", "the time limit");
+  }
+  if (hasDriver()) {
+    return fail(ErrorCode::kUnsupported,
+                "this process has loaded an OpenCL driver. A replay runs in a forked child, which "
+                "lacks the driver's threads and would wait for them; use a new process, or the "
+                "command tracesmith");
+  }
+  return {};
+}
+
+/// How the child ended: by its message, by the limit, or by its exit status.
+void setEnd(ChildOutcome& outcome, bool hung, int status, const Bytes& message) {
+  if (!outcome.error.message.empty()) {
+    outcome.end = ChildEnd::kFailed;
+  } else if (hung) {
+    outcome.end = ChildEnd::kHung;
+  } else if (!message.empty() && message[0] == kResult &&
+             decodeRunResult(ByteView(message).subspan(1), outcome.result)) {
+    outcome.end = ChildEnd::kDone;
+  } else if (message.size() > 2 && message[0] == kError) {
+    outcome.error = {static_cast<ErrorCode>(message[1]),
+                     std::string(message.begin() + 2, message.end()), ""};
+  } else {
+    outcome.end = ChildEnd::kDied;
+    if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  }
 }
 
 }  // namespace
@@ -119,13 +151,8 @@ double limitOf(const ReplayPlan& plan, StepIndex step, double limit_s) {
 ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
                         const ChildSettings& settings) {
   ChildOutcome outcome;
-  if (hasDriver()) {
-    outcome.error =
-        fail(ErrorCode::kUnsupported,
-             "this process has loaded an OpenCL driver. A replay runs in a forked child, "
-             "which lacks the driver's threads and would wait for them; use a new "
-             "process, or the command tracesmith")
-            .value();
+  if (const Status possible = checkPossible(settings); !possible) {
+    outcome.error = possible.error();
     return outcome;
   }
   SharedProgress shared;
@@ -185,22 +212,10 @@ ChildOutcome runInChild(const ReplayPlan& plan, RecordingReader& reader,
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  outcome.step = progress.step.load();
-  if (!outcome.error.message.empty()) {
-    outcome.end = ChildEnd::kFailed;
-  } else if (hung) {
-    outcome.end = ChildEnd::kHung;
-  } else if (!message.empty() && message[0] == kResult &&
-             decodeRunResult(ByteView(message).subspan(1), outcome.result)) {
-    outcome.end = ChildEnd::kDone;
-  } else if (message.size() > 2 && message[0] == kError) {
-    outcome.error = {static_cast<ErrorCode>(message[1]),
-                     std::string(message.begin() + 2, message.end()), ""};
-  } else {
-    outcome.end = ChildEnd::kDied;
-    if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-  }
+  // The child, whose driver may have gone wild, can write anything there.
+  const StepIndex step = progress.step.load();
+  outcome.step = step < plan.steps().size() ? step : kNoStep;
+  setEnd(outcome, hung, status, message);
   return outcome;
 }
 
