@@ -243,7 +243,7 @@ class AttachedSession {
   int64_t asked_ns_ = 0;
   std::unique_ptr<Collector> collector_;
   ProfileOutcome outcome_;
-  DrainPause drain_pause_;
+  DrainPause drain_pause_{options_.ring_bytes};
 };
 
 Status AttachedSession::start() {

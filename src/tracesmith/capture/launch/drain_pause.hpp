@@ -16,18 +16,20 @@ class DrainPause {
  public:
   static constexpr int64_t kShortestNs = 1'000'000;
   static constexpr int64_t kLongestNs = 5'000'000;
-  /// Records of one pass from which on the next pause is the shortest. A ring of the default size
-  /// holds about a hundred times as many.
-  static constexpr uint64_t kManyRecords = 1000;
+  /// `ring_bytes`: of the session's rings. The next pause is the shortest if a pass has read more
+  /// than about a hundredth of what a ring holds (a record has some 40 bytes).
+  explicit DrainPause(uint64_t ring_bytes)
+      : many_records_(std::max<uint64_t>(ring_bytes / 4096, 1)) {}
 
   /// `records`: how many the last pass read.
   void sleep(uint64_t records) {
-    pause_ns_ = records >= kManyRecords ? kShortestNs : std::min(pause_ns_ * 2, kLongestNs);
+    pause_ns_ = records >= many_records_ ? kShortestNs : std::min(pause_ns_ * 2, kLongestNs);
     const timespec pause{0, pause_ns_};
     nanosleep(&pause, nullptr);
   }
 
  private:
+  uint64_t many_records_;
   int64_t pause_ns_ = kShortestNs;
 };
 

@@ -155,7 +155,7 @@ void ProgramSession::watch() {
   const int64_t begin = monotonicNs();
   TimeLimit limit(options_.duration_s, begin);
   int64_t next_progress = begin + kProgressIntervalNs;
-  DrainPause drain_pause;
+  DrainPause drain_pause(options_.ring_bytes);
   for (;;) {
     const uint64_t met = collector_->poll();
     const int64_t now = monotonicNs();
