@@ -37,9 +37,9 @@ std::vector<std::string_view> wordsOf(std::string_view name, bool all) {
 }
 
 std::string hashed(std::string_view name) {
-  char text[20];
+  char text[24];
   const uint64_t hash = hash64({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
-  std::snprintf(text, sizeof text, "#%08x", static_cast<unsigned>(hash >> 32));
+  std::snprintf(text, sizeof text, "#%016llx", static_cast<unsigned long long>(hash));
   return text;
 }
 
@@ -85,7 +85,10 @@ std::vector<std::string> differingWords(const std::vector<std::string_view>& nam
 }
 
 std::vector<std::string> differences(const std::vector<std::string_view>& names) {
+  // More names than this rarely differ in a word or two, and trying costs names times words.
+  constexpr size_t kMostCompared = 64;
   for (const bool all : {false, true}) {
+    if (names.size() > kMostCompared) break;
     std::vector<std::string> words = differingWords(names, all);
     if (distinctOf(words) == names.size()) return words;
   }
