@@ -62,9 +62,15 @@ std::vector<std::string> LineHistory::load() const {
   if (path_.empty()) return entries;
   const int fd = openOwn(path_, O_RDONLY);
   if (fd < 0) return entries;
-  const std::optional<std::string> text = readFileText(fd, kMostFileBytes);
+  // The newest entries are at the end. A cut first line is no entry of the user.
+  const off_t size = lseek(fd, 0, SEEK_END);
+  const off_t begin_at = std::max<off_t>(size - static_cast<off_t>(kMostFileBytes), 0);
+  const bool seeked = size >= 0 && lseek(fd, begin_at, SEEK_SET) == begin_at;
+  std::optional<std::string> text;
+  if (seeked) text = readFileText(fd, kMostFileBytes);
   close(fd);
   if (!text) return entries;
+  if (begin_at > 0) text->erase(0, text->find('\n') + 1);
   size_t lines = 0;
   for (size_t begin = 0; begin < text->size(); ++lines) {
     const size_t end = std::min(text->find('\n', begin), text->size());
@@ -75,7 +81,16 @@ std::vector<std::string> LineHistory::load() const {
   if (entries.size() > kKept) {
     entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(kKept));
   }
-  if (lines > 2 * kKept || text->size() == kMostFileBytes) rewrite(entries);
+  if (lines > 2 * kKept || begin_at > 0) {
+    // To half of the limit, so that not every start rewrites the file.
+    size_t bytes = 0;
+    auto first = entries.end();
+    while (first != entries.begin() && bytes + std::prev(first)->size() < kMostFileBytes / 2) {
+      bytes += (--first)->size() + 1;
+    }
+    entries.erase(entries.begin(), first);
+    rewrite(entries);
+  }
   return entries;
 }
 
