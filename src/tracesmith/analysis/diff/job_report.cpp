@@ -33,7 +33,9 @@ int64_t totalOf(const DiffRun& run, std::string_view what) {
 }
 
 std::optional<int64_t> meanStep(const DiffRun& run) {
-  if (run.steps.empty()) return std::nullopt;
+  // Steps that were inferred from equal kernels need not be the same in each rank.
+  const bool inferred = run.steps_from == static_cast<int>(Steps::From::kRepeatedKernels);
+  if (run.steps.empty() || inferred) return std::nullopt;
   const double sum = std::accumulate(run.steps.begin(), run.steps.end(), 0.0);
   return static_cast<int64_t>(sum / static_cast<double>(run.steps.size()));
 }
@@ -102,8 +104,9 @@ ReportTable spreadTable(const std::vector<RankRun>& ranks) {
     const auto owner = [&](auto at) {
       return nameOf(*owners[static_cast<size_t>(at - values.begin())]);
     };
-    table.rows.push_back(
-        {what, sum, mean, *least, owner(least), *most, owner(most), shareOf(*most - *least, mean)});
+    const bool equal = *least == *most;  // then it is in no rank more than in others
+    table.rows.push_back({what, sum, mean, *least, equal ? ReportValue() : owner(least), *most,
+                          equal ? ReportValue() : owner(most), shareOf(*most - *least, mean)});
   };
   std::vector<const RankRun*> all;
   for (const RankRun& rank : ranks) all.push_back(&rank);

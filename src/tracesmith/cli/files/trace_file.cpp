@@ -214,7 +214,7 @@ std::optional<int64_t> rankOf(const Trace& trace) {
   if (!walker.enter('{')) return rank;
   for (std::string_view key; walker.member(key);) {
     const import::JsonToken token = walker.value();
-    if (key == "rank" && token.isNumber()) rank = token.integer();
+    if (key == "rank" && token.type == import::JsonType::kInteger) rank = token.integer();
   }
   return rank;
 }
