@@ -296,8 +296,8 @@ ReportTables TraceFile::findings(const std::string& file, bool predict) {
     FindingsOptions options;
     options.file = file;
     options.predict = predict;
-    Result<RecordingReader> recording = RecordingReader::open(file);
-    if (recording && checkSameSession(*recording, file)) options.recording = &*recording;
+    RecordingBeside recording(file);
+    recording.give(options);
     const Findings found = findingsOf(loaded->trace, options);
     TS_CHECK_OK(checkCancelled());
     return findingsReport(found);

@@ -33,6 +33,20 @@ Facts::Facts(const Trace& of) : trace(of) {
   steps = stepsOf(trace, ops);
 }
 
+int64_t coveredNs(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
+  int64_t covered = 0;
+  int64_t end = INT64_MIN;
+  for (const Interval& interval : intervals) {
+    const int64_t from = std::max(end, interval.begin_ns);
+    if (interval.end_ns <= from) continue;
+    covered += interval.end_ns - from;
+    end = interval.end_ns;
+  }
+  return covered;
+}
+
 double Facts::shareOfRun(int64_t ns) const { return share(ns, spanNs()); }
 double Facts::shareOfHost(int64_t ns) const { return share(ns, hostNs()); }
 

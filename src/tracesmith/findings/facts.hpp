@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,13 @@ struct ThreadCalls {
   std::vector<uint32_t> rows;
 };
 
+struct Interval {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+/// Time that any of the intervals covers.
+int64_t coveredNs(std::vector<Interval> intervals);
+
 struct Facts {
   explicit Facts(const Trace& trace);
 
@@ -78,6 +86,17 @@ struct Facts {
   std::string_view label(StringId kernel) const { return labels.label(trace.text(kernel)); }
   /// `ns` as a share of the time from first to last work, summed over devices.
   double shareOfRun(int64_t ns) const;
+  /// Time of each device in which any operation ran that `keep` chooses, summed over devices.
+  template <class Keep>
+  int64_t coveredBy(const Keep& keep) const {
+    std::map<DeviceId, std::vector<Interval>> of_device;
+    for (const DeviceOp& op : ops.ops) {
+      if (keep(op)) of_device[op.device].push_back({op.begin_ns, op.end_ns});
+    }
+    int64_t ns = 0;
+    for (auto& [device, intervals] : of_device) ns += coveredNs(std::move(intervals));
+    return ns;
+  }
   double shareOfHost(int64_t ns) const;
   /// Outermost call of a thread that contains a time; DeviceOp::kNone if none does.
   uint32_t callAt(ThreadId thread, int64_t time_ns) const;

@@ -8,6 +8,7 @@
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/human_units.hpp"
+#include "tracesmith/base/shell_words.hpp"
 #include "tracesmith/findings/rules.hpp"
 #include "tracesmith/findings/verdict.hpp"
 
@@ -34,7 +35,8 @@ constexpr double kLeastGain = 0.01;
 }  // namespace
 
 std::string Context::command(std::string_view verb, std::string_view arguments) const {
-  return fmt::format("tracesmith {} {} {}", verb, options.file, arguments);
+  return fmt::format("tracesmith {} {}{}{}", verb, shellWord(options.file),
+                     arguments.empty() ? "" : " ", arguments);
 }
 
 void Context::addIfFixed(Finding finding) const {
@@ -84,6 +86,24 @@ std::string_view toString(Severity severity) {
       break;
   }
   return "minor";
+}
+
+RecordingBeside::RecordingBeside(const std::string& trace_path) {
+  Result<RecordingReader> reader = RecordingReader::open(trace_path);
+  if (!reader) {
+    if (reader.error().code != ErrorCode::kNotFound) why_not_ = reader.error().toString();
+    return;
+  }
+  if (const Status same = checkSameSession(*reader, trace_path); !same) {
+    why_not_ = same.error().toString();
+    return;
+  }
+  reader_.emplace(std::move(*reader));
+}
+
+void RecordingBeside::give(FindingsOptions& options) {
+  options.recording = reader_ ? &*reader_ : nullptr;
+  options.why_no_recording = why_not_;
 }
 
 Findings findingsOf(const Trace& trace, const FindingsOptions& options) {

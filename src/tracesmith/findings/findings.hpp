@@ -3,6 +3,7 @@
 // docs/findings.md defines each rule, its threshold, and the order.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tracesmith/findings/finding.hpp"
@@ -16,6 +17,20 @@ struct FindingsOptions {
   bool predict = true;        ///< predicts gains, which takes most of the time
   /// Recording of the same run, for races; null: none. Nothing of it is executed.
   RecordingReader* recording = nullptr;
+  /// Why there is none, if there is a file that cannot be used.
+  std::string why_no_recording;
+};
+
+/// The recording beside a trace, for FindingsOptions.
+class RecordingBeside {
+ public:
+  explicit RecordingBeside(const std::string& trace_path);
+  /// Sets `recording` or `why_no_recording`. This object must outlive the use of the options.
+  void give(FindingsOptions& options);
+
+ private:
+  std::optional<RecordingReader> reader_;
+  std::string why_not_;
 };
 
 /// Empty if cancelled (base/cancellation.hpp).

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "tracesmith/findings/facts.hpp"
 #include "tracesmith/findings/findings_report.hpp"
 #include "tracesmith/findings/findings_test_util.hpp"
 
@@ -245,7 +246,26 @@ TEST(Findings, Imbalance) {
     program.launch("kernel " + std::to_string(i % 10), 200'000);
     program.launchIn(2, "kernel " + std::to_string(i % 10), 100'000);
   }
-  EXPECT_THAT(finding(of(program), "imbalance").title, HasSubstr("50.0 % less"));
+  const Finding found = finding(of(program), "imbalance");
+  EXPECT_THAT(found.title, HasSubstr("50.0 % less"));
+  // The busiest computes 20 ms, both together 30 ms: with equal loads, 15 ms each.
+  const findings::Facts facts(program.trace());
+  EXPECT_NEAR(found.possible, 10e6 / static_cast<double>(facts.spanNs()), 1e-9);
+}
+
+TEST(Findings, SharesOfConcurrentWorkCountTimeOnce) {
+  EXPECT_EQ(findings::coveredNs({}), 0);
+  EXPECT_EQ(findings::coveredNs({{0, 10}, {5, 20}, {30, 40}, {31, 32}, {40, 41}}), 31);
+}
+
+TEST(Findings, WhatImportersSayIsNotLeftOut) {
+  Program program = clean();
+  program.loseUnknown(0, "2 bytes could not be used");
+  const Findings found = of(program);
+  EXPECT_THAT(found.not_checked, Contains(HasSubstr("2 bytes could not be used")));
+  Program more = clean();
+  more.loseUnknown(5, "cut");
+  EXPECT_THAT(finding(of(more), "events-lost").title, HasSubstr("lacks 5 events"));
 }
 
 TEST(Findings, MemoryThatGrowsAndMemoryThatDoesNot) {

@@ -106,6 +106,15 @@ class Program {
   void release(uint64_t address, int64_t time_ns) {
     memory(MemoryKind::kFree, address, 0, time_ns);
   }
+  /// As importers do, which do not know how many events there were.
+  void loseUnknown(uint64_t dropped, std::string_view reason) {
+    sample_.trace.loss.push({.id = idAt<LossId>(sample_.trace.loss.size()),
+                             .source = sample_.text("import"),
+                             .emitted = 0,
+                             .written = 2,
+                             .dropped = dropped,
+                             .reason = sample_.text(reason)});
+  }
   void lose(uint64_t emitted, uint64_t dropped) {
     sample_.trace.loss.push({.id = idAt<LossId>(sample_.trace.loss.size()),
                              .source = sample_.text("calls"),

@@ -7,16 +7,21 @@
 #include <cmath>
 #include <utility>
 
+#include "tracesmith/base/human_units.hpp"
+#include "tracesmith/base/shell_words.hpp"
 #include "tracesmith/emulate/emulator_check.hpp"
 #include "tracesmith/emulate/what_if.hpp"
 
 namespace tracesmith::findings {
 namespace {
 
+/// Below this error, a small prediction is as certain as a large one.
+constexpr double kLeastError = 0.005;
+
 std::string optionsOf(const Change& change) {
   std::string out;
-  for (const std::string& what : change.remove) out += fmt::format(" --remove '{}'", what);
-  for (const std::string& what : change.scale) out += fmt::format(" --scale '{}'", what);
+  for (const std::string& what : change.remove) out += " --remove " + shellQuoted(what);
+  for (const std::string& what : change.scale) out += " --scale " + shellQuoted(what);
   if (change.streams) out += fmt::format(" --streams {}", *change.streams);
   return out;
 }
@@ -70,7 +75,7 @@ void GainPredictor::prepare() {
 Gain GainPredictor::predict(const Change& change) {
   Gain out;
   out.change = change.words;
-  out.command = fmt::format("tracesmith whatif {}{}", file_, optionsOf(change));
+  out.command = fmt::format("tracesmith whatif {}{}", shellWord(file_), optionsOf(change));
   prepare();
   if (!graph_) {
     out.why_not = why_not_;
@@ -89,8 +94,14 @@ Gain GainPredictor::predict(const Change& change) {
     out.why_not = "the run has no length";
     return out;
   }
-  out.share =
+  const double share =
       static_cast<double>(unchanged_ns_ - after->makespan()) / static_cast<double>(unchanged_ns_);
+  if (error_ > kLeastError && std::abs(share) <= error_) {
+    out.why_not = fmt::format("the model's error for this trace, {}, exceeds its prediction, {}",
+                              formatPercent(error_), formatPercent(share));
+    return out;
+  }
+  out.share = share;
   out.error = error_;
   return out;
 }

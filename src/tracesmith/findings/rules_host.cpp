@@ -5,16 +5,18 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 #include <vector>
 
 #include "tracesmith/base/human_units.hpp"
+#include "tracesmith/base/shell_words.hpp"
 #include "tracesmith/findings/rules.hpp"
 
 namespace tracesmith::findings {
 namespace {
 
-/// HTA counts a launch delay as long from here on (get_cuda_kernel_launch_stats,
-/// launch_delay_cutoff): shorter gaps are the cost of launching.
+/// Shorter gaps before work that was launched late are about the cost of a launch: a threshold of
+/// this project.
 constexpr int64_t kLaunchCostNs = 100'000;
 constexpr uint64_t kLeastLaunches = 50;
 /// A launch that takes this long does something else than launching.
@@ -39,6 +41,7 @@ struct HostActivity {
 template <class Keep>
 HostActivity activityIn(const Facts& facts, const Keep& keep) {
   std::map<StringId, CallTime> by_name;
+  std::unordered_set<uint32_t> seen;  // a call may lie in gaps of several devices
   HostActivity out;
   for (const Gap& gap : facts.gaps) {
     if (gap.cause != GapCause::kHostLate && gap.cause != GapCause::kInLaunch) continue;
@@ -51,7 +54,7 @@ HostActivity activityIn(const Facts& facts, const Keep& keep) {
       CallTime& of = by_name[facts.trace.host_call.name[row]];
       of.name = facts.trace.host_call.name[row];
       of.row = row;
-      ++of.calls;
+      of.calls += seen.insert(row).second ? 1u : 0u;
       of.ns += ns;
     });
     out.total_ns += gap.length();
@@ -176,6 +179,7 @@ void findSynchronization(const Context& context) {
   const HostCallTable& calls = facts.trace.host_call;
   std::map<StringId, CallTime> by_name;
   std::map<StringId, const Gap*> worst;
+  std::unordered_set<uint32_t> seen;
   for (const Gap& gap : facts.gaps) {
     if (gap.cause != GapCause::kHostLate) continue;
     const DeviceOp& before = facts.ops.ops[gap.before];
@@ -188,7 +192,7 @@ void findSynchronization(const Context& context) {
     if (!waits || facts.ops.call_begin_ns[call] >= before.end_ns) continue;
     CallTime& of = by_name[calls.name[call]];
     of.name = calls.name[call];
-    ++of.calls;
+    of.calls += seen.insert(call).second ? 1u : 0u;
     of.ns += gap.length();
     const Gap*& longest_gap = worst[of.name];
     if (longest_gap == nullptr || gap.length() > longest_gap->length()) longest_gap = &gap;
@@ -207,7 +211,9 @@ void findSynchronization(const Context& context) {
     out.share = out.possible = share;
     out.evidence.rows = of.calls;
     out.evidence.text = fmt::format("{} of idle time start within the call", formatDuration(of.ns));
-    out.evidence.command = context.command("view", fmt::format("-t host_call --name '^{}$'", text));
+    const std::string exact = exactly("call", text);
+    out.evidence.command = context.command(
+        "view", "-t host_call --name " + shellQuoted(exact.substr(exact.find('^'))));
     context.setPart(out, worst[name]->begin_ns, worst[name]->end_ns);
     out.advice =
         "Read results later, or in a copy that does not block (pinned memory, asynchronous), so "
@@ -330,29 +336,27 @@ void findBuilds(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
   std::map<StringId, CallTime> by_name;
-  std::map<ThreadId, int64_t> until;  // calls may contain others; rows are by start in general
-  int64_t total = 0;
+  std::vector<Interval> intervals;  // of all threads, which may build at the same time
   uint64_t count = 0;
   int64_t first_work = INT64_MAX;
   for (const DeviceFacts& device : facts.devices) {
     first_work = std::min(first_work, device.time.begin_ns);
   }
   uint64_t during = 0;
-  for (uint32_t row = 0; row < calls.size(); ++row) {
-    if (calls.kind[row] != CallKind::kBuild) continue;
-    int64_t& end = until.try_emplace(calls.thread_id[row], INT64_MIN).first->second;
-    if (facts.ops.call_begin_ns[row] < end) continue;
-    end = facts.ops.call_end_ns[row];
-    const int64_t ns = lengthOf(facts.ops.call_begin_ns[row], end);
-    total += ns;
-    ++count;
-    during += facts.ops.call_begin_ns[row] > first_work;
-    CallTime& of = by_name[calls.name[row]];
-    of.name = calls.name[row];
-    ++of.calls;
-    of.ns += ns;
+  for (const ThreadCalls& thread : facts.threads) {
+    for (const uint32_t row : thread.rows) {
+      if (calls.kind[row] != CallKind::kBuild) continue;
+      const Interval interval{facts.ops.call_begin_ns[row], facts.ops.call_end_ns[row]};
+      intervals.push_back(interval);
+      ++count;
+      during += interval.begin_ns > first_work;
+      CallTime& of = by_name[calls.name[row]];
+      of.name = calls.name[row];
+      ++of.calls;
+      of.ns += lengthOf(interval.begin_ns, interval.end_ns);
+    }
   }
-  const double share = facts.shareOfHost(total);
+  const double share = facts.shareOfHost(coveredNs(std::move(intervals)));
   if (share < kLeastShare) return;
   std::vector<CallTime> names;
   for (const auto& [name, of] : by_name) names.push_back(of);
@@ -365,7 +369,7 @@ void findBuilds(const Context& context) {
   out.cause = during == 0 ? counted(count, "build") + ", before the first device work."
                           : fmt::format("{}, of which {} after the first device work started.",
                                         counted(count, "build"), formatCount(during));
-  out.share = out.possible = std::min(share, 1.0);
+  out.share = out.possible = share;
   out.evidence.rows = count;
   out.evidence.text = listed(facts, names);
   out.evidence.command = context.command("analyze", "--hotspots");

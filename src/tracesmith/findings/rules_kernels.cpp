@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tracesmith/analysis/timing/kernel_occupancy.hpp"
@@ -32,8 +33,10 @@ bool isAlone(const Facts& facts, StringId name, const Matches& matches) {
 
 /// A selector of all kernels with this name and no others: the function's name, else the shortest
 /// of some prefixes that suffices, since names may have thousands of bytes.
-std::string selectorOf(const Facts& facts, StringId name) {
+/// nullopt: only its whole name, which is long, tells it from the others.
+std::optional<std::string> selectorOf(const Facts& facts, StringId name) {
   constexpr size_t kPrefix = 24;
+  constexpr size_t kMostBytes = 1024;  // longer commands are not for people, and cost much
   const std::string_view text = facts.trace.text(name);
   std::string label(facts.label(name));
   label.resize(std::min(label.find('<'), label.size()));  // template arguments are abbreviated
@@ -44,7 +47,7 @@ std::string selectorOf(const Facts& facts, StringId name) {
     return other.find(label) != std::string_view::npos;
   };
   if (plain && holdsLabel(text) && isAlone(facts, name, holdsLabel)) return "kernel=" + label;
-  for (size_t n = kPrefix; n < text.size(); n += kPrefix) {
+  for (size_t n = kPrefix; n < std::min(text.size(), kMostBytes); n += kPrefix) {
     const std::string_view prefix = text.substr(0, n);
     if (isAlone(facts, name, [&](std::string_view other) { return other.starts_with(prefix); })) {
       std::string out = exactly("kernel", prefix);
@@ -52,6 +55,7 @@ std::string selectorOf(const Facts& facts, StringId name) {
       return out;
     }
   }
+  if (text.size() > kMostBytes) return std::nullopt;
   return exactly("kernel", text);
 }
 
@@ -108,10 +112,12 @@ void findDominantKernel(const Context& context) {
   out.advice =
       "Optimize this kernel first: a library's or a compiler's version, another data type or "
       "algorithm, or fusion with its neighbours.";
-  out.gain = context.gain({.words = "if it were twice as fast",
-                           .remove = {},
-                           .scale = {selectorOf(facts, first.name) + ":0.5"},
-                           .streams = {}});
+  const std::optional<std::string> selector = selectorOf(facts, first.name);
+  out.gain = selector ? context.gain({.words = "if it were twice as fast",
+                                      .remove = {},
+                                      .scale = {*selector + ":0.5"},
+                                      .streams = {}})
+                      : cannotSay("no short pattern selects this name alone");
   context.addIfFixed(std::move(out));
 }
 
@@ -141,7 +147,10 @@ void findLowOccupancy(const Context& context) {
     }
     return;
   }
-  const double share = facts.shareOfRun(low_ns);
+  const double share = facts.shareOfRun(facts.coveredBy([&](const DeviceOp& op) {
+    const KernelOccupancy* occupancy = isComputeKernel(op) ? occupancies.of(op) : nullptr;
+    return occupancy != nullptr && occupancy->occupancy < kLowOccupancy;
+  }));
   if (share < kLeastShare) return;
   const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto limit = std::max_element(limits.begin(), limits.end(), less);
@@ -152,8 +161,8 @@ void findLowOccupancy(const Context& context) {
                           formatPercent(kLowOccupancy), formatPercent(share));
   out.cause = fmt::format("Mostly limited by {}; the longest are {}.", limit->first,
                           facts.label(name->first));
-  out.share = std::min(share, 1.0);
-  // Occupancy alone does not decide the speed; at most half is a bound for the order only.
+  out.share = share;
+  // Occupancy alone does not decide the speed, so this comes after what is certain to save time.
   out.possible = 0;
   out.evidence.rows = launches;
   out.evidence.text = fmt::format("{}, {} together", counted(launches, "launch", "launches"),

@@ -176,8 +176,9 @@ void findImbalance(const Context& context) {
       "{} computes for {}, {} for {}.", deviceName(facts.trace, most->time.device),
       formatDuration(most->time.compute_ns), deviceName(facts.trace, least->time.device),
       formatDuration(least->time.compute_ns));
-  out.share = share;
-  out.possible = share / static_cast<double>(facts.devices.size());
+  // With equal loads, each device would compute as long as the mean does now: the part of the run
+  // by which the busiest exceeds it.
+  out.share = out.possible = share;
   out.evidence.rows = facts.devices.size();
   out.evidence.text = counted(facts.devices.size(), "device");
   out.evidence.command = context.command("analyze", "--gpu-util");

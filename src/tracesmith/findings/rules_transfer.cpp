@@ -111,14 +111,15 @@ void findExposedCopies(const Context& context) {
 
 void findSmallCopies(const Context& context) {
   const Facts& facts = context.facts;
-  const Longest small = longestOf(facts, [&](const DeviceOp& op) {
+  const auto is_small = [&](const DeviceOp& op) {
     if (op.table != TableId::kCopy) return false;
     const CopyKind kind = facts.trace.copy.kind[op.row];
     const uint64_t bytes = facts.trace.copy.bytes[op.row];
     return bytes > 0 && bytes < kSmallBytes &&
            (kind == CopyKind::kHostToDevice || kind == CopyKind::kDeviceToHost);
-  });
-  const double share = facts.shareOfRun(small.total_ns);
+  };
+  const Longest small = longestOf(facts, is_small);
+  const double share = facts.shareOfRun(facts.coveredBy(is_small));
   if (small.count < kLeastSmallCopies || share < kLeastShare) return;
   Finding out;
   out.rule = "small-copies";
@@ -138,9 +139,9 @@ void findSmallCopies(const Context& context) {
 
 void findPageableCopies(const Context& context) {
   const Facts& facts = context.facts;
-  const Longest pageable =
-      longestOf(facts, [&](const DeviceOp& op) { return isPageable(facts.trace, op); });
-  const double share = facts.shareOfRun(pageable.total_ns);
+  const auto is_pageable = [&](const DeviceOp& op) { return isPageable(facts.trace, op); };
+  const Longest pageable = longestOf(facts, is_pageable);
+  const double share = facts.shareOfRun(facts.coveredBy(is_pageable));
   if (pageable.op == nullptr || share < kLeastShare) return;
   Finding out;
   out.rule = "pageable-copies";

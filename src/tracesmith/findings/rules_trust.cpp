@@ -36,7 +36,7 @@ Finding raceFinding(const Context& context, const races::RecordedProgram& record
                           toString(race.conflict), pid);
   out.evidence.rows = report.races;
   out.evidence.text = fmt::format("{} in the recorded commands", counted(report.races, "race"));
-  out.evidence.command = "tracesmith races " + context.options.file;
+  out.evidence.command = context.command("races", "");
   const int64_t first = recorded.steps[race.first].start_ns;
   const int64_t second = recorded.steps[race.second].start_ns;
   context.setPart(out, std::min(first, second), std::max(first, second));
@@ -51,7 +51,13 @@ Finding raceFinding(const Context& context, const races::RecordedProgram& record
 void findRaces(const Context& context) {
   RecordingReader* reader = context.options.recording;
   if (reader == nullptr) {
-    context.notChecked("races: no recording of the commands (profile --record)");
+    context.notChecked(context.options.why_no_recording.empty()
+                           ? "races: no recording of the commands (profile --record)"
+                           : "races: " + context.options.why_no_recording);
+    return;
+  }
+  if (reader->processes().empty()) {
+    context.notChecked("races: the recording holds no commands");
     return;
   }
   for (const recording::Process& process : reader->processes()) {
@@ -71,10 +77,17 @@ void findRaces(const Context& context) {
 void findLosses(const Context& context) {
   const LossTable& losses = context.trace().loss;
   uint64_t emitted = 0, dropped = 0, rows = 0, most = 0, processes = 0;
+  bool all_known = true;
   std::string reason;
   for (size_t i = 0; i < losses.size(); ++i) {
-    if (!emittedIsKnown(losses, i) || losses.dropped[i] == 0) {
-      emitted += losses.written[i];
+    if (losses.dropped[i] == 0) {
+      if (emittedIsKnown(losses, i)) emitted += losses.emitted[i];
+      // What importers say: it has no number that a share could be taken of.
+      if (losses.reason[i] != StringId::kNone) {
+        context.notChecked(fmt::format("completeness: {}: {}",
+                                       context.trace().text(losses.source[i]),
+                                       context.trace().text(losses.reason[i])));
+      }
       continue;
     }
     const std::string_view source = context.trace().text(losses.source[i]);
@@ -83,7 +96,8 @@ void findLosses(const Context& context) {
       processes += losses.dropped[i];
       continue;
     }
-    emitted += losses.emitted[i];
+    all_known = all_known && emittedIsKnown(losses, i);
+    emitted += emittedIsKnown(losses, i) ? losses.emitted[i] : losses.written[i];
     dropped += losses.dropped[i];
     ++rows;
     if (losses.dropped[i] > most) {
@@ -98,16 +112,20 @@ void findLosses(const Context& context) {
         "be missing");
   }
   if (dropped == 0) return;
-  const double share = static_cast<double>(dropped) / static_cast<double>(emitted);
+  const double share =
+      all_known && emitted > 0 ? static_cast<double>(dropped) / static_cast<double>(emitted) : 1;
   Finding out;
   out.rule = "events-lost";
   out.severity = share >= kManyLost ? Severity::kWrong : Severity::kMinor;
-  out.title = fmt::format("The trace lacks {} of the recorded events ({}).", formatPercent(share),
-                          formatCount(dropped));
+  out.title = all_known
+                  ? fmt::format("The trace lacks {} of the recorded events ({}).",
+                                formatPercent(share), formatCount(dropped))
+                  : fmt::format("The trace lacks {} events, and how many there were is unknown.",
+                                formatCount(dropped));
   out.cause = "They were lost during recording; times and counts below lack them. Most: " + reason;
   out.evidence.rows = rows;
   out.evidence.text = counted(rows, "source") + " of events with losses";
-  out.evidence.command = "tracesmith info " + context.options.file;
+  out.evidence.command = context.command("info", "");
   out.advice = "Record again with larger buffers (profile --buffer), or let full buffers wait.";
   out.gain = cannotSay("it is about the trace, not the run");
   context.add(std::move(out));

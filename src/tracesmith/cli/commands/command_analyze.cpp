@@ -116,16 +116,15 @@ class AnalyzeCommand : public Command {
   Findings findIn(const TraceFile& file) const {
     FindingsOptions options;
     options.file = inputs_.front();
-    Result<RecordingReader> recording = RecordingReader::open(options.file);
-    const bool same = recording && checkSameSession(*recording, options.file).has_value();
-    if (same) options.recording = &*recording;
+    RecordingBeside recording(options.file);
+    recording.give(options);
     return findingsOf(file.trace, options);
   }
 
   /// One trace after the other, so that only one is in memory.
   int runRanks(Session& session) const {
     const bool selects = std::any_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
-    if (selects || findings_ || !range_.empty() || !as_hta_.empty() || all_frames_) {
+    if (selects || findings_ || !range_.empty() || !as_hta_.empty() || all_frames_ || full_names_) {
       return failWith({ErrorCode::kInvalidArgument,
                        "parts, ranges and ways of counting need a single trace; several have "
                        "only --limit, --json and -o",

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "tracesmith/base/shell_words.hpp"
+
 namespace tracesmith::cli {
 namespace {
 
@@ -18,20 +20,6 @@ std::vector<std::string> spellings(const OptionDoc& option) {
   if (!option.short_name.empty()) out.push_back("-" + option.short_name);
   for (const std::string& name : option.long_names) out.push_back("--" + name);
   return out;
-}
-
-/// Quotes for any of the shells. fish interprets \' inside single quotes, so close the quotes for a
-/// quote character.
-std::string shellQuoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
 }
 
 /// The first positional argument, if any (no command has two that a shell can complete).
