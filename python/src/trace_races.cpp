@@ -124,6 +124,11 @@ Result<ReportTables> racesOf(const std::string& path, bool possible,
     }
   }
   ReportTable table = tableOf(*found);
+  for (const ProcessRaces& of : *found) {
+    if (!of.recorded.damaged) continue;
+    table.note += fmt::format("{}the last command of process {} is incomplete",
+                              table.note.empty() ? "" : "; ", of.pid);
+  }
   for (const DataLoss& loss : reader.losses()) {
     table.note += fmt::format("{}{} at offset {}: {}", table.note.empty() ? "" : "; ",
                               reader.path(), loss.offset, loss.reason);

@@ -104,6 +104,11 @@ ReportTables determinism(const nb::object& path, std::optional<uint32_t> runs, u
     TS_TRY(ReplaySource source, ReplaySource::open(from, pid));
     TS_TRY(const DeterminismReport report, checkDeterminism(source.plan, source.reader, options));
     Found made{determinismReport(source.plan, report), ""};
+    for (const std::string& warning : source.warnings(from)) {
+      made.lines += printable(warning) + "\n";
+      std::string& note = made.tables.front().note;
+      note += (note.empty() ? "" : "; ") + warning;
+    }
     for (const Divergence& divergence : report.divergences) {
       made.lines += printable(divergenceLine(source.plan, divergence)) + "\n";
     }

@@ -21,7 +21,7 @@ class FlameBox:
     def of(cls, folded: str) -> FlameBox:
         """The tree of lines "outer;inner weight"; its root, at level -1, has all of them."""
         root = cls("", -1)
-        for line in folded.splitlines():
+        for line in filter(None, folded.split("\n")):
             stack, _, weight = line.rpartition(" ")
             box = root
             box.weight += float(weight)

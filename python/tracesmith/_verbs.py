@@ -99,6 +99,7 @@ class Verbs:
         trust as you trust the program."""
         if replays < 6:
             raise InvalidArgumentError("is below 6", "replays")
+        self._file  # pylint: disable=pointless-statement # ClosedError
         limits = _core.RaceTrialLimits(min(replays, 1_000_000), device, step_limit_s) if confirm else None
         return Report(_core.races(self._path, possible, limits))
 
@@ -110,8 +111,9 @@ class Verbs:
 
         `runs`: of each launch from equal inputs, at least 10. `pid`: the process; None: the one with the
         most launches. `device`: as for races()."""
-        if runs is not None and not 0 < runs <= 1_000_000:
+        if runs is not None and not 10 <= runs <= 1_000_000:
             raise InvalidArgumentError("there can be 10 to 1000000", "runs")
+        self._file  # pylint: disable=pointless-statement # ClosedError
         return Report(_core.determinism(self._path, runs, seed, device, step_limit_s, pid))
 
     def export(self, path: PathLike, format: str | None = None, *,  # pylint: disable=redefined-builtin
