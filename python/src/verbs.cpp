@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons, predictions, checks of recordings and exports: the functions behind the commands
 // `diff`, `whatif`, `races`, `determinism` and `export`.
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -133,10 +134,18 @@ struct ExportOptions {
   bool all_frames = false;
 };
 
-/// Returns the number of events that could not be restored because their rows are lost.
-Result<uint64_t> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFormat format,
+using Warnings = std::vector<std::string>;
+
+/// Returns what the export lacks.
+Result<Warnings> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFormat format,
                           const std::string& to, const ExportOptions& wanted) {
   using cli::ExportFormat;
+  Warnings lacks;
+  if (!reader.losses().empty()) {
+    lacks.push_back(
+        fmt::format("the trace is damaged in {} places, whose events are not in the export",
+                    reader.losses().size()));
+  }
   PerfettoOptions options;
   options.counters = wanted.counters;
   options.flows = wanted.flows;
@@ -150,13 +159,25 @@ Result<uint64_t> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFo
   if (format == ExportFormat::kSbt) {
     Trace part = trace;
     TS_TRY(const SbtExport made, exportSbt(reader, part, selection, choice, to));
-    return reader.losses().empty() || !made.without_sources ? 0 : reader.losses().size();
+    if (reader.rows(TableId::kRecordedCommand) > 0) {
+      lacks.emplace_back(
+          "the recording in the trace is omitted (tracesmith export --with-recording "
+          "includes it)");
+    }
+    if (made.without_sources) {
+      lacks.emplace_back("some events could not be read, so the sources of the others are omitted");
+    }
+    return lacks;
   }
   if (format == ExportFormat::kChromeJson && hasSourceJson(reader, trace)) {
     TS_TRY(Output out, Output::toFile(to));
     TS_TRY(const uint64_t lost, writeSourceJson(reader, trace, selection, out, choice));
     TS_CHECK_OK(out.finish());
-    return lost;
+    if (lost > 0) {
+      lacks.push_back(
+          fmt::format("{} events are not in the export: the trace has lost their rows", lost));
+    }
+    return lacks;
   }
   TS_TRY(const TableId table, tableByName(wanted.table));
   std::optional<StackWeight> by;
@@ -164,17 +185,20 @@ Result<uint64_t> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFo
   if (wanted.by == "host-time") by = StackWeight::kHostTime;
   if (wanted.by == "bytes") by = StackWeight::kBytes;
   const bool stacks = format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded;
+  if (by && !stacks) {
+    return fail(ErrorCode::kInvalidArgument, "is for flame graphs: speedscope or folded", "by");
+  }
   if (!stacks || wanted.all_frames) {
     TS_CHECK_OK(exportTrace(trace, format, to, options, table, by));
-    return 0;
+    return lacks;
   }
   Trace shorter = trace;  // the other exporters omit these frames themselves
   shorter.call_path = withoutRuntimeFrames(trace);
   TS_CHECK_OK(exportTrace(shorter, format, to, options, table, by));
-  return 0;
+  return lacks;
 }
 
-uint64_t exportFile(TraceFile& file, const std::string& from, const nb::object& path,
+Warnings exportFile(TraceFile& file, const std::string& from, const nb::object& path,
                     const ExportOptions& options) {
   const std::string to = pathOf(path);
   auto format = cli::exportFormatByPath(to).value_or(cli::ExportFormat::kPerfetto);
@@ -188,6 +212,12 @@ uint64_t exportFile(TraceFile& file, const std::string& from, const nb::object& 
              "'" + options.format + "' is not a format; there are " + all, "format"});
     }
     format = *named;
+  }
+  if (to == "-") {
+    raise({ErrorCode::kInvalidArgument, "is standard output of the command only; give a path", to});
+  }
+  if (options.from_ns && options.to_ns && *options.to_ns <= *options.from_ns) {
+    raise({ErrorCode::kInvalidArgument, "must be after from_ns", "to_ns"});
   }
   if (sameFile(from, to)) {
     raise({ErrorCode::kInvalidArgument, "would be overwritten; choose another path", to});

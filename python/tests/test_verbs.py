@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from test_guide import programs  # noqa: F401 pylint: disable=unused-import
@@ -113,6 +114,27 @@ def test_export_of_a_part(trace, tmp_path):
     inside = trace.copies.filter(lambda copy: (copy.start_ns < end) & (copy.end_ns > begin))
     assert 0 < len(inside) < len(trace.copies)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + len(inside)
+
+
+def test_an_export_says_what_it_lacks(simulated, recorded, tmp_path):
+    intact = Path(simulated).read_bytes()
+    damaged = tmp_path / "damaged.sbt"
+    damaged.write_bytes(intact[: len(intact) // 2] + bytes([intact[len(intact) // 2] ^ 0xFF]) + intact[len(intact) // 2 + 1:])
+    with ts.open(damaged) as trace:
+        assert len(trace.kernels) >= 0 and trace.damage
+        for name in ("x.pftrace", "x.csv", "x.json", "x.sbt"):
+            with pytest.warns(RuntimeWarning, match="damaged in 1 places"):
+                trace.export(tmp_path / name)
+    whole = tmp_path / "whole.sbt"
+    subprocess.run([ts.command_path(), "export", recorded, "--with-recording", "-o", whole], check=True, capture_output=True)
+    with pytest.warns(RuntimeWarning, match="the recording in the trace is omitted"):
+        ts.open(whole).export(tmp_path / "part.sbt")
+    with ts.open(simulated) as trace:
+        for arguments in ({"by": "bytes"}, {"from_ns": 100, "to_ns": 5}):
+            with pytest.raises(ts.InvalidArgumentError):
+                trace.export(tmp_path / "no.json", **arguments)
+        with pytest.raises(ts.InvalidArgumentError, match="standard output"):
+            trace.export("-")
 
 
 @pytest.mark.parametrize(("arguments", "error", "says"), [

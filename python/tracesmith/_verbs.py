@@ -124,16 +124,17 @@ class Verbs:
         `format`: perfetto, json, csv, speedscope, folded, dot or sbt; None: what the path's extension says,
         else perfetto. `table`: the table of a CSV file. `by`: device-time, host-time or bytes, for flame
         graphs of call stacks (speedscope, folded). `from_ns`, `to_ns`: times as in the tables; other events
-        are left out. `full`: includes attributes that differ for every event."""
+        are left out. `full`: includes attributes that differ for every event. RuntimeWarning: what the
+        export lacks of the trace."""
         if (by or "") not in _WAYS:
             raise InvalidArgumentError(f"'{by}' is none of {', '.join(_WAYS[1:])}", "by")
         if os.fsdecode(path).endswith(".parquet"):
             raise UnsupportedError("TraceSmith does not write Parquet; pyarrow does: "
                                    "pyarrow.parquet.write_table(trace.kernels.to_arrow(), path)", os.fsdecode(path))
-        lost = _core.export_file(self._file, self._path, path, format or "", table, by or "", from_ns, to_ns, counters,
-                                 flows, full, all_frames)
-        if lost:
-            warnings.warn(f"{lost} events are not in the export: the trace has lost their rows", RuntimeWarning, stacklevel=2)
+        lacks = _core.export_file(self._file, self._path, path, format or "", table, by or "", from_ns, to_ns, counters,
+                                  flows, full, all_frames)
+        for lacking in lacks:
+            warnings.warn(lacking, RuntimeWarning, stacklevel=2)
 
 
 def _is_one(other: object) -> bool:
