@@ -30,6 +30,8 @@ add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees them in its own <string>, <regex> and <optional> once it optimises or sanitizes.
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict)
+  # Its garbage collector takes a seventh of the time of a build, for a fifth less memory.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1500000>)
 endif()
 if(TRACESMITH_WERROR)
   add_compile_options(-Werror)

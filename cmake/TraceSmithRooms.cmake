@@ -35,7 +35,7 @@ endfunction()
 # Likewise. What a file takes from its neighbours goes unseen then; script/lint reads each by itself.
 option(TRACESMITH_UNITY "Compile several files of a room as one" OFF)
 function(tracesmith_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRACESMITH_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRACESMITH_UNITY} UNITY_BUILD_BATCH_SIZE 32)
   if(TRACESMITH_UNITY)
     # GCC takes the room's files for headers, in which a type without linkage would be a mistake, and
     # clang a file's own names for those that another one's variables hide.

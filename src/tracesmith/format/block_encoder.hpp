@@ -100,26 +100,34 @@ class BlockEncoder {
   void addColumns(const Table& table, size_t begin, size_t count, const uint32_t* order) {
     size_t columns = 0;
     Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
-      if (columns == words_.size()) words_.emplace_back();
-      NumberedWords& w = words_[columns++];
-      w.column = info.number;
-      w.values.clear();
-      gatherWords(column.data() + begin, count, order, w.values.words);
+      gatherColumn(columns++, info.number, column.data() + begin, count, order);
     });
     builder_.begin(static_cast<uint32_t>(count), static_cast<uint16_t>(Table::kId));
     size_t next = 0;
     Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
       using T = typename std::decay_t<decltype(column)>::value_type;
-      NumberedWords& w = words_[next++];
-      const uint16_t base = relatedColumn<Table>(info.number);
-      BaseWords* base_words = nullptr;
-      for (size_t i = 0; base != 0 && i < columns; ++i) {
-        if (words_[i].column == base && !words_[i].values.words.empty()) {
-          base_words = &words_[i].values;
-        }
-      }
-      builder_.addWords(info.number, elementTypeOf<T>(), w.values.words, base, base_words);
+      addWords(next++, columns, relatedColumn<Table>(info.number), elementTypeOf<T>());
     });
+  }
+
+  // By type, not by column: they would be compiled once for each of 300 columns.
+  template <class T>
+  [[gnu::noinline]] void gatherColumn(size_t i, uint16_t number, const T* values, size_t count,
+                                      const uint32_t* order) {
+    if (i == words_.size()) words_.emplace_back();
+    NumberedWords& w = words_[i];
+    w.column = number;
+    w.values.clear();
+    gatherWords(values, count, order, w.values.words);
+  }
+  void addWords(size_t i, size_t columns, uint16_t base, ElementType type) {
+    BaseWords* base_words = nullptr;
+    for (size_t k = 0; base != 0 && k < columns; ++k) {
+      if (words_[k].column == base && !words_[k].values.words.empty()) {
+        base_words = &words_[k].values;
+      }
+    }
+    builder_.addWords(words_[i].column, type, words_[i].values.words, base, base_words);
   }
 
   /// `header`: the header of the block that has the rows.

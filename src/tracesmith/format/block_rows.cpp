@@ -3,6 +3,24 @@
 
 namespace tracesmith::sbt {
 
+void RowDecoder::note(const ColumnInfo& info, Problem problem) {
+  dropped = !rows_stay && info.encoding != Encoding::kId;
+  problem.text = "column " + std::string(info.name) + " of " + table + ": " + problem.text;
+  problems.push_back({std::move(problem), dropped});
+}
+
+void RowDecoder::noteUnknown(std::span<const ColumnInfo> schema) {
+  for (const ColumnEntry& entry : block.entries()) {
+    const bool known = std::any_of(schema.begin(), schema.end(), [&](const ColumnInfo& info) {
+      return info.number == entry.column;
+    });
+    if (known || entry.column >= kFirstHintColumn) continue;
+    problems.push_back({newerVersion("column " + std::to_string(entry.column) + " of " + table +
+                                     " is unknown to this version"),
+                        false});
+  }
+}
+
 std::vector<ColumnProblem> appendStrings(BlockContents& block, StringTable& strings) {
   std::vector<uint64_t> lengths(block.rows(), 0);
   ByteView text;

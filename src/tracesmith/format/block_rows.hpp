@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/format/block_contents.hpp"
@@ -39,45 +41,51 @@ Problem readColumn(BlockContents& block, const ColumnEntry& entry, T* out,
   return problem;
 }
 
+/// Decodes the columns of one block to rows of a table.
+struct RowDecoder {
+  BlockContents& block;
+  std::vector<uint64_t>& words;
+  const char* table;
+  size_t before;   // rows that the table had
+  bool rows_stay;  // rows must keep their positions
+  bool dropped = false;
+  uint16_t known_columns = 0;
+  std::vector<ColumnProblem> problems;
+
+  template <class T>
+  [[gnu::noinline]] void decode(const ColumnInfo& info, Column<T>& column) {
+    column.resize(before + block.rows());
+    const ColumnEntry* entry = block.find(info.number);
+    if (entry == nullptr || dropped) return;
+    ++known_columns;
+    Problem problem = readColumn(block, *entry, column.data() + before, words);
+    if (!problem) return;
+    std::fill(column.begin() + before, column.end(), T{});
+    note(info, std::move(problem));
+  }
+  void note(const ColumnInfo& info, Problem problem);
+  void noteUnknown(std::span<const ColumnInfo> schema);
+};
+
 /// Appends the rows of `block` to `table`. An unreadable column reads as zeros if zero means "none"
 /// (references, kinds), and in tables whose rows must keep their position. In other columns a zero
 /// would be wrong (a kernel of 0 ns), so the block's rows are omitted.
 template <class Table>
 std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
                                       std::vector<uint64_t>& words) {
-  std::vector<ColumnProblem> problems;
-  const size_t before = table.size();
-  const bool rows_stay = isDictionary(Table::kId) || isKeyed(Table::kId);
-  bool dropped = false;
-  uint16_t known_columns = 0;
-  Table::visitColumns(table, [&](const ColumnInfo& info, auto& column) {
-    column.resize(before + block.rows());
-    const ColumnEntry* entry = block.find(info.number);
-    if (entry == nullptr || dropped) return;
-    ++known_columns;
-    using T = typename std::decay_t<decltype(column)>::value_type;
-    Problem problem = readColumn(block, *entry, column.data() + before, words);
-    if (!problem) return;
-    std::fill(column.begin() + static_cast<ptrdiff_t>(before), column.end(), T{});
-    dropped = !rows_stay && info.encoding != Encoding::kId;
-    problem.text = "column " + std::string(info.name) + " of " + Table::kName + ": " + problem.text;
-    problems.push_back({std::move(problem), dropped});
-  });
-  if (dropped) {
-    table.resize(before);
-  } else if (known_columns < block.entries().size()) {
-    for (const ColumnEntry& entry : block.entries()) {
-      bool known = false;
-      Table::visitColumns(table, [&](const ColumnInfo& info, auto&) {
-        known = known || info.number == entry.column;
-      });
-      if (known || entry.column >= kFirstHintColumn) continue;
-      problems.push_back({newerVersion("column " + std::to_string(entry.column) + " of " +
-                                       Table::kName + " is unknown to this version"),
-                          false});
-    }
+  RowDecoder rows{.block = block,
+                  .words = words,
+                  .table = Table::kName,
+                  .before = table.size(),
+                  .rows_stay = isDictionary(Table::kId) || isKeyed(Table::kId)};
+  Table::visitColumns(table,
+                      [&](const ColumnInfo& info, auto& column) { rows.decode(info, column); });
+  if (rows.dropped) {
+    table.resize(rows.before);
+  } else if (rows.known_columns < block.entries().size()) {
+    rows.noteUnknown(Table::kColumns);
   }
-  return problems;
+  return std::move(rows.problems);
 }
 
 /// Appends one string per row of `block`; unreadable ones become "".

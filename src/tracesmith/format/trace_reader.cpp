@@ -114,6 +114,16 @@ struct TraceReader::Impl {
     }
   }
 
+  /// Decodes a column of the loaded block into the rows from `first_row` on, if it is wanted.
+  template <class T>
+  Problem decode(const ColumnInfo& info, std::span<const uint16_t> wanted, uint64_t first_row,
+                 Column<T>& column) {
+    if (std::find(wanted.begin(), wanted.end(), info.number) == wanted.end()) return {};
+    const ColumnEntry* entry = contents.find(info.number);
+    return entry == nullptr ? Problem{}
+                            : readColumn(contents, *entry, column.data() + first_row, words);
+  }
+
   const std::vector<BlockInfo>& blockInfos() {
     if (infos_resets != log.resets()) infos.clear();
     infos_resets = log.resets();
@@ -386,13 +396,7 @@ Status TraceReader::readColumns(TableId table_id, std::span<const uint16_t> colu
       if (!problem) problem = contents.checkStored();
       if (problem) return damage(problem.text);
       table.visitColumns(table, [&](const ColumnInfo& info, auto& column) {
-        if (problem || std::find(columns.begin(), columns.end(), info.number) == columns.end()) {
-          return;
-        }
-        if (const ColumnEntry* entry = contents.find(info.number)) {
-          problem =
-              readColumn(contents, *entry, column.data() + block.header.first_row, impl_->words);
-        }
+        if (!problem) problem = impl_->decode(info, columns, block.header.first_row, column);
       });
       if (problem) return damage(problem.text);
     }

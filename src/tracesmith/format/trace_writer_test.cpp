@@ -158,7 +158,11 @@ TEST(TraceWriter, StringsAreWrittenOnceHoweverManyDeltasThereAre) {
   for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(writer->write(smallDelta(all, i * 10, 10)));
   ASSERT_TRUE(writer->finish());
   const Trace read = readAll(file.path());
-  expectSameRows(Trace{.strings = all.strings}, Trace{.strings = read.strings});
+  Trace strings;
+  strings.strings = all.strings;
+  Trace strings_read;
+  strings_read.strings = read.strings;
+  expectSameRows(strings, strings_read);
   expectNames(read, 50);
 }
 

@@ -72,15 +72,10 @@ class Column {
   const T& back() const { return data_[size_ - 1]; }
 
   void reserve(size_t n) {
-    if (n <= capacity_) return;
-    T* const larger = static_cast<T*>(
-        capacity_ == 0 ? column_memory::allocate(n * sizeof(T))
-                       : column_memory::grow(data_, capacity_ * sizeof(T), n * sizeof(T)));
-    data_ = larger;
-    capacity_ = n;
+    if (n > capacity_) enlarge(n);
   }
   /// New rows are zero.
-  void resize(size_t n) {
+  [[gnu::noinline]] void resize(size_t n) {
     makeRoom(n);
     if (size_ > used_) used_ = size_;
     if (n > size_ && used_ > size_) {
@@ -121,7 +116,15 @@ class Column {
 
  private:
   void makeRoom(size_t n) {
-    if (n > capacity_) reserve(n < capacity_ * 2 ? capacity_ * 2 : n < 16 ? 16 : n);
+    if (n > capacity_) enlarge(n < capacity_ * 2 ? capacity_ * 2 : n < 16 ? 16 : n);
+  }
+  // Not inline, as resize(): a table's push() has a dozen of them, and few calls come here.
+  [[gnu::noinline]] void enlarge(size_t n) {
+    T* const larger = static_cast<T*>(
+        capacity_ == 0 ? column_memory::allocate(n * sizeof(T))
+                       : column_memory::grow(data_, capacity_ * sizeof(T), n * sizeof(T)));
+    data_ = larger;
+    capacity_ = n;
   }
 
   T* data_ = nullptr;

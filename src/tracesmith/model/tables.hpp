@@ -452,6 +452,8 @@ constexpr bool isReadApart(TableId id) {
 #define TS_COLUMN_RESERVE(number, type, name, encoding, meaning) name.reserve(n);
 #define TS_COLUMN_VISIT(number, type, name, encoding, meaning) \
   f(ColumnInfo{number, #name, Encoding::encoding, meaning}, self.name);
+#define TS_COLUMN_INFO(number, type, name, encoding, meaning) \
+  ColumnInfo{number, #name, Encoding::encoding, meaning},
 #define TS_COLUMN_SIZE(number, type, name, encoding, meaning) \
   if (!found) {                                               \
     found = true;                                             \
@@ -467,6 +469,8 @@ constexpr bool isReadApart(TableId id) {
     static constexpr TableId kId = TableId::k##Name;                           \
     static constexpr const char* kName = #sql_name;                            \
     using Row = Name##Row;                                                     \
+    /** Describes the columns, in order. */                                    \
+    static constexpr ColumnInfo kColumns[] = {columns(TS_COLUMN_INFO)};        \
     columns(TS_COLUMN_FIELD) size_t size() const {                             \
       size_t rows = 0;                                                         \
       bool found = false;                                                      \
@@ -500,5 +504,6 @@ TS_TABLES(TS_Y)
 #undef TS_COLUMN_RESERVE
 #undef TS_COLUMN_VISIT
 #undef TS_COLUMN_SIZE
+#undef TS_COLUMN_INFO
 
 }  // namespace tracesmith

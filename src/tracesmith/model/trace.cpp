@@ -5,6 +5,13 @@
 #include <limits>
 
 namespace tracesmith {
+
+Trace::Trace() = default;
+Trace::~Trace() = default;
+Trace::Trace(const Trace&) = default;
+Trace::Trace(Trace&&) noexcept = default;
+Trace& Trace::operator=(const Trace&) = default;
+Trace& Trace::operator=(Trace&&) noexcept = default;
 namespace {
 
 template <class Id, class Column>

@@ -12,6 +12,15 @@
 namespace tracesmith {
 
 struct Trace {
+  // Defined in trace.cpp: each of them is kilobytes of code, and inline every file that holds a
+  // trace would compile it again.
+  Trace();
+  ~Trace();
+  Trace(const Trace&);
+  Trace(Trace&&) noexcept;
+  Trace& operator=(const Trace&);
+  Trace& operator=(Trace&&) noexcept;
+
   StringTable strings;
 #define TS_Y(number, Name, name, columns) Name##Table name;
   TS_TABLES(TS_Y)

@@ -124,6 +124,42 @@ bool takes(const Table& table, size_t i, const Selection& selection) {
   return true;
 }
 
+/// What writes the cell of a row in one column. A column missing in the source reads as zeros.
+template <class Rows, class T>
+std::function<void(size_t)> cellOf(Rows& rows, const Trace& trace, std::string_view name,
+                                   const Column<T>& column) {
+  return [&rows, &trace, &column, name](size_t i) {
+    cell(rows, trace, name, i < column.size() ? column[i] : T{});
+  };
+}
+
+/// What writes the system's number of a process or thread.
+template <class Rows, class Id, class Number>
+std::function<void(size_t)> numberCell(Rows& rows, const char* name, const Column<Id>& ids,
+                                       const Column<Number>& numbers) {
+  return [&rows, &ids, &numbers, name](size_t i) {
+    const auto id = static_cast<size_t>(ids[i]);
+    if (id == 0 || id > numbers.size()) return rows.none(name);
+    rows.number(name, numbers[id - 1]);
+  };
+}
+
+/// What writes the device of a stream: its id and its name.
+template <class Rows>
+std::function<void(size_t)> deviceCells(Rows& rows, const Trace& trace,
+                                        const Column<StreamId>& streams) {
+  return [&rows, &trace, &streams](size_t i) {
+    const auto device = static_cast<size_t>(trace.deviceOf(streams[i]));
+    if (device == 0 || device > trace.device.size()) {
+      rows.none("device_id");
+      rows.none("device_name");
+      return;
+    }
+    rows.number("device_id", static_cast<uint64_t>(device));
+    rows.text("device_name", trace.text(trace.device.name[device - 1]));
+  };
+}
+
 template <class Rows, class Table>
 void writeRows(Rows& rows, const Trace& trace, const Table& table, const Selection* selection,
                const Output& out) {
@@ -139,43 +175,21 @@ void writeRows(Rows& rows, const Trace& trace, const Table& table, const Selecti
     cells.emplace_back([&rows](size_t i) { rows.number("id", static_cast<uint64_t>(i + 1)); });
   }
   Table::visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
-    const std::string_view name = info.name;
-    names.emplace_back(name);
-    cells.emplace_back([&rows, &trace, &column, name](size_t i) {
-      // A column missing in the source reads as zeros.
-      using Value = typename std::decay_t<decltype(column)>::value_type;
-      cell(rows, trace, name, i < column.size() ? column[i] : Value{});
-    });
+    names.emplace_back(info.name);
+    cells.push_back(cellOf(rows, trace, info.name, column));
   });
   if constexpr (kOfProcess) {
     names.emplace_back("pid");
-    cells.emplace_back([&](size_t i) {
-      const auto p = static_cast<size_t>(table.process_id[i]);
-      if (p == 0 || p > trace.process.size()) return rows.none("pid");
-      rows.number("pid", trace.process.pid[p - 1]);
-    });
+    cells.push_back(numberCell(rows, "pid", table.process_id, trace.process.pid));
   }
   if constexpr (kOfThread) {
     names.emplace_back("tid");
-    cells.emplace_back([&](size_t i) {
-      const auto t = static_cast<size_t>(table.thread_id[i]);
-      if (t == 0 || t > trace.thread.size()) return rows.none("tid");
-      rows.number("tid", trace.thread.tid[t - 1]);
-    });
+    cells.push_back(numberCell(rows, "tid", table.thread_id, trace.thread.tid));
   }
   if constexpr (kOfStream) {
     names.emplace_back("device_id");
     names.emplace_back("device_name");
-    cells.emplace_back([&](size_t i) {
-      const auto d = static_cast<size_t>(trace.deviceOf(table.stream_id[i]));
-      if (d == 0 || d > trace.device.size()) {
-        rows.none("device_id");
-        rows.none("device_name");
-        return;
-      }
-      rows.number("device_id", static_cast<uint64_t>(d));
-      rows.text("device_name", trace.text(trace.device.name[d - 1]));
-    });
+    cells.push_back(deviceCells(rows, trace, table.stream_id));
   }
 
   rows.beginTable(names);

@@ -73,9 +73,7 @@ struct SchemaNames {
     forEachTable(empty, [&](auto& table) {
       using Table = std::decay_t<decltype(table)>;
       tables[Table::kId] = Table::kName;
-      Table::visitColumns(table, [&](const ColumnInfo& c, auto&) {
-        columns[{Table::kId, c.number}] = c.name;
-      });
+      for (const ColumnInfo& c : Table::kColumns) columns[{Table::kId, c.number}] = c.name;
     });
   }
   std::string table(TableId id) const {

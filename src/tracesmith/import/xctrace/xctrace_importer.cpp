@@ -114,10 +114,10 @@ class XctraceImport {
 };
 
 const XctraceValue& XctraceImport::at(Values values, int column) {
-  static const XctraceValue kMissing = {.missing = true};
+  static const XctraceValue kNoValue = {.missing = true};
   return column >= 0 && static_cast<size_t>(column) < values.size()
              ? values[static_cast<size_t>(column)]
-             : kMissing;
+             : kNoValue;
 }
 
 const XctraceImport::Plan& XctraceImport::plan(const XctraceSchema& schema) {

@@ -2,7 +2,9 @@
 #include "tracesmith/query/catalog/catalog.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -38,47 +40,25 @@ const char* tableNameOf(uint32_t number) {
   }
 }
 
-/// Creates the columns of one table.
-template <class Table>
-class TableMaker {
+void sortByRank(std::vector<std::unique_ptr<SqlColumn>>& columns) {
+  std::stable_sort(columns.begin(), columns.end(), [](const auto& a, const auto& b) {
+    return query_rules::rankOf(a->name()) < query_rules::rankOf(b->name());
+  });
+}
+
+/// Creates columns, knowing of the table only its id and the columns that it is given: a template
+/// for each table would compile the same code thirty times.
+class ColumnMaker {
  public:
-  TableMaker(const Trace& trace, const Table& rows, SqlTable& out)
-      : trace_(trace), t_(rows), out_(out) {}
+  ColumnMaker(const Trace& trace, TableId table, std::span<const ColumnInfo> schema, SqlTable& out)
+      : trace_(trace), table_(table), schema_(schema), out_(out) {}
 
-  void make() {
-    out_.setRows(t_.size());
-    if (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) {
-      labels_ = std::make_shared<FrameLabels>(trace_);
-    }
-    addNumberedId();
-    Table::visitColumns(
-        t_, [&](const ColumnInfo& info, const auto& column) { addSchemaColumn(info, column); });
-    addFlags();
-    addTimes();
-    addPlaces();
-    if constexpr (Table::kId == TableId::kKernel) {
-      addKernelNames();
-      addKernelShape();
-    }
-    if constexpr (Table::kId == TableId::kClockDomain) addTickRate();
-    if constexpr (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) addSymbols();
-    std::stable_sort(out_.mutableColumns().begin(), out_.mutableColumns().end(),
-                     [](const auto& a, const auto& b) {
-                       return query_rules::rankOf(a->name()) < query_rules::rankOf(b->name());
-                     });
-    addAlias();
-  }
+ protected:
+  SqlColumn* last() { return out_.mutableColumns().back().get(); }
 
- private:
   /// Declares the schema columns from which the last added column is computed.
-  void sourceColumns(const std::vector<std::string_view>& names) {
-    std::vector<uint16_t> numbers;
-    Table::visitColumns(t_, [&](const ColumnInfo& info, const auto&) {
-      if (std::find(names.begin(), names.end(), info.name) != names.end()) {
-        numbers.push_back(info.number);
-      }
-    });
-    out_.mutableColumns().back()->setSourceColumns(std::move(numbers));
+  void sourceColumns(std::initializer_list<std::string_view> names) {
+    last()->setSourceColumns(query_rules::numbersOf(schema_, names));
   }
 
   template <class F>
@@ -86,36 +66,25 @@ class TableMaker {
                  const char* type = "INTEGER") {
     out_.add(std::make_unique<ComputedColumn<F>>(std::move(name), type, role, std::move(meaning),
                                                  std::move(f)));
-    return out_.mutableColumns().back().get();
-  }
-
-  template <class T>
-  void addSchemaColumn(const ColumnInfo& info, const Column<T>& column) {
-    addReading(info, column);
-    std::vector<std::string_view> sources{info.name};
-    if constexpr (requires { t_.queued_before_ns; }) sources.push_back("flags");
-    sourceColumns(sources);
+    return last();
   }
 
   template <class T>
   void addReading(const ColumnInfo& info, const Column<T>& column) {
-    const std::string name(query_rules::sqlName(Table::kId, info.name));
-    const bool nullable = query_rules::zeroIsNull(Table::kId, info.name);
-    const std::string_view raw = info.name;
-    if (addPlaceOfFrame(raw, info.meaning)) return;
+    const std::string name(query_rules::sqlName(table_, info.name));
     if constexpr (std::is_same_v<T, StringId>) {
       out_.add(std::make_unique<TextColumn>(name, info.meaning, out_, trace_.strings, column));
     } else if constexpr (kIsKind<T>) {
       out_.add(std::make_unique<KindColumn<T>>(name, info.meaning, out_, column));
     } else if constexpr (kIsId<T>) {
-      const bool key = isKeyed(Table::kId) && raw == "id";
+      const bool key = isKeyed(table_) && std::string_view(info.name) == "id";
       SqlColumn* made = addNumber(name, key ? ColumnRole::kRowId : ColumnRole::kReference,
                                   info.meaning, column, true);
       if (key) out_.setPresence(made);
-    } else if (!addSpecialColumn(raw, name, info.meaning)) {
+    } else {
       const ColumnRole role =
-          query_rules::isReference(raw) ? ColumnRole::kReference : ColumnRole::kPlain;
-      addNumber(name, role, info.meaning, column, nullable);
+          query_rules::isReference(info.name) ? ColumnRole::kReference : ColumnRole::kPlain;
+      addNumber(name, role, info.meaning, column, query_rules::zeroIsNull(table_, info.name));
     }
   }
 
@@ -125,20 +94,200 @@ class TableMaker {
                        const Column<uint32_t>* flags = nullptr) {
     out_.add(std::make_unique<NumberColumn<T>>(std::move(name), role, std::move(meaning), column,
                                                zero_is_null, flags));
-    out_.mutableColumns().back()->setNeverNull(!zero_is_null && flags == nullptr);
-    return out_.mutableColumns().back().get();
+    last()->setNeverNull(!zero_is_null && flags == nullptr);
+    return last();
+  }
+
+  /// Adds the id of a dictionary: its row number, which is not a column of the schema.
+  void addNumberedId() {
+    add("id", ColumnRole::kRowId, "id of this row",
+        [](uint64_t row) { return Value::ofUnsigned(row + 1); });
+  }
+
+  void addFlags(const Column<uint32_t>& flags) {
+    const auto columns = query_rules::flagColumns(table_);
+    for (size_t i = 0; i < columns.count; ++i) {
+      const uint32_t bit = columns.first[i].bit;
+      add(columns.first[i].name, ColumnRole::kPlain, columns.first[i].meaning,
+          [&flags, bit](uint64_t row) { return flag((flags[row] & bit) != 0); });
+      sourceColumns({"flags"});
+    }
+  }
+
+  /// `flags`: of device work, which may have no device times; else nullptr.
+  void addEnd(const Column<int64_t>& start_ns, const Column<int64_t>& duration_ns,
+              const Column<uint32_t>* flags) {
+    add("end_ns", ColumnRole::kPlain, "start_ns + duration_ns",
+        [&start_ns, &duration_ns, flags](uint64_t row) {
+          if (flags != nullptr && ((*flags)[row] & op_flags::kNoDeviceTime) != 0) return Value{};
+          int64_t end = 0;
+          const bool overflow = __builtin_add_overflow(start_ns[row], duration_ns[row], &end);
+          return overflow ? Value{} : numberValue(end);
+        });
+    sourceColumns({"start_ns", "duration_ns", "flags"});
+  }
+
+  /// Adds how long before its start work was queued or submitted, as the trace has it.
+  void addLead(const std::string& name, const char* meaning, const Column<int64_t>& before_ns,
+               const Column<uint32_t>& flags) {
+    add(name, ColumnRole::kPlain, meaning, [&before_ns, &flags](uint64_t row) {
+      return (flags[row] & op_flags::kQueueTimes) != 0 ? numberValue(before_ns[row]) : Value{};
+    });
+  }
+
+  /// Adds the host time of the same moment.
+  void addBefore(const char* name, const char* meaning, std::string_view source,
+                 const Column<int64_t>& start_ns, const Column<int64_t>& before_ns,
+                 const Column<uint32_t>& flags) {
+    add(name, ColumnRole::kPlain, meaning, [&start_ns, &before_ns, &flags](uint64_t row) {
+      int64_t time = 0;
+      const bool known = (flags[row] & op_flags::kQueueTimes) != 0 &&
+                         !__builtin_sub_overflow(start_ns[row], before_ns[row], &time);
+      return known ? numberValue(time) : Value{};
+    });
+    sourceColumns({"start_ns", source, "flags"});
+  }
+
+  /// Adds the system's number of a process or thread: `numbers` at the ids in `ids`, 0 if unknown.
+  template <class Id, class Number>
+  void addSystemNumber(const char* name, const char* meaning, std::string_view source,
+                       const Column<Id>& ids, const Column<Number>& numbers) {
+    add(name, ColumnRole::kReference, meaning, [&ids, &numbers](uint64_t row) {
+      const auto i = static_cast<size_t>(ids[row]);
+      return i == 0 || i > numbers.size() || numbers[i - 1] == 0 ? Value{}
+                                                                 : numberValue(numbers[i - 1]);
+    });
+    sourceColumns({source});
+  }
+
+  /// Adds the device and the context of a stream.
+  void addPlaceOfStream(const Column<StreamId>& streams) {
+    const Trace* trace = &trace_;
+    add("device_id", ColumnRole::kReference, "device of the stream",
+        [trace, &streams](uint64_t row) {
+          const DeviceId id = trace->deviceOf(streams[row]);
+          return id == DeviceId::kNone ? Value{} : numberValue(id);
+        });
+    sourceColumns({"stream_id"});
+    add("context_id", ColumnRole::kReference, "context of the stream",
+        [trace, &streams](uint64_t row) {
+          const ContextId id = trace->contextOf(streams[row]);
+          return id == ContextId::kNone ? Value{} : numberValue(id);
+        });
+    sourceColumns({"stream_id"});
+  }
+
+  void addKernelNames() {
+    out_.add(std::make_unique<KernelFamilyColumn>(
+        "family", "kind of work, by the name: gemm, attention, copy, ...", out_, trace_));
+    sourceColumns({"name"});
+    out_.add(std::make_unique<KernelLabelColumn>(
+        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_));
+    sourceColumns({"name"});
+  }
+
+  /// Adds the launch shape as columns of the kernel.
+  void addLaunchShape(const Column<ShapeId>& shapes) {
+    const LaunchShapeTable& s = trace_.launch_shape;
+    addGrid("grid_x", "work-groups (blocks) in x; NULL if the driver chose their size", shapes,
+            s.global_x, s.local_x);
+    addGrid("grid_y", "in y", shapes, s.global_y, s.local_y);
+    addGrid("grid_z", "in z", shapes, s.global_z, s.local_z);
+    addShape("block_x", "work-items of a group in x; 0: the driver chose", shapes, s.local_x);
+    addShape("block_y", "in y", shapes, s.local_y);
+    addShape("block_z", "in z", shapes, s.local_z);
+    addShape("global_x", "work-items (threads) in x", shapes, s.global_x);
+    addShape("global_y", "in y", shapes, s.global_y);
+    addShape("global_z", "in z", shapes, s.global_z);
+    addShape("static_shared_bytes", "static shared (local) memory of a group", shapes,
+             s.static_shared_bytes);
+    addShape("dynamic_shared_bytes", "dynamic shared memory of a group", shapes,
+             s.dynamic_shared_bytes);
+    addShape("registers_per_thread", "registers", shapes, s.registers_per_thread);
+  }
+
+  template <class T>
+  void addShape(const char* name, const char* meaning, const Column<ShapeId>& shapes,
+                const Column<T>& column) {
+    add(name, ColumnRole::kPlain, meaning, [&shapes, &column](uint64_t row) {
+      const auto i = static_cast<size_t>(shapes[row]);
+      return i == 0 || i > column.size() ? Value{} : numberValue(column[i - 1]);
+    });
+    sourceColumns({"shape_id"});
+  }
+
+  void addGrid(const char* name, const char* meaning, const Column<ShapeId>& shapes,
+               const Column<uint64_t>& global, const Column<uint32_t>& local) {
+    add(name, ColumnRole::kPlain, meaning, [&shapes, &global, &local](uint64_t row) {
+      const auto i = static_cast<size_t>(shapes[row]);
+      if (i == 0 || i > global.size() || local[i - 1] == 0) return Value{};
+      const uint64_t block = local[i - 1];
+      return Value::ofUnsigned(global[i - 1] / block + (global[i - 1] % block != 0 ? 1 : 0));
+    });
+    sourceColumns({"shape_id"});
+  }
+
+  const Trace& trace_;
+  const TableId table_;
+  const std::span<const ColumnInfo> schema_;
+  SqlTable& out_;
+};
+
+/// Creates the columns of one table.
+template <class Table>
+class TableMaker : private ColumnMaker {
+ public:
+  TableMaker(const Trace& trace, const Table& rows, SqlTable& out)
+      : ColumnMaker(trace, Table::kId, Table::kColumns, out), t_(rows) {}
+
+  void make() {
+    out_.setRows(t_.size());
+    if (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) {
+      labels_ = std::make_shared<FrameLabels>(trace_);
+    }
+    if constexpr (Table::kId == TableId::kLaunchShape || Table::kId == TableId::kCallPath ||
+                  Table::kId == TableId::kFrame || Table::kId == TableId::kCounterTrack) {
+      addNumberedId();
+    }
+    Table::visitColumns(
+        t_, [&](const ColumnInfo& info, const auto& column) { addSchemaColumn(info, column); });
+    if constexpr (requires { t_.flags; }) addFlags(t_.flags);
+    addTimes();
+    addPlaces();
+    if constexpr (Table::kId == TableId::kKernel) {
+      addKernelNames();
+      addLaunchShape(t_.shape_id);
+    }
+    if constexpr (Table::kId == TableId::kClockDomain) addTickRate();
+    if constexpr (Table::kId == TableId::kFrame || Table::kId == TableId::kSymbol) addSymbols();
+    sortByRank(out_.mutableColumns());
+    addAlias();
+  }
+
+ private:
+  static constexpr bool kIsDeviceWork = requires(Table t) { t.queued_before_ns; };
+
+  template <class T>
+  void addSchemaColumn(const ColumnInfo& info, const Column<T>& column) {
+    if (!addPlaceOfFrame(info.name, info.meaning) &&
+        !addSpecialColumn(info.name, std::string(query_rules::sqlName(Table::kId, info.name)),
+                          info.meaning)) {
+      addReading(info, column);
+    }
+    if constexpr (kIsDeviceWork) {
+      sourceColumns({info.name, "flags"});
+    } else {
+      sourceColumns({info.name});
+    }
   }
 
   /// Adds columns whose NULL depends on another column, or whose values differ from the stored
   /// ones.
   bool addSpecialColumn(std::string_view raw, const std::string& name, const char* meaning) {
-    if constexpr (requires { t_.queued_before_ns; }) {
+    if constexpr (kIsDeviceWork) {
       if (raw == "queued_before_ns" || raw == "submitted_before_ns") {
         const auto& column = raw[0] == 'q' ? t_.queued_before_ns : t_.submitted_before_ns;
-        add(name, ColumnRole::kPlain, meaning, [table = &t_, &column](uint64_t row) {
-          return (table->flags[row] & op_flags::kQueueTimes) != 0 ? numberValue(column[row])
-                                                                  : Value{};
-        });
+        addLead(name, meaning, column, t_.flags);
         return true;
       }
       if (raw == "duration_ns") {
@@ -193,144 +342,31 @@ class TableMaker {
     return false;
   }
 
-  /// Adds the id of a dictionary: its row number, which is not a column of the schema.
-  void addNumberedId() {
-    if constexpr (Table::kId == TableId::kLaunchShape || Table::kId == TableId::kCallPath ||
-                  Table::kId == TableId::kFrame || Table::kId == TableId::kCounterTrack) {
-      add("id", ColumnRole::kRowId, "id of this row",
-          [](uint64_t row) { return Value::ofUnsigned(row + 1); });
-    }
-  }
-
-  void addFlags() {
-    if constexpr (requires { t_.flags; }) {
-      const auto columns = query_rules::flagColumns(Table::kId);
-      for (size_t i = 0; i < columns.count; ++i) {
-        const uint32_t bit = columns.first[i].bit;
-        add(columns.first[i].name, ColumnRole::kPlain, columns.first[i].meaning,
-            [t = &t_, bit](uint64_t row) { return flag((t->flags[row] & bit) != 0); });
-        sourceColumns({"flags"});
-      }
-    }
-  }
-
   void addTimes() {
     if constexpr (requires { t_.start_ns[0] + t_.duration_ns[0]; }) {
-      add("end_ns", ColumnRole::kPlain, "start_ns + duration_ns", [t = &t_](uint64_t row) {
-        if constexpr (requires { t->queued_before_ns; }) {
-          if ((t->flags[row] & op_flags::kNoDeviceTime) != 0) return Value{};
-        }
-        int64_t end = 0;
-        const bool overflow = __builtin_add_overflow(t->start_ns[row], t->duration_ns[row], &end);
-        return overflow ? Value{} : numberValue(end);
-      });
-      sourceColumns({"start_ns", "duration_ns", "flags"});
+      const Column<uint32_t>* flags = nullptr;
+      if constexpr (kIsDeviceWork) flags = &t_.flags;
+      addEnd(t_.start_ns, t_.duration_ns, flags);
     }
-    if constexpr (requires { t_.queued_before_ns; }) {
-      addBefore("queued_ns", "host time at which it was queued, if known", t_.queued_before_ns);
-      sourceColumns({"start_ns", "queued_before_ns", "flags"});
+    if constexpr (kIsDeviceWork) {
+      addBefore("queued_ns", "host time at which it was queued, if known", "queued_before_ns",
+                t_.start_ns, t_.queued_before_ns, t_.flags);
       addBefore("submitted_ns", "host time at which it was submitted to the device, if known",
-                t_.submitted_before_ns);
-      sourceColumns({"start_ns", "submitted_before_ns", "flags"});
+                "submitted_before_ns", t_.start_ns, t_.submitted_before_ns, t_.flags);
     }
-  }
-
-  void addBefore(const char* name, const char* meaning, const Column<int64_t>& before) {
-    add(name, ColumnRole::kPlain, meaning, [t = &t_, &before](uint64_t row) {
-      int64_t time = 0;
-      const bool known = (t->flags[row] & op_flags::kQueueTimes) != 0 &&
-                         !__builtin_sub_overflow(t->start_ns[row], before[row], &time);
-      return known ? numberValue(time) : Value{};
-    });
   }
 
   /// Adds the system's process and thread numbers, and the device and context of a stream.
   void addPlaces() {
-    const Trace* trace = &trace_;
     if constexpr (Table::kId != TableId::kProcess && requires { t_.process_id; }) {
-      add("pid", ColumnRole::kReference, "the system's process number",
-          [trace, t = &t_](uint64_t row) {
-            const auto i = static_cast<size_t>(t->process_id[row]);
-            const auto& pids = trace->process.pid;
-            return i == 0 || i > pids.size() || pids[i - 1] == 0 ? Value{}
-                                                                 : numberValue(pids[i - 1]);
-          });
-      sourceColumns({"process_id"});
+      addSystemNumber("pid", "the system's process number", "process_id", t_.process_id,
+                      trace_.process.pid);
     }
     if constexpr (requires { t_.thread_id; }) {
-      add("tid", ColumnRole::kReference, "the system's thread number",
-          [trace, t = &t_](uint64_t row) {
-            const auto i = static_cast<size_t>(t->thread_id[row]);
-            const auto& tids = trace->thread.tid;
-            return i == 0 || i > tids.size() || tids[i - 1] == 0 ? Value{}
-                                                                 : numberValue(tids[i - 1]);
-          });
-      sourceColumns({"thread_id"});
+      addSystemNumber("tid", "the system's thread number", "thread_id", t_.thread_id,
+                      trace_.thread.tid);
     }
-    if constexpr (requires { t_.stream_id; }) {
-      add("device_id", ColumnRole::kReference, "device of the stream",
-          [trace, t = &t_](uint64_t row) {
-            const DeviceId id = trace->deviceOf(t->stream_id[row]);
-            return id == DeviceId::kNone ? Value{} : numberValue(id);
-          });
-      sourceColumns({"stream_id"});
-      add("context_id", ColumnRole::kReference, "context of the stream",
-          [trace, t = &t_](uint64_t row) {
-            const ContextId id = trace->contextOf(t->stream_id[row]);
-            return id == ContextId::kNone ? Value{} : numberValue(id);
-          });
-      sourceColumns({"stream_id"});
-    }
-  }
-
-  void addKernelNames() {
-    out_.add(std::make_unique<KernelFamilyColumn>(
-        "family", "kind of work, by the name: gemm, attention, copy, ...", out_, trace_));
-    sourceColumns({"name"});
-    out_.add(std::make_unique<KernelLabelColumn>(
-        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_));
-    sourceColumns({"name"});
-  }
-
-  /// Adds the launch shape as columns of the kernel.
-  void addKernelShape() {
-    if constexpr (Table::kId == TableId::kKernel) {
-      const LaunchShapeTable& s = trace_.launch_shape;
-      addGrid("grid_x", "work-groups (blocks) in x; NULL if the driver chose their size",
-              s.global_x, s.local_x);
-      addGrid("grid_y", "in y", s.global_y, s.local_y);
-      addGrid("grid_z", "in z", s.global_z, s.local_z);
-      addShape("block_x", "work-items of a group in x; 0: the driver chose", s.local_x);
-      addShape("block_y", "in y", s.local_y);
-      addShape("block_z", "in z", s.local_z);
-      addShape("global_x", "work-items (threads) in x", s.global_x);
-      addShape("global_y", "in y", s.global_y);
-      addShape("global_z", "in z", s.global_z);
-      addShape("static_shared_bytes", "static shared (local) memory of a group",
-               s.static_shared_bytes);
-      addShape("dynamic_shared_bytes", "dynamic shared memory of a group", s.dynamic_shared_bytes);
-      addShape("registers_per_thread", "registers", s.registers_per_thread);
-    }
-  }
-
-  template <class T>
-  void addShape(const char* name, const char* meaning, const Column<T>& column) {
-    add(name, ColumnRole::kPlain, meaning, [t = &t_, &column](uint64_t row) {
-      const auto i = static_cast<size_t>(t->shape_id[row]);
-      return i == 0 || i > column.size() ? Value{} : numberValue(column[i - 1]);
-    });
-    sourceColumns({"shape_id"});
-  }
-
-  void addGrid(const char* name, const char* meaning, const Column<uint64_t>& global,
-               const Column<uint32_t>& local) {
-    add(name, ColumnRole::kPlain, meaning, [t = &t_, &global, &local](uint64_t row) {
-      const auto i = static_cast<size_t>(t->shape_id[row]);
-      if (i == 0 || i > global.size() || local[i - 1] == 0) return Value{};
-      const uint64_t block = local[i - 1];
-      return Value::ofUnsigned(global[i - 1] / block + (global[i - 1] % block != 0 ? 1 : 0));
-    });
-    sourceColumns({"shape_id"});
+    if constexpr (requires { t_.stream_id; }) addPlaceOfStream(t_.stream_id);
   }
 
   void addTickRate() {
@@ -401,9 +437,7 @@ class TableMaker {
         ->hide();
   }
 
-  const Trace& trace_;
   const Table& t_;
-  SqlTable& out_;
   std::shared_ptr<FrameLabels> labels_;  // names of the frames
 };
 

@@ -21,22 +21,9 @@ namespace {
 
 using ColumnNumbers = std::vector<uint16_t>;
 
-template <class Table>
-ColumnNumbers numbersOf(const Table& table, std::initializer_list<std::string_view> names) {
+ColumnNumbers allNumbersOf(std::span<const ColumnInfo> columns) {
   ColumnNumbers numbers;
-  Table::visitColumns(table, [&](const ColumnInfo& info, const auto&) {
-    if (std::find(names.begin(), names.end(), info.name) != names.end()) {
-      numbers.push_back(info.number);
-    }
-  });
-  return numbers;
-}
-
-template <class Table>
-ColumnNumbers allNumbersOf(const Table& table) {
-  ColumnNumbers numbers;
-  Table::visitColumns(table,
-                      [&](const ColumnInfo& info, const auto&) { numbers.push_back(info.number); });
+  for (const ColumnInfo& info : columns) numbers.push_back(info.number);
   return numbers;
 }
 
@@ -127,9 +114,9 @@ Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
 template <class Table>
 Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted) {
   if constexpr (sbt::kIsDeviceWork<Table>) {
-    const ColumnNumbers times =
-        numbersOf(table, {"start_ns", "duration_ns", "queued_before_ns", "submitted_before_ns"});
-    const ColumnNumbers flags = numbersOf(table, {"flags"});
+    const ColumnNumbers times = query_rules::numbersOf(
+        Table::kColumns, {"start_ns", "duration_ns", "queued_before_ns", "submitted_before_ns"});
+    const ColumnNumbers flags = query_rules::numbersOf(Table::kColumns, {"flags"});
     if (in_host_time.count(Table::kId) == 0 &&
         (intersect(wanted, times) || intersect(wanted, flags))) {
       TS_CHECK_OK(readThese(table, flags));
@@ -137,7 +124,7 @@ Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted)
         return (of_row & op_flags::kDeviceClock) != 0;
       });
       if (any) {
-        TS_CHECK_OK(readThese(table, numbersOf(table, {"stream_id"})));
+        TS_CHECK_OK(readThese(table, query_rules::numbersOf(Table::kColumns, {"stream_id"})));
         TS_CHECK_OK(readThese(table, times));
         convertToHostTime(now->trace, Table::kId);
       }
@@ -151,12 +138,13 @@ Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted)
 Status TraceTables::Impl::readOf(TableId id, const std::optional<ColumnNumbers>& wanted) {
   Status status;
   forEachTable(now->trace, [&](auto& table) {
-    constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+    using Table = std::decay_t<decltype(table)>;
+    constexpr TableId kId = Table::kId;
     if (kId != id || sbt::isAlwaysRead(kId)) return;
     if (wanted && wanted->empty()) {  // only the number of rows is needed
       if (checked.count(kId) == 0) status = reader.readColumns(kId, {}, now->trace);
     } else {
-      status = readColumns(table, wanted ? *wanted : allNumbersOf(table));
+      status = readColumns(table, wanted ? *wanted : allNumbersOf(Table::kColumns));
     }
     if (status) checked.insert(kId);
   });

@@ -168,6 +168,17 @@ int rankOf(std::string_view column) {
   return static_cast<int>(it - std::begin(kFirst));
 }
 
+std::vector<uint16_t> numbersOf(std::span<const ColumnInfo> columns,
+                                std::initializer_list<std::string_view> names) {
+  std::vector<uint16_t> numbers;
+  for (const ColumnInfo& info : columns) {
+    if (std::find(names.begin(), names.end(), info.name) != names.end()) {
+      numbers.push_back(info.number);
+    }
+  }
+  return numbers;
+}
+
 std::string_view sqlName(TableId table, std::string_view column) {
   if (table == TableId::kAttribute && column == "table") return "table_name";
   return column;

@@ -2,7 +2,10 @@
 // How columns of the schema appear in SQL, beyond what their types determine.
 #pragma once
 
+#include <initializer_list>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "tracesmith/model/tables.hpp"
 
@@ -20,6 +23,10 @@ bool isReference(std::string_view column);
 
 /// The position of a column in its table: the most important columns come first.
 int rankOf(std::string_view column);
+
+/// The numbers of those of `columns` that are named.
+std::vector<uint16_t> numbersOf(std::span<const ColumnInfo> columns,
+                                std::initializer_list<std::string_view> names);
 
 /// The SQL name of a column (`table` is a keyword of SQL).
 std::string_view sqlName(TableId table, std::string_view column);
