@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the unwinder and the agents for AArch64, and runs the unwinder's exactness tests on an
-# emulated one. Usage: aarch64.sh DIRECTORY   (what it builds goes there). Exit code 77 without the
-# tools: g++-12-aarch64-linux-gnu, qemu-user, googletest.
+# emulated one. Usage: aarch64.sh DIRECTORY CORE_SOURCE...   DIRECTORY: what it builds goes there;
+# CORE_SOURCE: the files of the target tracesmith-agent-core. Exit code 77 without the tools:
+# g++-12-aarch64-linux-gnu, qemu-user, googletest.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 out="$1"
+shift
 cxx=aarch64-linux-gnu-g++-12
 libc=/usr/aarch64-linux-gnu
 gtest=/usr/src/googletest
@@ -41,14 +43,13 @@ agent=(-fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
 shared=(-shared -static-libgcc -static-libstdc++ -Xlinker --no-undefined)
 stacks="$root/src/tracesmith/stacks"
 agents="$root/src/tracesmith/capture/agents"
-unwinder=(call_path_cache cfi_expression cfi_row code_tables full_walk stack_memory walk_rule)
-for name in "${unwinder[@]}"; do compile "$stacks/unwind/$name.cpp" "${flags[@]}" "${agent[@]}"; done
-unwinder_objects=("${objects[@]}")
-for name in python_codes python_frames python_layout python_runtime; do
-  compile "$stacks/python/$name.cpp" "${flags[@]}" "${agent[@]}"
-done
-for source in "$agents"/core/*.cpp "$agents"/opencl/*.cpp "$root"/src/tracesmith/base/guarded_mappings.cpp; do
+for source in "$@"; do
+  [[ $source == /* ]] || source="$agents/$source"
   compile "$source" "${flags[@]}" "${agent[@]}"
+done
+core_objects=("${objects[@]}")
+for source in "$agents"/core/opencl_loaders.cpp "$agents"/opencl/*.cpp; do
+  [[ $source == *_test.cpp ]] || compile "$source" "${flags[@]}" "${agent[@]}"
 done
 finish
 "$cxx" "${shared[@]}" "${objects[@]}" -o libtracesmith-opencl.so
@@ -70,5 +71,5 @@ for name in call_path_cache_test call_path_machine_test; do
     "-I$gtest/googlemock/include"
 done
 finish
-"$cxx" "${unwinder_objects[@]}" "${objects[@]}" -pthread -o call_path_tests
+"$cxx" "${core_objects[@]}" "${objects[@]}" -pthread -o call_path_tests
 timeout 240 qemu-aarch64 -L "$libc" ./call_path_tests --gtest_brief=1
