@@ -182,7 +182,10 @@ struct ColumnInfo {
   X(8, StreamId, stream_id, kId, "stream, if it belongs to one")           \
   X(9, uint64_t, correlation_id, kTime, "correlation id, if it has one")   \
   X(10, uint32_t, event_type, kId, "EventType of the original TraceEvent") \
-  X(11, CallPathId, call_path_id, kId, "host call stack")
+  X(11, CallPathId, call_path_id, kId, "host call stack")                  \
+  X(12, uint64_t, sequence_number, kTime,                                  \
+    "1 + PyTorch's number, which an operator and its backward share")      \
+  X(13, uint32_t, forward_thread, kId, "of backward: the operator's thread, as PyTorch counts")
 
 #define TS_ATTRIBUTE_COLUMNS(X)                                                               \
   X(1, uint32_t, table, kId, "number of the described row's table")                           \

@@ -6,11 +6,11 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "tracesmith/analysis/report/report_operators.hpp"
 #include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/timing/covered_time.hpp"
 #include "tracesmith/analysis/timing/distribution.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
-#include "tracesmith/analysis/timing/launch_paths.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/model/live_memory.hpp"
 
@@ -68,6 +68,30 @@ void addFamilies(Maker& maker, const std::vector<NamedStats>& kernels) {
   if (table.rows.empty()) table.note = "the trace has no kernels";
 }
 
+void addLaunchPaths(Maker& maker) {
+  ReportTable& table = maker.table("launch_paths", "Device time by launching range",
+                                   {{"path", "host ranges, innermost last", Q::kText},
+                                    {"ops", "ops", Q::kCount},
+                                    {"device_ns", "device time", Q::kNs},
+                                    {"share", "share", Q::kShare}});
+  const OperatorTree tree = OperatorTree::of(maker.trace, maker.ops, OperatorRanges::kStacks);
+  std::vector<uint32_t> order;
+  int64_t all = 0;
+  for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
+    if (tree.nodes[i].launches > 0) order.push_back(i);
+    all += tree.nodes[i].device_self_ns;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return tree.nodes[a].device_self_ns > tree.nodes[b].device_self_ns;
+  });
+  for (size_t i = 0; i < maker.limit(order.size()); ++i) {
+    const OperatorNode& node = tree.nodes[order[i]];
+    table.rows.push_back({pathText(tree, order[i], maker.options.whole_paths), count(node.launches),
+                          node.device_self_ns, shareOf(node.device_self_ns, all)});
+  }
+  noteRest(table, order.size());
+}
+
 }  // namespace
 
 void addKernels(Maker& maker) {
@@ -90,28 +114,7 @@ void addHotspots(Maker& maker) {
   });
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
   noteRest(calls, stats.size());
-  ReportTable& paths = maker.table("launch_paths", "Device time by launching range",
-                                   {{"path", "host ranges, innermost last", Q::kText},
-                                    {"ops", "ops", Q::kCount},
-                                    {"device_ns", "device time", Q::kNs},
-                                    {"share", "share", Q::kShare}});
-  const std::vector<LaunchPath> launched = launchPaths(maker.trace, maker.ops);
-  int64_t all = 0;
-  for (const LaunchPath& path : launched) all += path.device_ns;
-  for (size_t i = 0; i < maker.limit(launched.size()); ++i) {
-    constexpr size_t kShown = 4;  // ranges of a path shown to people
-    const std::vector<StringId>& names = launched[i].names;
-    const size_t from =
-        !maker.options.whole_paths && names.size() > kShown ? names.size() - kShown : 0;
-    std::string text = names.empty() ? "(outside of ranges)" : from > 0 ? "... > " : "";
-    for (size_t k = from; k < names.size(); ++k) {
-      if (k > from) text += " > ";
-      text += maker.trace.text(names[k]);
-    }
-    paths.rows.push_back({std::move(text), count(launched[i].ops), launched[i].device_ns,
-                          shareOf(launched[i].device_ns, all)});
-  }
-  noteRest(paths, launched.size());
+  addLaunchPaths(maker);
   addCallStacks(maker);
   std::vector<ReportColumn> columns = {{"name", "name", Q::kText},
                                        {"begin_ns", "start", Q::kTimeNs},

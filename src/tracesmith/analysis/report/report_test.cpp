@@ -11,7 +11,6 @@
 #include "tracesmith/analysis/timing/critical_path.hpp"
 #include "tracesmith/analysis/timing/distribution.hpp"
 #include "tracesmith/analysis/timing/launch_analysis.hpp"
-#include "tracesmith/analysis/timing/launch_paths.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
@@ -169,64 +168,6 @@ TEST(LaunchAnalysis, WhatBeginsBeforeItsLaunchWasInNoQueue) {
   EXPECT_EQ(depths[0].before_launch, 1U);
   EXPECT_DOUBLE_EQ(launchLatency(hand.trace, ops).latency.min, 0);
   EXPECT_EQ(launchLatency(hand.trace, ops).before_launch, 1U);
-}
-
-/// Device time by path, its names with "/" in front.
-std::map<std::string, int64_t> launchTimes(const Hand& hand) {
-  std::map<std::string, int64_t> found;
-  for (const LaunchPath& path : launchPaths(hand.trace, DeviceOps::of(hand.trace))) {
-    std::string text;
-    for (const StringId name : path.names) text += "/" + std::string(hand.trace.text(name));
-    found[text] = path.device_ns;
-  }
-  return found;
-}
-
-TEST(LaunchPaths, AreTheRangesAroundTheLaunch) {
-  Hand hand;
-  const StreamId s = hand.stream();
-  hand.range("inner", 10, 20);
-  hand.range("outer", 10, 100);
-  hand.range("next", 20, 30);
-  hand.kernel("a", s, 200, 300, 15);
-  hand.kernel("b", s, 300, 350, 20);
-  hand.kernel("c", s, 400, 420, 99);
-  hand.kernel("d", s, 500, 510, 100);
-  const std::map<std::string, int64_t> expected = {
-      {"/outer/inner", 100}, {"/outer/next", 50}, {"/outer", 20}, {"", 10}};
-  EXPECT_EQ(launchTimes(hand), expected);
-}
-
-TEST(LaunchPaths, ThoseOfAllStepsAddUp) {
-  Hand hand;
-  const StreamId s = hand.stream();
-  for (int64_t i = 0; i < 3; ++i) {
-    const std::string step = "ProfilerStep#" + std::to_string(i);
-    hand.range(step, i * 100, i * 100 + 90);
-    hand.range("forward", i * 100, i * 100 + 90);
-    hand.kernel("a", s, i * 100 + 50, i * 100 + 60, i * 100 + 10);
-  }
-  const std::vector<LaunchPath> paths = launchPaths(hand.trace, DeviceOps::of(hand.trace));
-  ASSERT_EQ(paths.size(), 1U);
-  EXPECT_EQ(paths[0].ops, 3U);
-  ASSERT_EQ(paths[0].names.size(), 1U);
-  EXPECT_EQ(hand.trace.text(paths[0].names[0]), "forward");
-}
-
-TEST(LaunchPaths, OfRangesThatOverlapTheOneThatIsOver) {
-  Hand hand;
-  const StreamId s = hand.stream();
-  hand.range("a", 0, 10);
-  hand.range("b", 5, 20);
-  hand.range("c", 12, 15);
-  hand.range("d", 16, 18);
-  hand.kernel("k", s, 30, 40, 7);
-  hand.kernel("k", s, 40, 60, 13);
-  hand.kernel("k", s, 60, 90, 15);
-  hand.kernel("k", s, 90, 130, 17);
-  const std::map<std::string, int64_t> expected = {
-      {"/a/b", 10}, {"/b/c", 20}, {"/b", 30}, {"/b/d", 40}};
-  EXPECT_EQ(launchTimes(hand), expected);
 }
 
 TEST(CriticalPath, GoesFromTheEndToWhatWasWaitedFor) {

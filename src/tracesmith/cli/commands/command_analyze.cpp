@@ -7,6 +7,7 @@
 
 #include "tracesmith/analysis/diff/job_report.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/analysis/report/report_operators.hpp"
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
@@ -48,6 +49,12 @@ class AnalyzeCommand : public Command {
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       flag("--" + std::string(toString(static_cast<AnalysisPart>(i))), parts_[i], kMeanings[i]);
     }
+    flag("--operators", operators_, "Time of each operator, or of what --by names");
+    choice("--by", by_, "WHAT", namesOf<OperatorsBy, kOperatorsBy>(),
+           "What a row of --operators is: an operator (default), a module of PyTorch, a family of "
+           "kernels, a path of ranges, a step, a stream or a device");
+    choice("--sort", sort_, "COLUMN", namesOf<OperatorsSort, kOperatorsSorts>(),
+           "Order of the rows of --operators, the largest first (default device-self)");
     text("--range", range_, "NAME",
          "Critical path of one host range, by its name or the start of it");
     count("--instance", instance_, "N",
@@ -72,12 +79,14 @@ class AnalyzeCommand : public Command {
     example("tracesmith analyze trace.sbt --findings", "Show what to improve first");
     example("tracesmith analyze trace.json.gz --gpu-util --idle",
             "Show utilization and causes of idle time");
+    example("tracesmith analyze trace.json.gz --operators --by module",
+            "Show device and host time of each PyTorch module");
     example("tracesmith analyze trace.sbt --json -o report.json", "Write JSON for a program");
     example("tracesmith analyze rank-*.json.gz", "Compare the ranks of a job");
   }
 
   int run(Session& session) override {
-    if (const Status given = checkRange(); !given) return failWith(given.error());
+    if (const Status given = checkOptions(); !given) return failWith(given.error());
     if (inputs_.size() > 1) return runRanks(session);
     Result<TraceFile> file = readTraceFile(inputs_.front());
     if (!file) return failWith(file.error());
@@ -98,15 +107,43 @@ class AnalyzeCommand : public Command {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
     Shown shown;
-    if (findings_ || (options.parts.empty() && as_hta_.empty())) {
-      shown.findings = findIn(*file);
+    if (findings_ || (!selects() && as_hta_.empty())) shown.findings = findIn(*file);
+    if (operators_) {
+      shown.report.push_back(operatorTable(file->trace, chosen<OperatorsBy, kOperatorsBy>(by_),
+                                           chosen<OperatorsSort, kOperatorsSorts>(sort_), options));
     }
-    if (!findings_ || !options.parts.empty()) shown.report = analyze(file->trace, options);
+    if (!options.parts.empty() || !selects()) {
+      for (ReportTable& table : analyze(file->trace, options)) {
+        shown.report.push_back(std::move(table));
+      }
+    }
     return finish(shown, session,
                   [&] { return reportLosses(file->reader, inputs_.front(), kExitOk); });
   }
 
  private:
+  /// The names of an enum's values, which count from 0.
+  template <class Enum, size_t N>
+  static std::vector<std::string> namesOf() {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < N; ++i) names.emplace_back(toString(static_cast<Enum>(i)));
+    return names;
+  }
+  /// The value with this name; the first one for "".
+  template <class Enum, size_t N>
+  static Enum chosen(const std::string& name) {
+    for (size_t i = 0; i < N; ++i) {
+      if (toString(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
+    }
+    return Enum{};
+  }
+
+  /// Whether only some of the report is wanted.
+  bool selects() const {
+    return findings_ || operators_ ||
+           std::any_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
+  }
+
   struct Shown {
     std::optional<Findings> findings;
     std::vector<ReportTable> report;
@@ -123,8 +160,7 @@ class AnalyzeCommand : public Command {
 
   /// One trace after the other, so that only one is in memory.
   int runRanks(Session& session) const {
-    const bool selects = std::any_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
-    if (selects || findings_ || !range_.empty() || !as_hta_.empty() || all_frames_ || full_names_) {
+    if (selects() || !range_.empty() || !as_hta_.empty() || all_frames_ || full_names_) {
       return failWith({ErrorCode::kInvalidArgument,
                        "parts, ranges and ways of counting need a single trace; several have "
                        "only --limit, --json and -o",
@@ -167,13 +203,16 @@ class AnalyzeCommand : public Command {
     return code();
   }
 
-  Status checkRange() const {
+  Status checkOptions() const {
+    for (const auto& [option, value] : {std::pair{"--by", &by_}, std::pair{"--sort", &sort_}}) {
+      if (!value->empty() && !operators_) {
+        return fail(ErrorCode::kInvalidArgument, "needs --operators", option);
+      }
+    }
     if (range_.empty() && instance_) {
       return fail(ErrorCode::kInvalidArgument, "needs --range NAME", "--instance");
     }
-    const bool all =
-        !findings_ && std::none_of(parts_.begin(), parts_.end(), [](bool part) { return part; });
-    if (!range_.empty() && !all && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
+    if (!range_.empty() && selects() && !parts_[static_cast<size_t>(AnalysisPart::kCriticalPath)]) {
       return fail(ErrorCode::kInvalidArgument, "needs --critical-path, or no selection of parts",
                   "--range");
     }
@@ -233,6 +272,8 @@ class AnalyzeCommand : public Command {
   std::string range_;
   std::optional<uint64_t> instance_;
   bool findings_ = false;
+  bool operators_ = false;
+  std::string by_, sort_;
   bool all_frames_ = false;
   bool full_names_ = false;
   bool json_ = false;

@@ -147,6 +147,12 @@ void ChromeRows::pushRange(const Span& span) {
     range.process_id = tracks_.process(span.event[EventField::kProcess]);
     range.thread_id = tracks_.thread(range.process_id, span.event[EventField::kThread]);
     tracks_.noteHostEvent(range.process_id, span.event[EventField::kProcess]);
+    const int64_t sequence = span.event[EventField::kArgSequenceNumber].integer(-1);
+    if (sequence >= 0) {
+      range.sequence_number = static_cast<uint64_t>(sequence) + 1;
+      const int64_t thread = span.event[EventField::kArgForwardThread].integer();
+      range.forward_thread = static_cast<uint32_t>(std::clamp<int64_t>(thread, 0, UINT32_MAX));
+    }
   }
   delta_.range.push(range);
 }

@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 37> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 39> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -58,6 +58,8 @@ EventField fieldOf(std::string_view key) {
       {"args.External id", EventField::kArgExternalId},
       {"args.external id", EventField::kArgExternalId},
       {"args.Record function id", EventField::kArgRecordFunction},
+      {"args.Sequence number", EventField::kArgSequenceNumber},
+      {"args.Fwd thread id", EventField::kArgForwardThread},
   }};
   for (const auto& [name, field] : kFields) {
     if (name == key) return field;

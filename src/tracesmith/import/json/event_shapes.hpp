@@ -53,6 +53,8 @@ enum class EventField : uint8_t {
   kArgLabels,
   kArgExternalId,
   kArgRecordFunction,
+  kArgSequenceNumber,
+  kArgForwardThread,
   kNone,  ///< any other
 };
 constexpr size_t kEventFields = static_cast<size_t>(EventField::kNone);

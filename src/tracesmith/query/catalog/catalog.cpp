@@ -326,6 +326,15 @@ class TableMaker : private ColumnMaker {
       }
     }
     if constexpr (Table::kId == TableId::kRange) {
+      if (raw == "sequence_number") {
+        add(name, ColumnRole::kPlain,
+            "PyTorch's number of an operator, which its backward operators have too",
+            [t = &t_](uint64_t row) {
+              const uint64_t stored = t->sequence_number[row];
+              return stored == 0 ? Value{} : Value::ofUnsigned(stored - 1);
+            });
+        return true;
+      }
       if (raw == "event_type") {
         add(
             name, ColumnRole::kPlain, meaning,

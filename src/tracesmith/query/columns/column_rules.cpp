@@ -147,7 +147,8 @@ bool zeroIsNull(TableId table, std::string_view column) {
       return false;
     default:
       return oneOf(column, {"source", "destination", "address", "program", "handle", "flow_id",
-                            "correlation_id", "from_correlation_id", "to_correlation_id", "tid"});
+                            "forward_thread", "correlation_id", "from_correlation_id",
+                            "to_correlation_id", "tid"});
   }
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host and device time by operator, module, family, call path, step, stream or device, as a table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tracesmith/analysis/operators/operator_tree.hpp"
+#include "tracesmith/analysis/report/report.hpp"
+
+namespace tracesmith {
+
+/// What one row of the table stands for.
+enum class OperatorsBy : uint8_t { kOperator, kModule, kFamily, kStack, kStep, kStream, kDevice };
+constexpr size_t kOperatorsBy = 7;
+/// Name on the command line: "operator".
+std::string_view toString(OperatorsBy by);
+
+/// By which column the rows are sorted, the largest first.
+enum class OperatorsSort : uint8_t { kDeviceSelf, kDeviceTotal, kHostSelf, kHostTotal, kCalls };
+constexpr size_t kOperatorsSorts = 5;
+/// Name on the command line: "device-self".
+std::string_view toString(OperatorsSort sort);
+
+/// The sum of the device self times of all rows is the sum of the durations of all kernels, copies
+/// and fills. Steps are in order of time, and have only device times, as families, streams and
+/// devices have. Uses `analysis`, `limit` and `whole_paths` of the options.
+ReportTable operatorTable(const Trace& trace, OperatorsBy by,
+                          OperatorsSort sort = OperatorsSort::kDeviceSelf,
+                          const ReportOptions& options = {});
+
+/// "outer > inner"; unless `whole`, only the innermost names.
+std::string pathText(const OperatorTree& tree, uint32_t node, bool whole);
+
+}  // namespace tracesmith
