@@ -14,6 +14,7 @@
 #include "errors.hpp"
 #include "text.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/analysis/report/report_operators.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/findings/findings.hpp"
 #include "tracesmith/findings/findings_report.hpp"
@@ -290,6 +291,20 @@ ReportTables TraceFile::analyze(const std::vector<std::string>& parts, uint64_t 
   })));
 }
 
+ReportTables TraceFile::operators(const std::string& by, const std::string& sort, uint64_t limit) {
+  const OperatorsBy of = valueOf(operatorsByOf(by));
+  const OperatorsSort sorted = valueOf(operatorsSortOf(sort));
+  ReportOptions options;
+  options.limit = limit;
+  options.whole_paths = true;
+  return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    std::vector<ReportTable> found = {operatorTable(loaded->trace, of, sorted, options)};
+    TS_CHECK_OK(checkCancelled());
+    return found;
+  })));
+}
+
 ReportTables TraceFile::findings(const std::string& file, bool predict) {
   return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
     TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
@@ -415,6 +430,7 @@ void bindTraceFile(nb::module_& module) {
                    "tuple[list[str], list[tuple[typing.Any, ...]]]"))
       .def("query_arrow", &TraceFile::queryArrow, nb::arg("sql"))
       .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"))
+      .def("operators", &TraceFile::operators, nb::arg("by"), nb::arg("sort"), nb::arg("limit"))
       .def("findings", &TraceFile::findings, nb::arg("file"), nb::arg("predict"))
       .def("memory", &TraceFile::memory,
            nb::sig("def memory(self) -> list[tuple[str, typing.Any, typing.Any]]"))

@@ -50,6 +50,7 @@ class TraceFile {
   nanobind::object queryArrow(const std::string& sql);
 
   ReportTables analyze(const std::vector<std::string>& parts, uint64_t limit);
+  ReportTables operators(const std::string& by, const std::string& sort, uint64_t limit);
   /// The verdict, the findings, and what was not checked.
   ReportTables findings(const std::string& file, bool predict);
   /// Name, times and allocated bytes of each device and the host (model/live_memory.hpp).

@@ -62,6 +62,23 @@ def test_idle_time_and_steps_are_those_of_the_analysis(simulated):
         assert drawn * 1e6 == pytest.approx(steps["duration_ns"])
 
 
+def test_operators_are_those_of_the_analysis(simulated):
+    with ts.open(simulated) as trace:
+        for by in ("operator", "family", "stream", "step"):
+            table = trace.operators(by, limit=5)[f"operators_by_{by}"]
+            axes = trace.plot.operators(by, count=5)
+            own = [bar.get_width() for bar in axes.patches[:len(table)]]
+            time = table["device_self_ns"]
+            assert np.array(own) / max(own) == pytest.approx(np.array(time) / max(time))
+        kernels = sum(trace.kernels["duration_ns"]) + sum(trace.copies["duration_ns"]) + sum(trace.fills["duration_ns"])
+        for by in ("operator", "module", "stack"):
+            assert sum(trace.operators(by, limit=0)[f"operators_by_{by}"]["device_self_ns"]) == kernels
+        with pytest.raises(ts.InvalidArgumentError, match="none of operator, module"):
+            trace.operators("kernel")
+        with pytest.raises(ts.InvalidArgumentError, match="none of device-self"):
+            trace.operators(sort="name")
+
+
 def test_compare(simulated):
     with ts.open(simulated) as trace:
         axes = trace.plot.compare(simulated, count=5)

@@ -166,6 +166,27 @@ class Plots:
                           [f"{part:.1%}, {_times(times, 'launch', 'es')}" for part, times in zip(share, launches[longest])],
                           "Kernels by total time", "on the device, all launches")
 
+    def operators(self, by: str = "operator", count: int = 15, ax: Axes | None = None) -> Axes:
+        """The `count` operators with the longest device time, and what they launched in nested ones: the table of
+        `trace.operators(by)`. Without device work the host's time."""
+        table = self._trace.operators(by, limit=count)[f"operators_by_{by}"]
+        side = "device"
+        if "host_self_ns" in table.columns and not any(table["device_self_ns"]):
+            side = "host"
+            table = self._trace.operators(by, sort="host-self", limit=count)[f"operators_by_{by}"]
+        if len(table) == 0:
+            raise NoDataError("no host range and no work of a device is in the trace", self._trace.path)
+        own = [float(time) for time in table[f"{side}_self_ns"]]
+        parts = {f"{side} time": own}
+        if f"{side}_total_ns" in table.columns:
+            totals = table[f"{side}_total_ns"]
+            parts = {f"{side}, self": own, "in nested ranges": [max(0.0, total - self) for total, self in zip(totals, own)]}
+        count_of, word = ("calls", "call") if "calls" in table.columns else ("launches", "launch")
+        texts = [f"{format_duration(int(time))}, {_times(times, word, 'es' if word == 'launch' else 's')}"
+                 for time, times in zip(own, table[count_of])]
+        return self._bars(ax, list(table[by]), parts, texts,
+                          "Time of steps" if by == "step" else f"Time by {by}, the longest {side} time first", "")
+
     def overlap(self, ax: Axes | None = None) -> Axes:
         """Combinations of kinds of work that ran at the same time, and for how long: the table `overlap` of
         `trace.analyze()`."""

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/report/report_operators.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -197,7 +199,22 @@ std::vector<ReportValue> rowOf(NamedCost& of, OperatorsBy by, int64_t all_ns) {
   return row;
 }
 
+template <class Enum, size_t N>
+Result<Enum> byNameIn(const std::array<std::string_view, N>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<Enum>(found - names.begin());
+  return fail(ErrorCode::kInvalidArgument, fmt::format("is none of {}", fmt::join(names, ", ")),
+              std::string(name));
+}
+
 }  // namespace
+
+Result<OperatorsBy> operatorsByOf(std::string_view name) {
+  return byNameIn<OperatorsBy>(kNames, name);
+}
+Result<OperatorsSort> operatorsSortOf(std::string_view name) {
+  return byNameIn<OperatorsSort>(kSortNames, name);
+}
 
 std::string_view toString(OperatorsBy by) { return kNames[static_cast<size_t>(by)]; }
 std::string_view toString(OperatorsSort sort) { return kSortNames[static_cast<size_t>(sort)]; }

@@ -9,6 +9,7 @@
 
 #include "tracesmith/analysis/operators/operator_tree.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/base/result.hpp"
 
 namespace tracesmith {
 
@@ -17,12 +18,15 @@ enum class OperatorsBy : uint8_t { kOperator, kModule, kFamily, kStack, kStep, k
 constexpr size_t kOperatorsBy = 7;
 /// Name on the command line: "operator".
 std::string_view toString(OperatorsBy by);
+/// Fails with kInvalidArgument, and lists the names that there are. Likewise operatorsSortOf().
+Result<OperatorsBy> operatorsByOf(std::string_view name);
 
 /// By which column the rows are sorted, the largest first.
 enum class OperatorsSort : uint8_t { kDeviceSelf, kDeviceTotal, kHostSelf, kHostTotal, kCalls };
 constexpr size_t kOperatorsSorts = 5;
 /// Name on the command line: "device-self".
 std::string_view toString(OperatorsSort sort);
+Result<OperatorsSort> operatorsSortOf(std::string_view name);
 
 /// The sum of the device self times of all rows is the sum of the durations of all kernels, copies
 /// and fills. Steps are in order of time, and have only device times, as families, streams and

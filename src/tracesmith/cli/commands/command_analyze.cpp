@@ -109,8 +109,9 @@ class AnalyzeCommand : public Command {
     Shown shown;
     if (findings_ || (!selects() && as_hta_.empty())) shown.findings = findIn(*file);
     if (operators_) {
-      shown.report.push_back(operatorTable(file->trace, chosen<OperatorsBy, kOperatorsBy>(by_),
-                                           chosen<OperatorsSort, kOperatorsSorts>(sort_), options));
+      shown.report.push_back(
+          operatorTable(file->trace, operatorsByOf(by_).value_or(OperatorsBy::kOperator),
+                        operatorsSortOf(sort_).value_or(OperatorsSort::kDeviceSelf), options));
     }
     if (!options.parts.empty() || !selects()) {
       for (ReportTable& table : analyze(file->trace, options)) {
@@ -128,14 +129,6 @@ class AnalyzeCommand : public Command {
     std::vector<std::string> names;
     for (size_t i = 0; i < N; ++i) names.emplace_back(toString(static_cast<Enum>(i)));
     return names;
-  }
-  /// The value with this name; the first one for "".
-  template <class Enum, size_t N>
-  static Enum chosen(const std::string& name) {
-    for (size_t i = 0; i < N; ++i) {
-      if (toString(static_cast<Enum>(i)) == name) return static_cast<Enum>(i);
-    }
-    return Enum{};
   }
 
   /// Whether only some of the report is wanted.
