@@ -42,8 +42,9 @@ const char* tableNameOf(uint32_t number) {
 template <class Table>
 class TableMaker {
  public:
-  TableMaker(const Trace& trace, const Table& rows, SqlTable& out)
-      : trace_(trace), t_(rows), out_(out) {}
+  TableMaker(const Trace& trace, const Table& rows, const KernelLabels* kernel_labels,
+             SqlTable& out)
+      : trace_(trace), t_(rows), kernel_labels_(kernel_labels), out_(out) {}
 
   void make() {
     out_.setRows(t_.size());
@@ -288,7 +289,8 @@ class TableMaker {
         "family", "kind of work, by the name: gemm, attention, copy, ...", out_, trace_));
     sourceColumns({"name"});
     out_.add(std::make_unique<KernelLabelColumn>(
-        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_));
+        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_,
+        kernel_labels_));
     sourceColumns({"name"});
   }
 
@@ -403,19 +405,20 @@ class TableMaker {
 
   const Trace& trace_;
   const Table& t_;
+  const KernelLabels* kernel_labels_;
   SqlTable& out_;
   std::shared_ptr<FrameLabels> labels_;  // names of the frames
 };
 
 }  // namespace
 
-Catalog::Catalog(const Trace& trace) : trace_(trace) {
+Catalog::Catalog(const Trace& trace, const KernelLabels* labels) : trace_(trace) {
   forEachTable(trace_, [&](const auto& rows) {
     using Table = std::decay_t<decltype(rows)>;
     const char* meaning = query_rules::meaningOf(Table::kId);
     if (meaning == nullptr) return;
     auto table = std::make_unique<SqlTable>(Table::kName, meaning);
-    TableMaker<Table>(trace_, rows, *table).make();
+    TableMaker<Table>(trace_, rows, labels, *table).make();
     tables_.push_back(std::move(table));
   });
   for (auto& table : makeStackedTables(trace_, tables_)) tables_.push_back(std::move(table));
