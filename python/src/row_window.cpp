@@ -21,6 +21,30 @@ void takeValues(ColumnArray& to, const ColumnArray& from, std::span<const uint64
   to.owner = std::move(values);
 }
 
+/// Of the texts of `from`, keeps those that rows of `taken` have, in their order.
+void takeTexts(ColumnArray& taken, const ColumnArray& from) {
+  auto codes =
+      std::make_shared<std::vector<int32_t>>(static_cast<const int32_t*>(taken.data),
+                                             static_cast<const int32_t*>(taken.data) + taken.rows);
+  std::vector<int32_t> used = *codes;
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  std::erase_if(used, [](int32_t code) { return code < 0; });
+  for (const int32_t code : used) {
+    const auto at = static_cast<size_t>(code);
+    taken.texts.insert(taken.texts.end(), from.texts.begin() + from.text_ends[at],
+                       from.texts.begin() + from.text_ends[at + 1]);
+    taken.text_ends.push_back(static_cast<int64_t>(taken.texts.size()));
+  }
+  for (int32_t& code : *codes) {
+    if (code < 0) continue;
+    const auto place = std::lower_bound(used.begin(), used.end(), code);
+    code = static_cast<int32_t>(place - used.begin());
+  }
+  taken.data = codes->data();
+  taken.owner = std::move(codes);
+}
+
 }  // namespace
 
 ColumnArray takeRows(const ColumnArray& from, std::span<const uint64_t> positions) {
@@ -28,11 +52,10 @@ ColumnArray takeRows(const ColumnArray& from, std::span<const uint64_t> position
   taken.rows = positions.size();
   taken.format = from.format;
   taken.is_text = from.is_text;
-  taken.texts = from.texts;
-  taken.text_ends = from.text_ends;
   const bool narrow = from.format == 'I' || from.format == 'i';
   narrow ? takeValues<uint32_t>(taken, from, positions)
          : takeValues<uint64_t>(taken, from, positions);
+  if (from.is_text) takeTexts(taken, from);
   if (from.nulls == 0) return taken;
   taken.valid.assign((taken.rows + 7) / 8, 0xff);
   for (size_t i = 0; i < positions.size(); ++i) {
@@ -90,12 +113,29 @@ Result<std::optional<uint64_t>> RowWindow::read(TraceReader& reader, std::string
   return begin;
 }
 
+void RowWindow::forget(std::string_view table_name) {
+  if (peek_ == nullptr) return;
+  peek_->catalog.reset();
+  forEachTable(peek_->trace, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if (Table::kName == table_name && !sbt::isAlwaysRead(Table::kId)) table = Table{};
+  });
+  if (peek_->trace.strings.size() > kMostTextsKept) peek_ = nullptr;
+}
+
 Result<Rows> RowWindow::at(OpenTrace& open, std::string_view table,
                            std::span<const std::string> columns, uint64_t first, uint64_t count) {
   TS_TRY(const std::optional<uint64_t> begin, read(open.tables().reader(), table, first, count));
   OpenTrace::Loaded loaded = peek_;
   if (begin) {
-    peek_->catalog = std::make_unique<Catalog>(peek_->trace);
+    const bool labelled = std::find(columns.begin(), columns.end(), "short_name") != columns.end();
+    if (labelled && labels_ == nullptr) {
+      const std::string name = "name";
+      TS_TRY(const OpenTrace::Loaded named, open.tables().need("kernel", std::span(&name, 1)));
+      labels_ = std::make_unique<KernelLabels>(named->trace);
+      labelled_ = named;
+    }
+    peek_->catalog = std::make_unique<Catalog>(peek_->trace, labels_.get());
   } else {
     TS_TRY(loaded, open.tables().need(table, columns));
   }
@@ -109,6 +149,7 @@ Result<Rows> RowWindow::at(OpenTrace& open, std::string_view table,
     TS_TRY(const ColumnArray array, arrayOf(loaded, table, name));
     found.columns.push_back(takeRows(array, positions));
   }
+  forget(table);
   return found;
 }
 

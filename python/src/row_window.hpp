@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/api/open_trace.hpp"
 
 namespace tracesmith::python {
 
-/// A copy of the rows at these positions. Texts keep their indexes.
+/// A copy of the rows at these positions, with only the texts that they have.
 ColumnArray takeRows(const ColumnArray& from, std::span<const uint64_t> positions);
 
 /// The column `name` of a table of `loaded`, which has been read.
@@ -27,8 +28,8 @@ struct Rows {
 /// Not thread-safe: one thread at a time.
 class RowWindow {
  public:
-  /// Copies of the rows [first, first + count) of `columns`, as far as there are that many. Nothing
-  /// is kept. Reads the whole table if it is computed from others, or is damaged at these rows.
+  /// Copies of the rows [first, first + count) of `columns`, as far as there are that many. Reads
+  /// the whole table if it is computed from others, or is damaged at these rows.
   Result<Rows> at(OpenTrace& open, std::string_view table, std::span<const std::string> columns,
                   uint64_t first, uint64_t count);
 
@@ -37,7 +38,17 @@ class RowWindow {
   Result<std::optional<uint64_t>> read(TraceReader& reader, std::string_view table, uint64_t first,
                                        uint64_t count);
 
-  std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries, and the rows last read
+  /// Releases the rows, and the dictionaries if they are large.
+  void forget(std::string_view table);
+
+  /// Dictionaries with more texts are read again for each window: reading so many takes about 30
+  /// ms.
+  static constexpr size_t kMostTextsKept = 200'000;
+
+  std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries
+  // Labels of kernels depend on the names of all kernels, so these are read for the first label.
+  std::unique_ptr<KernelLabels> labels_;
+  OpenTrace::Loaded labelled_;  // has the names that `labels_` points to
 };
 
 }  // namespace tracesmith::python

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/export/text/race_report.hpp"
-#include "tracesmith/recording/recording_file.hpp"
-#include "tracesmith/replay/check/race_trial.hpp"
 
 namespace tracesmith::python {
 namespace {
@@ -88,41 +86,21 @@ ReportTable tableOf(const Found& found) {
   return table;
 }
 
-Status confirm(RecordingReader& reader, const Bytes& commands, const RaceTrialLimits& limits,
-               ProcessRaces& of) {
-  TS_TRY(const ReplayPlan plan, ReplayPlan::make(commands));
-  RaceTrialOptions options;
-  options.executor.device = limits.device;
-  options.most_replays = limits.replays;
-  options.step_limit_s = limits.step_limit_s;
-  RaceTrials trials = tryRaces(plan, reader, of.recorded, of.report.groups, options);
-  of.verdicts = std::move(trials.verdicts);
-  of.replays = trials.replays;
-  of.device = std::move(trials.device);
-  return checkCancelled();
-}
-
 }  // namespace
 
 Result<ReportTables> racesOf(const std::string& path, bool possible,
                              const std::optional<RaceTrialLimits>& limits) {
-  TS_TRY(RecordingReader reader, RecordingReader::open(path));
-  if (reader.path() != path) TS_CHECK_OK(checkSameSession(reader, path));
-  auto found = std::make_shared<Found>();
-  for (const recording::Process& process : reader.processes()) {
-    TS_CHECK_OK(checkCancelled());
-    TS_TRY(const Bytes commands, reader.commands(process.number));
-    ProcessRaces& of = found->emplace_back();
-    of.pid = process.pid;
-    of.command_line = process.command_line;
-    of.recorded = races::programOfRecording(
-        commands, [&](const recording::Payload& payload) { return reader.content(payload); });
-    of.report = races::findRaces(of.recorded.program,
-                                 possible ? races::Grade::kPossible : races::Grade::kLikely);
-    if (limits && !of.report.groups.empty()) {
-      TS_CHECK_OK(confirm(reader, commands, *limits, of));
-    }
+  TS_TRY(RecordingReader reader, openRecordingOf(path));
+  RaceSearch search;
+  if (possible) search.least = races::Grade::kPossible;
+  if (limits) {
+    search.confirm.emplace();
+    search.confirm->executor.device = limits->device;
+    search.confirm->most_replays = limits->replays;
+    search.confirm->step_limit_s = limits->step_limit_s;
   }
+  TS_TRY(Found all, racesOf(reader, search));
+  const auto found = std::make_shared<const Found>(std::move(all));
   ReportTable table = tableOf(*found);
   for (const ProcessRaces& of : *found) {
     if (!of.recorded.damaged) continue;

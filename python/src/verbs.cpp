@@ -17,16 +17,12 @@
 #include "trace_file.hpp"
 #include "trace_races.hpp"
 #include "tracesmith/analysis/diff/trace_diff.hpp"
-#include "tracesmith/analysis/timing/runtime_frames.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/base/files/target_file.hpp"
-#include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
-#include "tracesmith/export/chrome/source_json.hpp"
 #include "tracesmith/export/flame/folded_stacks.hpp"
-#include "tracesmith/export/flame/stack_flame.hpp"
-#include "tracesmith/export/sbt/sbt_export.hpp"
+#include "tracesmith/export/formats/export_request.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/export/text/table_text.hpp"
 #include "tracesmith/replay/check/replay_report.hpp"
@@ -137,77 +133,50 @@ struct ExportOptions {
 using Warnings = std::vector<std::string>;
 
 /// Returns what the export lacks.
-Result<Warnings> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFormat format,
-                          const std::string& to, const ExportOptions& wanted) {
-  using cli::ExportFormat;
+Result<Warnings> exportAs(TraceReader& reader, const Trace& trace, const ExportRequest& request,
+                          const std::string& to) {
   Warnings lacks;
   if (!reader.losses().empty()) {
     lacks.push_back(
         fmt::format("the trace is damaged in {} places, whose events are not in the export",
                     reader.losses().size()));
   }
-  PerfettoOptions options;
-  options.counters = wanted.counters;
-  options.flows = wanted.flows;
-  options.full_args = wanted.full;
-  options.all_frames = wanted.all_frames;
-  options.from_ns = wanted.from_ns;
-  options.to_ns = wanted.to_ns;
+  TS_TRY(const ExportResult made, runExport(request, reader, trace, to));
+  lacks.insert(lacks.end(), made.lacks.begin(), made.lacks.end());
+  return lacks;
+}
+
+/// Errors: an option makes no sense.
+Result<ExportRequest> requestOf(const ExportOptions& wanted, ExportFormat format) {
   TS_TRY(NamePattern all_names, NamePattern::parse("", "name"));
-  const RowChoice choice{std::move(all_names), wanted.counters, wanted.flows};
-  const Selection selection(trace, wanted.from_ns, wanted.to_ns, {});
-  if (format == ExportFormat::kSbt) {
-    Trace part = trace;
-    TS_TRY(const SbtExport made, exportSbt(reader, part, selection, choice, to));
-    if (reader.rows(TableId::kRecordedCommand) > 0) {
-      lacks.emplace_back(
-          "the recording in the trace is omitted (tracesmith export --with-recording "
-          "includes it)");
-    }
-    if (made.without_sources) {
-      lacks.emplace_back("some events could not be read, so the sources of the others are omitted");
-    }
-    return lacks;
-  }
-  if (format == ExportFormat::kChromeJson && hasSourceJson(reader, trace)) {
-    TS_TRY(Output out, Output::toFile(to));
-    TS_TRY(const uint64_t lost, writeSourceJson(reader, trace, selection, out, choice));
-    TS_CHECK_OK(out.finish());
-    if (lost > 0) {
-      lacks.push_back(
-          fmt::format("{} events are not in the export: the trace has lost their rows", lost));
-    }
-    return lacks;
-  }
-  TS_TRY(const TableId table, tableByName(wanted.table));
-  std::optional<StackWeight> by;
-  if (wanted.by == "device-time") by = StackWeight::kDeviceTime;
-  if (wanted.by == "host-time") by = StackWeight::kHostTime;
-  if (wanted.by == "bytes") by = StackWeight::kBytes;
+  ExportRequest request{.format = format,
+                        .options = {},
+                        .choice = {std::move(all_names), wanted.counters, wanted.flows},
+                        .by = stackWeightByName(wanted.by),
+                        .recording_of = {}};
+  TS_TRY(request.table, tableByName(wanted.table));
+  request.options.counters = wanted.counters;
+  request.options.flows = wanted.flows;
+  request.options.full_args = wanted.full;
+  request.options.all_frames = wanted.all_frames;
+  request.options.from_ns = wanted.from_ns;
+  request.options.to_ns = wanted.to_ns;
   const bool stacks = format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded;
-  if (by && !stacks) {
+  if (request.by && !stacks) {
     return fail(ErrorCode::kInvalidArgument, "is for flame graphs: speedscope or folded", "by");
   }
-  if (!stacks || wanted.all_frames) {
-    TS_CHECK_OK(exportTrace(trace, format, to, options, table, by));
-    return lacks;
-  }
-  Trace shorter = trace;  // the other exporters omit these frames themselves
-  shorter.call_path = withoutRuntimeFrames(trace);
-  TS_CHECK_OK(exportTrace(shorter, format, to, options, table, by));
-  return lacks;
+  return request;
 }
 
 Warnings exportFile(TraceFile& file, const std::string& from, const nb::object& path,
                     const ExportOptions& options) {
   const std::string to = pathOf(path);
-  auto format = cli::exportFormatByPath(to).value_or(cli::ExportFormat::kPerfetto);
+  auto format = exportFormatByPath(to).value_or(ExportFormat::kPerfetto);
   if (!options.format.empty()) {
-    const auto named = cli::exportFormatByName(options.format);
+    const auto named = exportFormatByName(options.format);
     if (!named) {
       std::string all;
-      for (const std::string& name : cli::exportFormatNames())
-        all += (all.empty() ? "" : ", ") + name;
+      for (const std::string& name : exportFormatNames()) all += (all.empty() ? "" : ", ") + name;
       raise({ErrorCode::kInvalidArgument,
              "'" + options.format + "' is not a format; there are " + all, "format"});
     }
@@ -223,8 +192,9 @@ Warnings exportFile(TraceFile& file, const std::string& from, const nb::object& 
     raise({ErrorCode::kInvalidArgument, "would be overwritten; choose another path", to});
   }
   const auto loaded = file.whole();
+  const ExportRequest request = valueOf(requestOf(options, format));
   return valueOf(file.withReader(
-      [&](TraceReader& reader) { return exportAs(reader, loaded->trace, format, to, options); }));
+      [&](TraceReader& reader) { return exportAs(reader, loaded->trace, request, to); }));
 }
 
 /// Lines "frame;frame;frame weight": of stacks weighted `by`, or of ranges, calls and device work.
@@ -237,10 +207,7 @@ std::string folded(TraceFile& file, const std::string& by) {
     if (by.empty()) {
       writeFoldedStacks(loaded->trace, all, out);
     } else {
-      writeFoldedByStack(loaded->trace, all,
-                         by == "bytes"         ? StackWeight::kBytes
-                         : by == "device-time" ? StackWeight::kDeviceTime
-                                               : StackWeight::kHostTime,
+      writeFoldedByStack(loaded->trace, all, stackWeightByName(by).value_or(StackWeight::kHostTime),
                          out);
     }
     return out.finish();

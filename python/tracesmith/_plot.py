@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracesmith import _core
+from tracesmith._arguments import whole
 from tracesmith._core import format_bytes, format_duration
 from tracesmith._errors import InvalidArgumentError, NoDataError, needs
 from tracesmith._flame import FlameBox
@@ -152,7 +153,9 @@ class Plots:
         return ax
 
     def kernels(self, count: int = 15, ax: Axes | None = None) -> Axes:
-        """The `count` kernels with the longest total time over all launches."""
+        """The `count` kernels with the longest total time over all launches. InvalidArgumentError: `count` is no
+        positive number."""
+        count = whole(count, "count", 1)
         names = self._trace.kernels["short_name"]
         if not isinstance(names, Texts) or len(names) == 0:
             raise NoDataError("no kernel is in the trace", self._trace.path)
@@ -240,7 +243,7 @@ class Plots:
     def compare(self, other: TraceOrPath, count: int = 15, ax: Axes | None = None) -> Axes:
         """The names with the largest change of their total time from this trace to `other`: the table
         `diff_names` of `trace.diff(other)`."""
-        table = self._trace.diff(other, limit=count)["diff_names"]
+        table = self._trace.diff(other, limit=whole(count, "count", 1))["diff_names"]
         if len(table) == 0:
             raise NoDataError("no name is in either trace", self._trace.path)
         ax = self._axes(ax, 2 * len(table))

@@ -138,7 +138,7 @@ class Report(Mapping[str, ReportTable]):
 
 def checked_limit(limit: int) -> int:
     """`limit`, if it is a number of rows. InvalidArgumentError: it is none."""
-    if not 0 <= limit < 2**63:
+    if not isinstance(limit, int) or not 0 <= limit < 2**63:
         raise InvalidArgumentError("must be a number of rows, or 0 for all rows", "limit")
     return limit
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Tuple, TypeVar, Union
 import numpy as np
 import numpy.typing as npt
 
+from tracesmith._arguments import checked_slice, whole
 from tracesmith._errors import needs
 from tracesmith._texts import Texts
 
@@ -157,6 +158,7 @@ class Table:
         return self._read((self._check(key),))[key][0]
 
     def _slice(self: Self, key: slice) -> Self:
+        key = checked_slice(key)
         rows = self._rows()
         if isinstance(rows, np.ndarray):
             return self._with(rows[key])
@@ -190,12 +192,15 @@ class Table:
         return self._read((self._check(name),))[name][1]
 
     def select(self: Self, *names: str) -> Self:
-        """A table of these columns. KeyError: there is no column of that name."""
+        """A table of these columns. KeyError: there is no column of that name. TypeError: none is named."""
+        if not names:
+            raise TypeError("select() needs the name of a column")
         return self._with(self._pick, tuple(self._check(name) for name in names))
 
     def head(self: Self, count: int = 10) -> Self:
-        """The first rows. Reads only these, however long the table is."""
-        return self[: max(0, count)]
+        """The first rows. Reads only these, however long the table is. InvalidArgumentError: `count` is negative or no
+        whole number."""
+        return self[: whole(count, "count", 0)]
 
     def filter(self: Self, where: Mask | Callable[[Self], Mask]) -> Self:
         """The rows for which `where` is true: bool [rows], or a function that makes it of the table.

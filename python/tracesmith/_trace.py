@@ -100,14 +100,20 @@ class Trace(Tables, Verbs):
     file again.
     """
 
+    # Of an object that no call of __init__ has filled, as of a closed trace.
+    _path: str = ""
+    _open: _core.TraceFile | None = None
+    _keeps: object = None
+    _tables: dict[str, Table] | None = None
+
     def __init__(self, path: str | bytes | os.PathLike[str], _keeps: object = None) -> None:
         """Errors: NotFoundError, NotATraceError, TooNewError, DamagedError, PermissionDeniedError,
         IoError."""
         self._path = os.fsdecode(path)
-        self._open: _core.TraceFile | None = _core.TraceFile(self._path)
+        self._open = _core.TraceFile(self._path)
         self._path = os.path.abspath(self._path)
         self._keeps = _keeps  # the owner of a trace in memory, kept alive here
-        self._tables: dict[str, Table] | None = None
+        self._tables = None
         self._kept: dict[tuple[str, str], tuple[npt.NDArray[Any] | Texts, bytes | None]] = {}
 
     @property
@@ -182,7 +188,7 @@ class Trace(Tables, Verbs):
         """Closes the trace. File and memory are released when the last array of the trace is gone."""
         self._open = None
         self._tables = None
-        self._kept.clear()
+        self._kept = {}
 
     def __enter__(self) -> Trace:
         return self

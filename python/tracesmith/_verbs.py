@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Iterable, Mapping, Union
 
 from tracesmith import _core
+from tracesmith._arguments import factor, factors, names, whole
 from tracesmith._errors import InvalidArgumentError, UnsupportedError
 from tracesmith._report import Report, checked_limit
 
@@ -61,6 +62,8 @@ class Verbs:
         of the program of this trace. With several runs of each side, the result holds for the programs,
         not only for these runs. `limit`: the number of rows in the table by name; 0: all."""
         before = [_opened(self), *(_opened(run) for run in runs)]
+        if not _is_one(other) and not isinstance(other, Iterable):
+            raise InvalidArgumentError(f"must be a trace, a path, or several of them, not {other!r}", "other")
         after = [_opened(run) for run in ([other] if _is_one(other) else other)]  # type: ignore[union-attr]
         if not after:
             raise InvalidArgumentError("no trace to compare with", "other")
@@ -82,17 +85,17 @@ class Verbs:
         many. `allow_unmatched`: keeps the recorded start of work whose launch is not in the trace.
         `check`: also estimates the model's error. `limit`: the rows of a table; 0: all.
         InvalidArgumentError: a change makes no sense, or matches nothing."""
-        if streams is not None and not 1 <= streams <= 1024:
-            raise InvalidArgumentError("there can be 1 to 1024", "streams")
+        if streams is not None:
+            streams = whole(streams, "streams", 1, 1024)
         if bandwidth is None:
-            factors = []
+            speeds = []
         elif isinstance(bandwidth, Mapping):
-            factors = [f"{direction}={float(factor)!r}" for direction, factor in bandwidth.items()]
+            speeds = [f"{direction}={number!r}" for direction, number in factors(bandwidth, "bandwidth", "{'h2d': 2}")]
         else:
-            factors = [repr(float(bandwidth))]
-        scales = [f"{what}:{float(factor)!r}" for what, factor in (scale or {}).items()]
-        return Report(_core.what_if(self._file, scales, _names(remove), _names(fuse), factors, streams, allow_unmatched,
-                                    check, checked_limit(limit)))
+            speeds = [repr(factor(bandwidth, "bandwidth"))]
+        scales = [f"{what}:{number!r}" for what, number in factors(scale or {}, "scale", "{'kernel=gemm': 0.5}")]
+        return Report(_core.what_if(self._file, scales, names(remove, "remove"), names(fuse, "fuse"), speeds, streams,
+                                    allow_unmatched, check, checked_limit(limit)))
 
     def races(self, *, possible: bool = False, confirm: bool = False, replays: int = 50, device: str = "",
               step_limit_s: float = 60) -> Report:
@@ -104,7 +107,7 @@ class Verbs:
         commands of each race in both orders, in a child process, with at most `replays` replays on
         `device` (a number or a part of its name; "": the recorded one). Confirm only recordings that you
         trust as you trust the program."""
-        if replays < 6:
+        if (replays := whole(replays, "replays", 0)) < 6:
             raise InvalidArgumentError("is below 6", "replays")
         self._file  # pylint: disable=pointless-statement # ClosedError
         limits = _core.RaceTrialLimits(min(replays, 1_000_000), device, step_limit_s) if confirm else None
@@ -118,8 +121,8 @@ class Verbs:
 
         `runs`: of each launch from equal inputs, at least 10. `pid`: the process; None: the one with the
         most launches. `device`: as for races()."""
-        if runs is not None and not 10 <= runs <= 1_000_000:
-            raise InvalidArgumentError("there can be 10 to 1000000", "runs")
+        if runs is not None:
+            runs = whole(runs, "runs", 10, 1_000_000)
         self._file  # pylint: disable=pointless-statement # ClosedError
         return Report(_core.determinism(self._path, runs, seed, device, step_limit_s, pid))
 
@@ -152,7 +155,3 @@ def _opened(trace: object) -> Trace:
     from tracesmith._trace import Trace  # pylint: disable=import-outside-toplevel,cyclic-import
 
     return trace if isinstance(trace, Trace) else Trace(trace)  # type: ignore[arg-type]
-
-
-def _names(names: Names) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)

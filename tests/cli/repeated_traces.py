@@ -19,7 +19,6 @@ DATA = os.path.join(os.environ.get("TRACESMITH_TEST_DATA", ""), "traces")
 TIMES = (2, 3, 5, 10, 20)
 MOST_EVENTS = 4_000_000  # of a repeated trace: longer ones are left out, and counted
 MOST_ERROR = 0.05  # of the makespan
-MOST_ERROR_OF_SHARED_IDS = 0.25
 
 
 def read(path):
@@ -79,12 +78,12 @@ class Check:
         self.wrong = self.done = self.left_out = 0
         self.path = os.path.join(tempfile.mkdtemp(prefix="tracesmith-"), "repeated.json")
 
-    def document(self, name, document, least_ns, most_ns, most_error=MOST_ERROR):
+    def document(self, name, document, least_ns, most_ns):
         with open(self.path, "w", encoding="utf-8") as file:
             json.dump(document, file)
         error, length, why = what_if(self.path)
         self.done += 1
-        good = error is not None and abs(error) <= most_error and least_ns <= length <= most_ns
+        good = error is not None and abs(error) <= MOST_ERROR and least_ns <= length <= most_ns
         self.wrong += not good
         said = f"makespan {100 * error:+.2f} %" if error is not None else why
         print(f"{'ok   ' if good else 'WRONG'} {name}: {said}", flush=True)
@@ -104,12 +103,9 @@ class Check:
                 continue
             for renumbered in (True, False):
                 ids = "ids of their own" if renumbered else "the same ids"
-                # Where an id means several launches it is not known which of them began the work: the
-                # model is coarser, but never refuses the trace.
                 longest = (times - 1) * period_ns(document) + once
                 self.document(f"{name}, {times} times, {ids}", repeated(document, times, renumbered),
-                              0.95 * longest, 1.05 * longest + 1_000_000,
-                              MOST_ERROR if renumbered else MOST_ERROR_OF_SHARED_IDS)
+                              0.95 * longest, 1.05 * longest + 1_000_000)
 
     def ranks(self, folder, names):
         documents = [read(os.path.join(DATA, folder, name)) for name in names]

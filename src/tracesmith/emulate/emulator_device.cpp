@@ -15,9 +15,6 @@ namespace {
 /// An operation that starts this much later than all known causes waited for something that the
 /// trace does not show.
 constexpr int64_t kUnexplainedNs = 50'000;
-// No device takes so long between two operations that are ready: something unknown held the second
-// one, for example a launch that has the correlation id of an earlier one. It is no typical gap.
-constexpr int64_t kLongestGapNs = 10'000'000;
 
 /// Assumed when every launch of a trace met a busy stream, so that none shows the latency: about
 /// what CUDA and ROCm need in the traces of docs/whatif.md. Never more than the trace shows.
@@ -95,11 +92,10 @@ class Events {
     const HostCallTable& calls = m_.trace.host_call;
     std::unordered_map<uint32_t, StreamId> stream_of;  // call to the stream that waits
     const SyncTable& syncs = m_.trace.sync;
-    const LaunchIndex call_of(m_.trace);
+    const std::vector<uint32_t> call_of = LaunchIndex(m_.trace).launchesOf(syncs);
     for (uint32_t i = 0; i < syncs.size(); ++i) {
       if ((syncs.flags[i] & op_flags::kHostSide) != 0) continue;
-      const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
-      if (call != LaunchIndex::kNone) stream_of.try_emplace(call, syncs.stream_id[i]);
+      if (call_of[i] != LaunchIndex::kNone) stream_of.try_emplace(call_of[i], syncs.stream_id[i]);
     }
     // Launches of each thread by time; launches of each process are in m_.launches.
     std::map<std::pair<ProcessId, ThreadId>, std::vector<GraphMaker::Launch>> by_thread;
@@ -281,7 +277,7 @@ class Costs {
       const bool ready = isLaunched(i) ? m_.callEnd(op.launch) + latencyOf(i) < end
                                        : op.begin_ns - end < kUnexplainedNs;
       const int64_t gap = op.begin_ns - end;
-      if (!ready || gap > kLongestGapNs) continue;
+      if (!ready) continue;
       gaps_.add(TypicalCosts::key(3, nameOf(before), nameOf(i)), gap);
       gaps_.add(tablesOf(before, i), gap);
       if (op.table == TableId::kKernel && g_.ops[before].table == TableId::kKernel) {

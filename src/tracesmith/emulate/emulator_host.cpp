@@ -52,11 +52,10 @@ class HostWaits {
       if (!fresh) it->second = std::min(it->second, length);
     }
     const SyncTable& syncs = m_.trace.sync;
-    const LaunchIndex call_of(m_.trace);
+    const std::vector<uint32_t> call_of = LaunchIndex(m_.trace).launchesOf(syncs);
     for (uint32_t i = 0; i < syncs.size(); ++i) {
       if ((syncs.flags[i] & op_flags::kHostSide) == 0) continue;
-      const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
-      if (call != LaunchIndex::kNone) sync_of_.try_emplace(call, i);
+      if (call_of[i] != LaunchIndex::kNone) sync_of_.try_emplace(call_of[i], i);
     }
     eventTargets();
   }

@@ -16,6 +16,10 @@ struct Start {
 
 bool isWork(const DeviceOp& op) { return op.work != WorkClass::kOther; }
 
+uint64_t occupancyKey(ShapeId shape, DeviceId device) {
+  return static_cast<uint64_t>(device) << 32 | static_cast<uint64_t>(shape);
+}
+
 double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
@@ -29,6 +33,8 @@ Facts::Facts(const Trace& of) : trace(of) {
   findGaps();
   findKernels();
   findCalls();
+  findRun();
+  findOccupancies();
   labels = KernelLabels(trace);
   steps = stepsOf(trace, ops);
 }
@@ -47,8 +53,59 @@ int64_t coveredNs(std::vector<Interval> intervals) {
   return covered;
 }
 
-double Facts::shareOfRun(int64_t ns) const { return share(ns, spanNs()); }
-double Facts::shareOfHost(int64_t ns) const { return share(ns, hostNs()); }
+void CallTimes::add(uint32_t row, int64_t ns) {
+  const StringId name = trace_.host_call.name[row];
+  CallTime& of = by_name_[name];
+  of.name = name;
+  of.row = row;
+  of.calls += seen_.insert(row).second ? 1u : 0u;
+  of.ns += ns;
+  total_ns_ += ns;
+}
+
+std::vector<CallTime> CallTimes::list() const {
+  std::vector<CallTime> out;
+  for (const auto& [name, of] : by_name_) out.push_back(of);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CallTime& a, const CallTime& b) { return a.ns > b.ns; });
+  return out;
+}
+
+double Facts::shareOfRun(int64_t ns) const {
+  return share(ns, runNs()) / static_cast<double>(std::max<size_t>(devices.size(), 1));
+}
+double Facts::shareOfTime(int64_t ns) const { return share(ns, runNs()); }
+
+void Facts::findRun() {
+  run_begin_ns = INT64_MAX;
+  run_end_ns = INT64_MIN;
+  for (const DeviceFacts& device : devices) {
+    run_begin_ns = std::min(run_begin_ns, device.time.begin_ns);
+    run_end_ns = std::max(run_end_ns, endOf(device.time.begin_ns, device.time.span_ns));
+  }
+  if (!trace.host_call.empty()) {
+    run_begin_ns = std::min(run_begin_ns, host_begin_ns);
+    run_end_ns = std::max(run_end_ns, host_end_ns);
+  }
+  if (run_begin_ns > run_end_ns) run_begin_ns = run_end_ns = 0;
+}
+
+void Facts::findOccupancies() {
+  for (const DeviceOp& op : ops.ops) {
+    if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
+    const ShapeId shape = trace.kernel.shape_id[op.row];
+    const auto [at, made] = occupancies_.try_emplace(occupancyKey(shape, op.device));
+    if (!made) continue;
+    at->second = KernelOccupancy::of(trace, shape, op.device);
+    occupancy_known = occupancy_known || at->second;
+  }
+}
+
+const KernelOccupancy* Facts::occupancyOf(const DeviceOp& op) const {
+  if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) return nullptr;
+  const auto found = occupancies_.find(occupancyKey(trace.kernel.shape_id[op.row], op.device));
+  return found != occupancies_.end() && found->second ? &*found->second : nullptr;
+}
 
 void Facts::findDevices() {
   for (const TimeBreakdown& time : breakdownByDevice(ops)) {
@@ -99,11 +156,15 @@ void Facts::findGaps() {
       } else if (ops.call_end_ns[op.launch] > begin) {
         gap.cause = GapCause::kInLaunch;
       }
-      devices[device].gap_ns[static_cast<size_t>(gap.cause)] += gap.length();
-      all.gap_ns[static_cast<size_t>(gap.cause)] += gap.length();
       gaps.push_back(gap);
     }
     if (op.end_ns > begin) last = next;
+  }
+  for (const Gap& gap : gaps) {
+    GapTotal& total = gap_totals[static_cast<size_t>(gap.cause)];
+    ++total.count;
+    total.ns += gap.length();
+    if (total.longest == nullptr || gap.length() > total.longest->length()) total.longest = &gap;
   }
 }
 

@@ -2,13 +2,18 @@
 // Facts that several rules need, computed once per trace.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
+#include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/analysis/timing/steps.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -34,12 +39,18 @@ struct Gap {
   int64_t length() const { return end_ns - begin_ns; }
 };
 
+/// All gaps of one cause.
+struct GapTotal {
+  uint64_t count = 0;
+  int64_t ns = 0;
+  const Gap* longest = nullptr;
+};
+
 struct DeviceFacts {
   TimeBreakdown time;
-  std::array<int64_t, kGapCauses> gap_ns{};  ///< by GapCause
-  int64_t kernel_sum_ns = 0;                 ///< of compute kernels, also concurrent ones
-  int64_t communication_alone_ns = 0;        ///< without any compute
-  int64_t copies_alone_ns = 0;               ///< without any kernel
+  int64_t kernel_sum_ns = 0;           ///< of compute kernels, also concurrent ones
+  int64_t communication_alone_ns = 0;  ///< without any compute
+  int64_t copies_alone_ns = 0;         ///< without any kernel
 };
 
 struct KernelTotal {
@@ -63,29 +74,67 @@ struct Interval {
 /// Time that any of the intervals covers.
 int64_t coveredNs(std::vector<Interval> intervals);
 
+/// What host calls of one name took.
+struct CallTime {
+  StringId name{};
+  uint32_t row = 0;  ///< one of the calls
+  uint64_t calls = 0;
+  int64_t ns = 0;
+};
+
+/// Sums times of host calls by name.
+class CallTimes {
+ public:
+  explicit CallTimes(const Trace& trace) : trace_(trace) {}
+  /// A call that is added several times counts once.
+  void add(uint32_t row, int64_t ns);
+  std::vector<CallTime> list() const;  ///< the longest first
+  uint64_t calls() const { return seen_.size(); }
+  int64_t totalNs() const { return total_ns_; }
+
+ private:
+  const Trace& trace_;
+  std::map<StringId, CallTime> by_name_;
+  std::unordered_set<uint32_t> seen_;
+  int64_t total_ns_ = 0;
+};
+
 struct Facts {
   explicit Facts(const Trace& trace);
+  Facts(const Facts&) = delete;  // gap_totals points into `gaps`
+  Facts& operator=(const Facts&) = delete;
 
   const Trace& trace;
   int64_t begin_ns = 0;  ///< start of the trace
   DeviceOps ops;
   std::vector<DeviceFacts> devices;
-  DeviceFacts all;                   ///< sums over `devices`
-  std::vector<Gap> gaps;             ///< of all devices, by device and start
-  std::vector<KernelTotal> kernels;  ///< compute, by name, the longest first
-  std::vector<ThreadCalls> threads;  ///< by thread id
+  DeviceFacts all;                                ///< sums over `devices`
+  std::vector<Gap> gaps;                          ///< of all devices, by device and start
+  std::array<GapTotal, kGapCauses> gap_totals{};  ///< by GapCause
+  std::vector<KernelTotal> kernels;               ///< compute, by name, the longest first
+  std::vector<ThreadCalls> threads;               ///< by thread id
   KernelLabels labels;
   Steps steps;
   int64_t host_begin_ns = 0;  ///< start of the first host call
   int64_t host_end_ns = 0;    ///< end of the last one
   uint64_t launches_known = 0;
 
-  int64_t spanNs() const { return all.time.span_ns; }
-  int64_t hostNs() const { return host_end_ns - host_begin_ns; }
+  /// The run: from the first to the last event of host or device, as in the emulator.
+  int64_t run_begin_ns = 0;
+  int64_t run_end_ns = 0;
+  /// Some kernel's launch shape and device limits are known.
+  bool occupancy_known = false;
+
+  int64_t runNs() const { return lengthOf(run_begin_ns, run_end_ns); }
+  const GapTotal& gapsOf(GapCause cause) const { return gap_totals[static_cast<size_t>(cause)]; }
+  /// Of a compute kernel with a known launch shape on a device with known limits; else null.
+  const KernelOccupancy* occupancyOf(const DeviceOp& op) const;
   /// The short, distinct label of a kernel's name.
   std::string_view label(StringId kernel) const { return labels.label(trace.text(kernel)); }
-  /// `ns` as a share of the time from first to last work, summed over devices.
+  /// `ns`, summed over devices, as a share of the run: the mean over the devices.
   double shareOfRun(int64_t ns) const;
+  /// `ns` of the host's time, or of all devices together, as a share of the run.
+  double shareOfTime(int64_t ns) const;
   /// Time of each device in which any operation ran that `keep` chooses, summed over devices.
   template <class Keep>
   int64_t coveredBy(const Keep& keep) const {
@@ -97,7 +146,6 @@ struct Facts {
     for (auto& [device, intervals] : of_device) ns += coveredNs(std::move(intervals));
     return ns;
   }
-  double shareOfHost(int64_t ns) const;
   /// Outermost call of a thread that contains a time; DeviceOp::kNone if none does.
   uint32_t callAt(ThreadId thread, int64_t time_ns) const;
   /// Calls f(row, overlap_ns) for each outermost call of a thread that overlaps [from_ns, to_ns).
@@ -122,6 +170,10 @@ struct Facts {
   void findGaps();
   void findKernels();
   void findCalls();
+  void findRun();
+  void findOccupancies();
+
+  std::unordered_map<uint64_t, std::optional<KernelOccupancy>> occupancies_;  // by occupancyKey()
 };
 
 }  // namespace tracesmith::findings

@@ -37,11 +37,15 @@ struct Evidence {
 
 struct Finding {
   std::string rule;  ///< id in docs/findings.md: "host-late"
+  /// Rule of the finding whose time this one explains a part of; "": none. It follows that finding.
+  std::string part_of;
   Severity severity = Severity::kMinor;
   std::string title;  ///< the finding as one sentence
   std::string cause;
   Evidence evidence;
-  /// Part of the run that the problem affects, 0 to 1; none: not a matter of time.
+  /// Part of the run that the problem affects, 0 to 1; none: not a matter of time. All shares,
+  /// also those of Gain, are shares of the same time: from the first to the last event of host or
+  /// device. Times of devices are means over the devices.
   std::optional<double> share;
   /// Most that a fix can save, as a share of the run. Findings are ordered by this.
   double possible = 0;

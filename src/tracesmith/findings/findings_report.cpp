@@ -20,6 +20,7 @@ std::vector<ReportValue> rowOf(const Finding& f) {
     return part ? ReportValue(ns) : ReportValue(std::monostate{});
   };
   return {f.rule,
+          text(f.part_of),
           std::string(toString(f.severity)),
           f.title,
           f.cause,
@@ -46,6 +47,7 @@ std::vector<ReportTable> findingsReport(const Findings& findings) {
   ReportTable list{"findings",
                    "Findings, the most important first",
                    {{"rule", "rule", Q::kText},
+                    {"part_of", "part of", Q::kText},
                     {"severity", "severity", Q::kText},
                     {"title", "finding", Q::kText},
                     {"cause", "cause", Q::kText},

@@ -68,7 +68,11 @@ class Program {
             });
   }
   void copy(CopyKind kind, uint64_t bytes, int64_t duration_ns, std::string_view name) {
-    enqueue(0, CallKind::kCopy, "cudaMemcpyAsync", kCallNs, 0, duration_ns,
+    copyIn(0, kind, bytes, duration_ns, name);
+  }
+  void copyIn(size_t stream_number, CopyKind kind, uint64_t bytes, int64_t duration_ns,
+              std::string_view name) {
+    enqueue(stream_number, CallKind::kCopy, "cudaMemcpyAsync", kCallNs, 0, duration_ns,
             [&](StreamId stream, int64_t start, uint64_t id) {
               sample_.copy(kind, stream, start, duration_ns, bytes, id);
               sample_.trace.copy.name[sample_.trace.copy.size() - 1] = sample_.text(name);
@@ -116,13 +120,14 @@ class Program {
                              .reason = sample_.text(reason)});
   }
   void lose(uint64_t emitted, uint64_t dropped) {
-    sample_.trace.loss.push({.id = idAt<LossId>(sample_.trace.loss.size()),
-                             .source = sample_.text("calls"),
-                             .process_id = process_,
-                             .emitted = emitted,
-                             .written = emitted - dropped,
-                             .dropped = dropped,
-                             .reason = sample_.text("the ring was full")});
+    sample_.trace.loss.push(
+        {.id = idAt<LossId>(sample_.trace.loss.size()),
+         .source = sample_.text("calls"),
+         .process_id = process_,
+         .emitted = emitted,
+         .written = emitted - dropped,
+         .dropped = dropped,
+         .reason = dropped > 0 ? sample_.text("the ring was full") : StringId::kNone});
   }
 
  private:

@@ -18,6 +18,9 @@ constexpr double kLeastShare = 0.02;
 /// From this part on, a finding is major.
 constexpr double kMajorShare = 0.10;
 
+/// The rule that other rules explain parts of.
+inline constexpr const char* kHostLate = "host-late";
+
 struct Context {
   const Facts& facts;
   const FindingsOptions& options;
@@ -35,6 +38,8 @@ struct Context {
   /// Adds a finding unless its fix would not shorten the run, by the model: its problem is real,
   /// but hidden behind another.
   void addIfFixed(Finding finding) const;
+  /// Sets evidence that is all gaps of one cause.
+  void setGaps(Finding& finding, const GapTotal& gaps) const;
   void notChecked(std::string why) const { out.not_checked.push_back(std::move(why)); }
 };
 
@@ -65,6 +70,7 @@ void findTails(const Context& context);
 void findUnusedStreams(const Context& context);
 void findStepVariance(const Context& context);
 void findImbalance(const Context& context);
-void findMemory(const Context& context);
+void findMemoryGrowth(const Context& context);
+void findMemoryPeaks(const Context& context);
 
 }  // namespace tracesmith::findings

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 #include <vector>
 
 #include "tracesmith/base/human_units.hpp"
@@ -23,26 +22,23 @@ constexpr uint64_t kLeastLaunches = 50;
 constexpr int64_t kSlowLaunchNs = 1'000'000;
 constexpr uint64_t kLeastAllocations = 10;
 
-struct CallTime {
-  StringId name{};
-  uint32_t row = 0;  ///< one of the calls
-  uint64_t calls = 0;
-  int64_t ns = 0;
-};
-
-/// What launching threads did during gaps: time by the name of the outermost call, the longest
-/// first.
+/// What launching threads did during gaps: time by the name of the outermost call.
 struct HostActivity {
-  std::vector<CallTime> calls;
+  std::vector<CallTime> calls;  ///< the longest first
+  uint64_t count = 0;
+  int64_t in_calls_ns = 0;
   int64_t outside_ns = 0;  ///< in no call
   int64_t total_ns = 0;
+  /// At least half of the time in these calls is in gaps of host-late, so they are parts of it.
+  bool is_late = false;
 };
 
+/// Of calls that `keep` chooses. A call may lie in gaps of several devices.
 template <class Keep>
 HostActivity activityIn(const Facts& facts, const Keep& keep) {
-  std::map<StringId, CallTime> by_name;
-  std::unordered_set<uint32_t> seen;  // a call may lie in gaps of several devices
+  CallTimes times(facts.trace);
   HostActivity out;
+  int64_t late_ns = 0;
   for (const Gap& gap : facts.gaps) {
     if (gap.cause != GapCause::kHostLate && gap.cause != GapCause::kInLaunch) continue;
     const uint32_t launch = facts.ops.ops[gap.after].launch;
@@ -51,18 +47,16 @@ HostActivity activityIn(const Facts& facts, const Keep& keep) {
     facts.forEachCallIn(thread, gap.begin_ns, gap.end_ns, [&](uint32_t row, int64_t ns) {
       in_calls += ns;
       if (!keep(row)) return;
-      CallTime& of = by_name[facts.trace.host_call.name[row]];
-      of.name = facts.trace.host_call.name[row];
-      of.row = row;
-      of.calls += seen.insert(row).second ? 1u : 0u;
-      of.ns += ns;
+      times.add(row, ns);
+      if (gap.cause == GapCause::kHostLate) late_ns += ns;
     });
     out.total_ns += gap.length();
     out.outside_ns += std::max<int64_t>(gap.length() - in_calls, 0);
   }
-  for (const auto& [name, of] : by_name) out.calls.push_back(of);
-  std::stable_sort(out.calls.begin(), out.calls.end(),
-                   [](const CallTime& a, const CallTime& b) { return a.ns > b.ns; });
+  out.calls = times.list();
+  out.count = times.calls();
+  out.in_calls_ns = times.totalNs();
+  out.is_late = 2 * late_ns >= out.in_calls_ns;
   return out;
 }
 
@@ -92,36 +86,10 @@ std::string adviceFor(const Facts& facts, const HostActivity& activity) {
   const uint32_t row = activity.calls.front().row;
   if (facts.trace.host_call.kind[row] == CallKind::kLaunch) {
     return "Launch earlier and less often: fuse small kernels, or capture them in a graph. Run "
-           "each "
-           "kernel once before the part that matters, since first launches take long.";
+           "each kernel once before the part that matters, since first launches take long.";
   }
   return fmt::format("Call {} outside of the loop, or make it asynchronous.",
                      facts.trace.text(activity.calls.front().name));
-}
-
-const Gap* longest(const Facts& facts, GapCause cause) {
-  const Gap* out = nullptr;
-  for (const Gap& gap : facts.gaps) {
-    if (gap.cause == cause && (out == nullptr || gap.length() > out->length())) out = &gap;
-  }
-  return out;
-}
-
-/// Sum of what calls of one kind took of the gaps.
-struct KindTime {
-  int64_t ns = 0;
-  uint64_t calls = 0;
-  std::vector<CallTime> names;
-};
-template <class Keep>
-KindTime timeOf(const Facts& facts, const Keep& keep) {
-  KindTime out;
-  out.names = activityIn(facts, keep).calls;
-  for (const CallTime& call : out.names) {
-    out.ns += call.ns;
-    out.calls += call.calls;
-  }
-  return out;
 }
 
 std::string listed(const Facts& facts, const std::vector<CallTime>& calls) {
@@ -147,25 +115,19 @@ std::string anyOf(const Facts& facts, const std::vector<CallTime>& calls) {
 
 void findLateHost(const Context& context) {
   const Facts& facts = context.facts;
-  const int64_t late = facts.all.gap_ns[static_cast<size_t>(GapCause::kHostLate)];
-  const double share = facts.shareOfRun(late);
+  const GapTotal& late = facts.gapsOf(GapCause::kHostLate);
+  const double share = facts.shareOfRun(late.ns);
   if (share < kLeastShare) return;
   const HostActivity activity = activityIn(facts, [](uint32_t) { return true; });
   Finding out;
-  out.rule = "host-late";
+  out.rule = kHostLate;
   out.title =
       fmt::format("The host was late: devices idled {} of the run before work was launched.",
                   formatPercent(share));
   out.cause = "During the idle time, the launching threads were " + inWords(facts, activity) + ".";
   out.share = out.possible = share;
-  uint64_t gaps = 0;
-  for (const Gap& gap : facts.gaps) gaps += gap.cause == GapCause::kHostLate;
-  const Gap* worst = longest(facts, GapCause::kHostLate);
-  out.evidence.rows = gaps;
-  out.evidence.text = fmt::format("{}, {} together; the longest lasts {}", counted(gaps, "gap"),
-                                  formatDuration(late), formatDuration(worst->length()));
+  context.setGaps(out, late);
   out.evidence.command = context.command("analyze", "--idle --hotspots");
-  context.setPart(out, worst->begin_ns, worst->end_ns);
   out.advice = adviceFor(facts, activity);
   out.gain = context.gain({.words = "if the host were twice as fast",
                            .remove = {},
@@ -177,9 +139,8 @@ void findLateHost(const Context& context) {
 void findSynchronization(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
-  std::map<StringId, CallTime> by_name;
+  CallTimes times(facts.trace);
   std::map<StringId, const Gap*> worst;
-  std::unordered_set<uint32_t> seen;
   for (const Gap& gap : facts.gaps) {
     if (gap.cause != GapCause::kHostLate) continue;
     const DeviceOp& before = facts.ops.ops[gap.before];
@@ -190,19 +151,17 @@ void findSynchronization(const Context& context) {
     const bool waits = calls.kind[call] == CallKind::kSync ||
                        (calls.kind[call] == CallKind::kCopy && call == before.launch);
     if (!waits || facts.ops.call_begin_ns[call] >= before.end_ns) continue;
-    CallTime& of = by_name[calls.name[call]];
-    of.name = calls.name[call];
-    of.calls += seen.insert(call).second ? 1u : 0u;
-    of.ns += gap.length();
-    const Gap*& longest_gap = worst[of.name];
+    times.add(call, gap.length());
+    const Gap*& longest_gap = worst[calls.name[call]];
     if (longest_gap == nullptr || gap.length() > longest_gap->length()) longest_gap = &gap;
   }
-  for (const auto& [name, of] : by_name) {
+  for (const CallTime& of : times.list()) {
     const double share = facts.shareOfRun(of.ns);
     if (share < kLeastShare) continue;
-    const std::string text(facts.trace.text(name));
+    const std::string text(facts.trace.text(of.name));
     Finding out;
     out.rule = "synchronization";
+    out.part_of = kHostLate;
     out.title = fmt::format("After {} of {}, the device idles: {} of the run.",
                             counted(of.calls, "call"), text, formatPercent(share));
     out.cause =
@@ -214,7 +173,7 @@ void findSynchronization(const Context& context) {
     const std::string exact = exactly("call", text);
     out.evidence.command = context.command(
         "view", "-t host_call --name " + shellQuoted(exact.substr(exact.find('^'))));
-    context.setPart(out, worst[name]->begin_ns, worst[name]->end_ns);
+    context.setPart(out, worst[of.name]->begin_ns, worst[of.name]->end_ns);
     out.advice =
         "Read results later, or in a copy that does not block (pinned memory, asynchronous), so "
         "that the next work is launched while this one runs.";
@@ -231,7 +190,8 @@ void findLaunchBound(const Context& context) {
   int64_t lost = 0;
   uint64_t gaps = 0;
   uint64_t short_kernels = 0;
-  std::map<StringId, CallTime> launches;
+  int64_t late = 0;
+  CallTimes launches(facts.trace);
   const Gap* first = nullptr;
   const Gap* last = nullptr;
   for (const Gap& gap : facts.gaps) {
@@ -239,28 +199,24 @@ void findLaunchBound(const Context& context) {
     if (gap.cause != GapCause::kHostLate && gap.cause != GapCause::kInLaunch) continue;
     if (op.table != TableId::kKernel || gap.length() >= kLaunchCostNs) continue;
     lost += gap.length();
+    if (gap.cause == GapCause::kHostLate) late += gap.length();
     ++gaps;
     const int64_t call_ns = facts.ops.call_end_ns[op.launch] - facts.ops.call_begin_ns[op.launch];
     short_kernels += lengthOf(op.begin_ns, op.end_ns) < call_ns;
-    CallTime& of = launches[facts.trace.host_call.name[op.launch]];
-    of.name = facts.trace.host_call.name[op.launch];
-    ++of.calls;
-    of.ns += call_ns;
+    launches.add(op.launch, call_ns);
     if (first == nullptr) first = &gap;
     last = &gap;
   }
   const double share = facts.shareOfRun(lost);
   if (share < kLeastShare || gaps < kLeastLaunches) return;
-  std::vector<CallTime> names;
-  for (const auto& [name, of] : launches) names.push_back(of);
   Finding out;
   out.rule = "launch-bound";
+  if (2 * late >= lost) out.part_of = kHostLate;
   out.title = fmt::format("Kernels are too short for their launches: {} of the run are short gaps.",
                           formatPercent(share));
   out.cause = fmt::format(
       "{} gaps below {} come before kernels that the host had not yet launched; {} of these "
-      "kernels "
-      "run shorter than their launch call.",
+      "kernels run shorter than their launch call.",
       formatCount(gaps), formatDuration(kLaunchCostNs), formatCount(short_kernels));
   out.share = out.possible = share;
   out.evidence.rows = gaps;
@@ -273,7 +229,7 @@ void findLaunchBound(const Context& context) {
       "larger batches, or capture the sequence in a graph (CUDA graph, HIP graph).";
   out.gain = context.gain({.words = "if launch calls took no time",
                            .remove = {},
-                           .scale = {anyOf(facts, names) + ":0"},
+                           .scale = {anyOf(facts, launches.list()) + ":0"},
                            .streams = {}});
   context.addIfFixed(std::move(out));
 }
@@ -281,22 +237,23 @@ void findLaunchBound(const Context& context) {
 void findSlowLaunches(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
-  const KindTime slow = timeOf(facts, [&](uint32_t row) {
+  const HostActivity slow = activityIn(facts, [&](uint32_t row) {
     return calls.kind[row] == CallKind::kLaunch &&
            facts.ops.call_end_ns[row] - facts.ops.call_begin_ns[row] >= kSlowLaunchNs;
   });
-  const double share = facts.shareOfRun(slow.ns);
+  const double share = facts.shareOfRun(slow.in_calls_ns);
   if (share < kLeastShare) return;
   Finding out;
   out.rule = "slow-launch";
+  if (slow.is_late) out.part_of = kHostLate;
   out.title = fmt::format("Launch calls of 1 ms or more keep devices idle for {} of the run.",
                           formatPercent(share));
   out.cause =
       "A launch takes microseconds. One that takes milliseconds loads or compiles code at the "
       "first use of a kernel, or waits for room in a full queue.";
   out.share = out.possible = share;
-  out.evidence.rows = slow.calls;
-  out.evidence.text = "idle time during these calls: " + listed(facts, slow.names);
+  out.evidence.rows = slow.count;
+  out.evidence.text = "idle time during these calls: " + listed(facts, slow.calls);
   out.evidence.command = context.command("analyze", "--hotspots --launch");
   out.advice =
       "Run each kernel once before the part that matters (warm-up), or load code eagerly "
@@ -307,26 +264,27 @@ void findSlowLaunches(const Context& context) {
 
 void findAllocations(const Context& context) {
   const Facts& facts = context.facts;
-  const KindTime memory = timeOf(
+  const HostActivity memory = activityIn(
       facts, [&](uint32_t row) { return facts.trace.host_call.kind[row] == CallKind::kMemory; });
-  const double share = facts.shareOfRun(memory.ns);
-  if (share < kLeastShare || memory.calls < kLeastAllocations) return;
+  const double share = facts.shareOfRun(memory.in_calls_ns);
+  if (share < kLeastShare || memory.count < kLeastAllocations) return;
   Finding out;
   out.rule = "allocation";
+  if (memory.is_late) out.part_of = kHostLate;
   out.title = fmt::format("Allocating and freeing memory keeps devices idle for {} of the run.",
                           formatPercent(share));
   out.cause =
       "Memory is allocated or freed between work. Such calls take long, and several of them wait "
       "for the device.";
   out.share = out.possible = share;
-  out.evidence.rows = memory.calls;
-  out.evidence.text = "idle time during these calls: " + listed(facts, memory.names);
+  out.evidence.rows = memory.count;
+  out.evidence.text = "idle time during these calls: " + listed(facts, memory.calls);
   out.evidence.command = context.command("analyze", "--memory --hotspots");
   out.advice =
       "Allocate before the loop and reuse buffers, or use a memory pool (a caching allocator, "
       "cudaMallocAsync).";
   out.gain = context.gain({.words = "without these calls",
-                           .remove = {anyOf(facts, memory.names)},
+                           .remove = {anyOf(facts, memory.calls)},
                            .scale = {},
                            .streams = {}});
   context.addIfFixed(std::move(out));
@@ -335,9 +293,8 @@ void findAllocations(const Context& context) {
 void findBuilds(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
-  std::map<StringId, CallTime> by_name;
+  CallTimes times(facts.trace);
   std::vector<Interval> intervals;  // of all threads, which may build at the same time
-  uint64_t count = 0;
   int64_t first_work = INT64_MAX;
   for (const DeviceFacts& device : facts.devices) {
     first_work = std::min(first_work, device.time.begin_ns);
@@ -348,36 +305,32 @@ void findBuilds(const Context& context) {
       if (calls.kind[row] != CallKind::kBuild) continue;
       const Interval interval{facts.ops.call_begin_ns[row], facts.ops.call_end_ns[row]};
       intervals.push_back(interval);
-      ++count;
       during += interval.begin_ns > first_work;
-      CallTime& of = by_name[calls.name[row]];
-      of.name = calls.name[row];
-      ++of.calls;
-      of.ns += lengthOf(interval.begin_ns, interval.end_ns);
+      times.add(row, lengthOf(interval.begin_ns, interval.end_ns));
     }
   }
-  const double share = facts.shareOfHost(coveredNs(std::move(intervals)));
+  const double share = facts.shareOfTime(coveredNs(std::move(intervals)));
   if (share < kLeastShare) return;
-  std::vector<CallTime> names;
-  for (const auto& [name, of] : by_name) names.push_back(of);
-  std::stable_sort(names.begin(), names.end(),
-                   [](const CallTime& a, const CallTime& b) { return a.ns > b.ns; });
+  const HostActivity in_gaps =
+      activityIn(facts, [&](uint32_t row) { return calls.kind[row] == CallKind::kBuild; });
   Finding out;
   out.rule = "build";
-  out.title = fmt::format("Compiling or loading device code takes {} of the host's time.",
-                          formatPercent(share));
-  out.cause = during == 0 ? counted(count, "build") + ", before the first device work."
+  // Builds before the first device work are in no gap.
+  if (in_gaps.is_late && 2 * in_gaps.in_calls_ns >= times.totalNs()) out.part_of = kHostLate;
+  out.title =
+      fmt::format("Compiling or loading device code takes {} of the run.", formatPercent(share));
+  out.cause = during == 0 ? counted(times.calls(), "build") + ", before the first device work."
                           : fmt::format("{}, of which {} after the first device work started.",
-                                        counted(count, "build"), formatCount(during));
+                                        counted(times.calls(), "build"), formatCount(during));
   out.share = out.possible = share;
-  out.evidence.rows = count;
-  out.evidence.text = listed(facts, names);
+  out.evidence.rows = times.calls();
+  out.evidence.text = listed(facts, times.list());
   out.evidence.command = context.command("analyze", "--hotspots");
   out.advice =
       "Compile once and keep the binary (cl_program binaries, a kernel cache), and build all "
       "programs before the loop.";
   out.gain = context.gain({.words = "without these calls",
-                           .remove = {anyOf(facts, names)},
+                           .remove = {anyOf(facts, times.list())},
                            .scale = {},
                            .streams = {}});
   context.addIfFixed(std::move(out));
@@ -385,12 +338,9 @@ void findBuilds(const Context& context) {
 
 void findUnexplainedIdle(const Context& context) {
   const Facts& facts = context.facts;
-  const int64_t unknown = facts.all.gap_ns[static_cast<size_t>(GapCause::kLaunchUnknown)];
-  const double share = facts.shareOfRun(unknown);
+  const GapTotal& unknown = facts.gapsOf(GapCause::kLaunchUnknown);
+  const double share = facts.shareOfRun(unknown.ns);
   if (share < kLeastShare) return;
-  const Gap* worst = longest(facts, GapCause::kLaunchUnknown);
-  uint64_t gaps = 0;
-  for (const Gap& gap : facts.gaps) gaps += gap.cause == GapCause::kLaunchUnknown;
   Finding out;
   out.rule = "idle-unexplained";
   out.title = fmt::format("Devices idled {} of the run, and the trace does not show why.",
@@ -399,11 +349,8 @@ void findUnexplainedIdle(const Context& context) {
                   ? "The trace has no host calls that launched this work."
                   : "The launches of the work after these gaps are not in the trace.";
   out.share = out.possible = share;
-  out.evidence.rows = gaps;
-  out.evidence.text = fmt::format("{}, {} together; the longest lasts {}", counted(gaps, "gap"),
-                                  formatDuration(unknown), formatDuration(worst->length()));
+  context.setGaps(out, unknown);
   out.evidence.command = context.command("analyze", "--idle --gpu-util");
-  context.setPart(out, worst->begin_ns, worst->end_ns);
   out.advice =
       "Record API calls as well (rocprofv3 --hip-trace, nsys -t cuda, PyTorch's CPU activity), "
       "and start the recording before the first launch.";

@@ -16,12 +16,13 @@
 namespace tracesmith::findings {
 namespace {
 
-constexpr double kDominantShare = 0.15;  // of the run
+constexpr double kDominantShare = 0.15;  // of the time from the devices' first to their last work
 /// Nsight Compute's rules ask for less than 60 % of the achievable; below a quarter of the warps,
 /// latencies are rarely hidden (CUDA C++ Best Practices Guide, "Occupancy").
 constexpr double kLowOccupancy = 0.25;
-/// Beyond so many waves, the last one matters little.
-constexpr double kFullWaves = 0.95;
+/// Nsight Compute's rule "Tail Effect" (sections/LaunchStatistics.py): a partial wave after at
+/// least one full wave that accounts for at least 20 % of the kernel.
+constexpr double kLeastTail = 0.2;
 
 /// Whether no other kernel's name matches what selects this one.
 template <class Matches>
@@ -59,26 +60,6 @@ std::optional<std::string> selectorOf(const Facts& facts, StringId name) {
   return exactly("kernel", text);
 }
 
-/// Occupancy of each launch shape on each device, computed once.
-class Occupancies {
- public:
-  explicit Occupancies(const Facts& facts) : facts_(facts) {}
-  const KernelOccupancy* of(const DeviceOp& op) {
-    const ShapeId shape = facts_.trace.kernel.shape_id[op.row];
-    const auto [at, made] = known_.try_emplace({shape, op.device});
-    if (made) at->second = KernelOccupancy::of(facts_.trace, shape, op.device);
-    return at->second ? &*at->second : nullptr;
-  }
-
- private:
-  const Facts& facts_;
-  std::map<std::pair<ShapeId, DeviceId>, std::optional<KernelOccupancy>> known_;
-};
-
-bool isComputeKernel(const DeviceOp& op) {
-  return op.table == TableId::kKernel && op.work == WorkClass::kCompute;
-}
-
 }  // namespace
 
 void findDominantKernel(const Context& context) {
@@ -86,7 +67,9 @@ void findDominantKernel(const Context& context) {
   if (facts.kernels.empty()) return;
   const KernelTotal& first = facts.kernels.front();
   const double share = facts.shareOfRun(first.total_ns);
-  if (share < kDominantShare) return;
+  const double of_span =
+      static_cast<double>(first.total_ns) / static_cast<double>(facts.all.time.span_ns);
+  if (of_span < kDominantShare || share < kLeastShare) return;
   const std::string_view label = facts.label(first.name);
   Finding out;
   out.rule = "dominant-kernel";
@@ -123,32 +106,21 @@ void findDominantKernel(const Context& context) {
 
 void findLowOccupancy(const Context& context) {
   const Facts& facts = context.facts;
-  Occupancies occupancies(facts);
   std::map<std::string_view, int64_t> limits;
   std::map<StringId, int64_t> names;
   int64_t low_ns = 0;
   uint64_t launches = 0;
-  uint64_t known = 0;
   for (const DeviceOp& op : facts.ops.ops) {
-    if (!isComputeKernel(op)) continue;
-    const KernelOccupancy* occupancy = occupancies.of(op);
-    if (occupancy == nullptr) continue;
-    ++known;
-    if (occupancy->occupancy >= kLowOccupancy) continue;
+    const KernelOccupancy* occupancy = facts.occupancyOf(op);
+    if (occupancy == nullptr || occupancy->occupancy >= kLowOccupancy) continue;
     const int64_t ns = lengthOf(op.begin_ns, op.end_ns);
     low_ns += ns;
     ++launches;
     limits[occupancy->limit] += ns;
     names[op.name] += ns;
   }
-  if (known == 0) {
-    if (!facts.kernels.empty()) {
-      context.notChecked("occupancy and tails: the trace lacks launch shapes or device limits");
-    }
-    return;
-  }
   const double share = facts.shareOfRun(facts.coveredBy([&](const DeviceOp& op) {
-    const KernelOccupancy* occupancy = isComputeKernel(op) ? occupancies.of(op) : nullptr;
+    const KernelOccupancy* occupancy = facts.occupancyOf(op);
     return occupancy != nullptr && occupancy->occupancy < kLowOccupancy;
   }));
   if (share < kLeastShare) return;
@@ -177,18 +149,18 @@ void findLowOccupancy(const Context& context) {
 
 void findTails(const Context& context) {
   const Facts& facts = context.facts;
-  Occupancies occupancies(facts);
   double lost_ns = 0;
   uint64_t launches = 0;
   std::map<StringId, double> names;
   for (const DeviceOp& op : facts.ops.ops) {
-    if (!isComputeKernel(op)) continue;
-    const KernelOccupancy* occupancy = occupancies.of(op);
-    if (occupancy == nullptr || occupancy->waves <= 0) continue;
-    const double whole = std::ceil(occupancy->waves);
-    const double used = occupancy->waves / whole;
-    if (used >= kFullWaves) continue;
-    const double lost = (1 - used) * static_cast<double>(lengthOf(op.begin_ns, op.end_ns));
+    const KernelOccupancy* occupancy = facts.occupancyOf(op);
+    if (occupancy == nullptr || occupancy->waves < 1) continue;
+    const double whole = std::floor(occupancy->waves);
+    // With equally long blocks, each wave takes as long, also the last one.
+    const double last_wave = 1 / (whole + 1);
+    const double empty = whole + 1 - occupancy->waves;
+    if (empty >= 1 || last_wave < kLeastTail) continue;
+    const double lost = empty * last_wave * static_cast<double>(lengthOf(op.begin_ns, op.end_ns));
     lost_ns += lost;
     ++launches;
     names[op.name] += lost;
@@ -199,15 +171,14 @@ void findTails(const Context& context) {
       names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   Finding out;
   out.rule = "tail";
-  out.title = fmt::format("Grids that do not fill the device leave {} of the run unused.",
+  out.title = fmt::format("Last waves that do not fill the device leave {} of the run unused.",
                           formatPercent(share));
   out.cause = fmt::format(
-      "The blocks of {} are no multiple of what the device holds at once, so part of it is empty "
-      "in "
-      "the last wave. Most is lost in {}.",
-      counted(launches, "launch", "launches"), facts.label(most->first));
-  out.share = share;
-  out.possible = std::min(share, 1.0) / 2;
+      "The blocks of {} fill the device 1 to {} times, and then a part of it. Most is lost in {}.",
+      counted(launches, "launch", "launches"), std::floor(1 / kLeastTail) - 1,
+      facts.label(most->first));
+  out.share = std::min(share, 1.0);
+  out.possible = *out.share;
   out.evidence.rows = launches;
   out.evidence.text = formatDuration(static_cast<int64_t>(lost_ns)) +
                       " of kernel time, if all blocks take equally long";
@@ -221,14 +192,13 @@ void findTails(const Context& context) {
 
 void findUnusedStreams(const Context& context) {
   const Facts& facts = context.facts;
-  Occupancies occupancies(facts);
   std::map<DeviceId, std::set<StreamId>> streams;
   int64_t small_ns = 0;
   uint64_t small = 0;
   for (const DeviceOp& op : facts.ops.ops) {
-    if (!isComputeKernel(op)) continue;
+    if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
     streams[op.device].insert(op.stream);
-    const KernelOccupancy* occupancy = occupancies.of(op);
+    const KernelOccupancy* occupancy = facts.occupancyOf(op);
     if (occupancy == nullptr || occupancy->waves <= 0 || occupancy->waves > 0.5) continue;
     small_ns += lengthOf(op.begin_ns, op.end_ns);
     ++small;

@@ -28,6 +28,10 @@ int64_t medianOf(std::vector<int64_t> values) {
   return *middle;
 }
 
+std::string placeName(const Trace& trace, DeviceId device) {
+  return device == DeviceId::kNone ? "the host" : deviceName(trace, device);
+}
+
 /// The lowest number of live bytes in each quarter of the run, of one device.
 std::array<uint64_t, kParts> lowestByPart(const MemoryCurve& curve, int64_t begin_ns,
                                           int64_t end_ns) {
@@ -102,8 +106,11 @@ void findPeak(const Context& context, const MemoryTotals& totals, const std::str
 void findStepVariance(const Context& context) {
   const Facts& facts = context.facts;
   const std::vector<Step>& steps = facts.steps.all;
-  // Inferred steps start and end where kernels do, not where the program's steps do.
-  if (facts.steps.from == Steps::From::kRepeatedKernels || steps.size() < kLeastSteps) return;
+  if (steps.size() < kLeastSteps) {
+    context.notChecked(fmt::format("step-variance: the trace has {}, and {} are needed",
+                                   counted(steps.size(), "step"), kLeastSteps));
+    return;
+  }
   std::vector<int64_t> lengths;
   for (const Step& step : steps) lengths.push_back(step.duration());
   const int64_t median = medianOf(lengths);
@@ -114,22 +121,21 @@ void findStepVariance(const Context& context) {
     if (step < steps.size()) busy[step] += lengthOf(op.begin_ns, op.end_ns);
   }
   const int64_t median_busy = medianOf(busy);
-  int64_t total = 0, excess = 0, excess_busy = 0;
+  int64_t excess = 0, excess_busy = 0;
   uint64_t longer = 0;
   size_t worst = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
-    total += lengths[i];
     if (static_cast<double>(lengths[i]) < kLongStep * static_cast<double>(median)) continue;
     ++longer;
     excess += lengths[i] - median;
     excess_busy += std::max<int64_t>(busy[i] - median_busy, 0);
     if (lengths[i] > lengths[worst]) worst = i;
   }
-  const double share = total > 0 ? static_cast<double>(excess) / static_cast<double>(total) : 0;
+  const double share = std::min(facts.shareOfTime(excess), 1.0);  // steps of threads may overlap
   if (longer == 0 || share < kLeastShare) return;
   Finding out;
   out.rule = "step-variance";
-  out.title = fmt::format("{} of {} take longer than the median step: {} of all step time.",
+  out.title = fmt::format("{} of {} take longer than the median step: {} of the run.",
                           formatCount(longer), counted(steps.size(), "step"), formatPercent(share));
   const bool by_device = 2 * excess_busy > excess;
   out.cause = by_device
@@ -187,19 +193,16 @@ void findImbalance(const Context& context) {
   context.add(std::move(out));
 }
 
-void findMemory(const Context& context) {
-  const Trace& trace = context.trace();
-  if (trace.memory_event.empty()) {
-    context.notChecked("memory: the trace has no allocations");
-    return;
+void findMemoryGrowth(const Context& context) {
+  for (const MemoryCurve& curve : memoryCurves(context.trace())) {
+    findLeak(context, curve, placeName(context.trace(), curve.device));
   }
-  const auto name = [&](DeviceId id) {
-    return id == DeviceId::kNone ? std::string("the host") : deviceName(trace, id);
-  };
-  for (const MemoryTotals& totals : memoryUsage(trace).places) {
-    findPeak(context, totals, name(totals.device));
+}
+
+void findMemoryPeaks(const Context& context) {
+  for (const MemoryTotals& totals : memoryUsage(context.trace()).places) {
+    findPeak(context, totals, placeName(context.trace(), totals.device));
   }
-  for (const MemoryCurve& curve : memoryCurves(trace)) findLeak(context, curve, name(curve.device));
 }
 
 }  // namespace tracesmith::findings

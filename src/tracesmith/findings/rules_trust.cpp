@@ -52,18 +52,18 @@ void findRaces(const Context& context) {
   RecordingReader* reader = context.options.recording;
   if (reader == nullptr) {
     context.notChecked(context.options.why_no_recording.empty()
-                           ? "races: no recording of the commands (profile --record)"
-                           : "races: " + context.options.why_no_recording);
+                           ? "race: no recording of the commands (profile --record)"
+                           : "race: " + context.options.why_no_recording);
     return;
   }
   if (reader->processes().empty()) {
-    context.notChecked("races: the recording holds no commands");
+    context.notChecked("race: the recording holds no commands");
     return;
   }
   for (const recording::Process& process : reader->processes()) {
     const Result<Bytes> commands = reader->commands(process.number);
     if (!commands) {
-      context.notChecked("races: " + commands.error().message);
+      context.notChecked("race: " + commands.error().message);
       continue;
     }
     const races::RecordedProgram recorded = races::programOfRecording(
@@ -76,6 +76,9 @@ void findRaces(const Context& context) {
 
 void findLosses(const Context& context) {
   const LossTable& losses = context.trace().loss;
+  if (losses.empty()) {
+    context.notChecked("events-lost: the trace does not say how many events its source had");
+  }
   uint64_t emitted = 0, dropped = 0, rows = 0, most = 0, processes = 0;
   bool all_known = true;
   std::string reason;
@@ -84,7 +87,7 @@ void findLosses(const Context& context) {
       if (emittedIsKnown(losses, i)) emitted += losses.emitted[i];
       // What importers say: it has no number that a share could be taken of.
       if (losses.reason[i] != StringId::kNone) {
-        context.notChecked(fmt::format("completeness: {}: {}",
+        context.notChecked(fmt::format("events-lost: {}: {}",
                                        context.trace().text(losses.source[i]),
                                        context.trace().text(losses.reason[i])));
       }
@@ -108,7 +111,7 @@ void findLosses(const Context& context) {
   }
   if (processes > 0) {
     context.notChecked(
-        "completeness of processes: the kernel's events of processes were lost, so a process may "
+        "events-lost: the kernel's events of processes were lost, so a process may "
         "be missing");
   }
   if (dropped == 0) return;

@@ -33,10 +33,11 @@ double ratio(int64_t part, int64_t whole) {
 std::string idleClause(const Facts& facts) {
   const int64_t idle = facts.all.time.idle_ns;
   if (facts.shareOfRun(idle) < kLeastClause) return "";
-  const auto most =
-      static_cast<size_t>(std::max_element(facts.all.gap_ns.begin(), facts.all.gap_ns.end()) -
-                          facts.all.gap_ns.begin());
-  const std::string share = formatPercent(ratio(facts.all.gap_ns[most], idle));
+  const auto longest =
+      std::max_element(facts.gap_totals.begin(), facts.gap_totals.end(),
+                       [](const GapTotal& a, const GapTotal& b) { return a.ns < b.ns; });
+  const auto most = static_cast<size_t>(longest - facts.gap_totals.begin());
+  const std::string share = formatPercent(ratio(longest->ns, idle));
   switch (static_cast<GapCause>(most)) {
     case GapCause::kHostLate:
       return fmt::format("; {} of the idle time the host was late", share);
@@ -59,8 +60,13 @@ std::string verdictOf(const Facts& facts, const std::vector<Finding>& list) {
   }
   if (facts.devices.empty()) return out + "The trace has no device work.";
   const TimeBreakdown& time = facts.all.time;
-  out += fmt::format("{} busy {}{}", devicesOf(facts),
+  out += fmt::format("{} busy {} of the run{}", devicesOf(facts),
                      formatPercent(facts.shareOfRun(time.busy_ns)), idleClause(facts));
+  const double outside = 1 - facts.shareOfRun(time.span_ns);
+  if (outside >= kLeastClause) {
+    out += fmt::format("; {} of the run is before the first or after the last device work",
+                       formatPercent(outside));
+  }
   const double communication = facts.shareOfRun(facts.all.communication_alone_ns);
   if (communication >= kLeastClause) {
     out += fmt::format("; {} of the run is communication alone", formatPercent(communication));

@@ -3,23 +3,12 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <unordered_map>
 
+#include "tracesmith/analysis/timing/launch_index.hpp"
+
 namespace tracesmith {
-namespace {
-
-struct CallKey {
-  ProcessId process{};
-  uint64_t correlation = 0;
-  bool operator==(const CallKey&) const = default;
-};
-struct CallKeyHash {
-  size_t operator()(const CallKey& key) const {
-    return (key.correlation * 0x9e3779b97f4a7c15u) ^ static_cast<size_t>(key.process);
-  }
-};
-
-}  // namespace
 
 std::vector<CallPathCost> callPathCosts(const Trace& trace) {
   std::vector<CallPathCost> costs(trace.call_path.size() + 1);
@@ -27,23 +16,20 @@ std::vector<CallPathCost> callPathCosts(const Trace& trace) {
     const auto i = static_cast<size_t>(path);
     return i == 0 || i >= costs.size() ? nullptr : &costs[i];
   };
-  std::unordered_map<CallKey, CallPathId, CallKeyHash> of_call;
   const HostCallTable& calls = trace.host_call;
   for (size_t i = 0; i < calls.size(); ++i) {
     CallPathCost* const cost = at(calls.call_path_id[i]);
     if (cost == nullptr) continue;
     ++cost->calls;
     cost->host_ns += calls.duration_ns[i];
-    if (calls.correlation_id[i] != 0) {
-      of_call.try_emplace({calls.process_id[i], calls.correlation_id[i]}, calls.call_path_id[i]);
-    }
   }
+  const LaunchIndex index(trace);
   const auto addDevice = [&](const auto& table) {
+    const std::vector<uint32_t> launches = index.launchesOf(table);
     for (size_t i = 0; i < table.size(); ++i) {
       CallPathId path = table.call_path_id[i];
-      if (path == CallPathId::kNone && table.correlation_id[i] != 0) {
-        const auto call = of_call.find({table.process_id[i], table.correlation_id[i]});
-        if (call != of_call.end()) path = call->second;
+      if (path == CallPathId::kNone && launches[i] != LaunchIndex::kNone) {
+        path = calls.call_path_id[launches[i]];
       }
       if (CallPathCost* const cost = at(path)) cost->device_ns += table.duration_ns[i];
     }

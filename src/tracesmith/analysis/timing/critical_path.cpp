@@ -255,12 +255,11 @@ class Walk {
       }
     }
     const SyncTable& syncs = trace_.sync;
-    const LaunchIndex call_of(trace_);
+    const std::vector<uint32_t> call_of = LaunchIndex(trace_).launchesOf(syncs);
     std::unordered_map<uint32_t, uint32_t> sync_of;  // call to its synchronisation row
     for (uint32_t i = 0; i < syncs.size(); ++i) {
       if ((syncs.flags[i] & op_flags::kHostSide) == 0) continue;
-      const uint32_t call = call_of.find(syncs.process_id[i], syncs.correlation_id[i]);
-      if (call != LaunchIndex::kNone) sync_of.try_emplace(call, i);
+      if (call_of[i] != LaunchIndex::kNone) sync_of.try_emplace(call_of[i], i);
     }
     for (uint32_t i = 0; i < calls.size(); ++i) {
       const int64_t begin = ops_.call_begin_ns[i];

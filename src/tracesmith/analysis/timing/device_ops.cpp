@@ -144,6 +144,7 @@ void DeviceWorkFinder::setCallTimes() {
 
 template <class Table>
 void DeviceWorkFinder::add(const Table& table) {
+  const std::vector<uint32_t> launches = launches_.launchesOf(table);
   for (size_t i = 0; i < table.size(); ++i) {
     if (!isDeviceWork(table, i)) continue;
     DeviceOp op;
@@ -154,7 +155,7 @@ void DeviceWorkFinder::add(const Table& table) {
     op.device = trace_.deviceOf(op.stream);
     op.process = table.process_id[i];
     op.correlation_id = table.correlation_id[i];
-    op.launch = launches_.find(op.process, op.correlation_id);
+    op.launch = launches[i];
     op.work = classOf<Table::kId>(op.name);
     if (setTimes<Table::kId>(op, table.start_ns[i], table.duration_ns[i])) out_.ops.push_back(op);
   }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "tracesmith/analysis/timing/runtime_frames.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
-#include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
-#include "tracesmith/export/chrome/source_json.hpp"
-#include "tracesmith/export/sbt/sbt_export.hpp"
-#include "tracesmith/export/select/row_filter.hpp"
+#include "tracesmith/export/formats/export_request.hpp"
 #include "tracesmith/export/text/table_text.hpp"
 
 namespace tracesmith::cli {
@@ -18,19 +14,6 @@ namespace {
 std::vector<std::string> tables() {
   const std::vector<std::string_view> names = tableNames();
   return {names.begin(), names.end()};
-}
-
-Status exportSourceJson(TraceFile& file, const std::string& output, const PerfettoOptions& options,
-                        const RowChoice& choice, bool& whole) {
-  const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
-  TS_TRY(Output out, Output::toFile(output));
-  TS_TRY(const uint64_t lost, writeSourceJson(file.reader, file.trace, selection, out, choice));
-  if (lost > 0) {
-    sayWarning(
-        fmt::format("{} events are not in the document: the trace has lost their rows", lost));
-    whole = false;
-  }
-  return out.finish();
 }
 
 /// Prints which parts of a recording are not in the trace.
@@ -45,24 +28,6 @@ void reportMissingEvents(const RecordingCopy& copy, const TraceFile& file) {
                ": is unfinished; the new file has its current content ('tracesmith recover' may "
                "find more)");
   }
-}
-
-Status exportPartOfTrace(TraceFile& file, const std::string& output, const PerfettoOptions& options,
-                         const RowChoice& choice, bool with_recording, bool& whole) {
-  const Selection selection(file.trace, options.from_ns, options.to_ns, options.streams);
-  const auto recording = with_recording ? std::optional(file.path) : std::nullopt;
-  TS_TRY(const SbtExport made,
-         exportSbt(file.reader, file.trace, selection, choice, output, recording));
-  if (made.recording) {
-    reportMissingEvents(*made.recording, file);
-    whole = whole && made.recording->whole();
-  } else if (file.reader.rows(TableId::kRecordedCommand) > 0) {
-    sayWarning("the recording in the trace is omitted (--with-recording includes it)");
-  }
-  if (made.without_sources) {
-    sayWarning("some events could not be read, so the sources of the others are omitted");
-  }
-  return {};
 }
 
 class ExportCommand : public Command {
@@ -131,23 +96,32 @@ class ExportCommand : public Command {
     if (const Status sense = checkOptions(format, output); !sense) return failWith(sense.error());
     Result<NamePattern> names = NamePattern::parse(name_, "--name");
     if (!names) return failWith(names.error());
-    const RowChoice choice{std::move(*names), counters_, flows_};
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
     const Result<PerfettoOptions> options = optionsFor(file->trace);
     if (!options) return failWith(options.error());
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
-    const Status exported = exportAs(format, *file, output, *options, *table, choice);
+    const ExportRequest request{
+        .format = format,
+        .options = *options,
+        .choice = {std::move(*names), counters_, flows_},
+        .table = *table,
+        .by = stackWeightByName(by_),
+        .rebuild = rebuild_,
+        .recording_of = with_recording_ ? std::optional(file->path) : std::nullopt};
+    const Result<ExportResult> exported = runExport(request, file->reader, file->trace, output);
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
     }
+    for (const std::string& lacks : exported->lacks) sayWarning(lacks);
+    if (exported->recording) reportMissingEvents(*exported->recording, *file);
     if (!quiet_ && output != "-") {
       say(fmt::format("wrote {}{}{}", output, with_recording_ ? ", with the recording" : "",
                       viewerOf(format)));
     }
-    return reportLosses(file->reader, input_, whole_ ? kExitOk : kExitPartlyRead);
+    return reportLosses(file->reader, input_, exported->whole ? kExitOk : kExitPartlyRead);
   }
 
  private:
@@ -219,29 +193,6 @@ class ExportCommand : public Command {
     return {};
   }
 
-  Status exportAs(ExportFormat format, TraceFile& file, const std::string& output,
-                  const PerfettoOptions& options, TableId table, const RowChoice& choice) {
-    if (format == ExportFormat::kSbt) {
-      return exportPartOfTrace(file, output, options, choice, with_recording_, whole_);
-    }
-    if (format == ExportFormat::kChromeJson && !rebuild_ &&
-        hasSourceJson(file.reader, file.trace)) {
-      return exportSourceJson(file, output, options, choice, whole_);
-    }
-    if (!choice.names.matchesEverything()) {
-      keepRows(file.trace, Selection(file.trace, std::nullopt, std::nullopt, {}), choice);
-    }
-    // The Perfetto and Chrome exporters omit these frames themselves.
-    if (!all_frames_ && (format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded)) {
-      file.trace.call_path = withoutRuntimeFrames(file.trace);
-    }
-    std::optional<StackWeight> by;
-    if (by_ == "device-time") by = StackWeight::kDeviceTime;
-    if (by_ == "host-time") by = StackWeight::kHostTime;
-    if (by_ == "bytes") by = StackWeight::kBytes;
-    return exportTrace(file.trace, format, output, options, table, by);
-  }
-
   std::string input_;
   std::string output_;
   std::string format_;
@@ -260,7 +211,6 @@ class ExportCommand : public Command {
   std::string name_;
   std::optional<uint64_t> rank_;
   bool quiet_ = false;
-  bool whole_ = true;  // the whole selection could be exported
 };
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
-#include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/formats/export_format.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/import/import_trace.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tracesmith/cli/commands/commands.hpp"
@@ -8,8 +9,7 @@
 #include "tracesmith/cli/terminal/progress_line.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
 #include "tracesmith/export/text/race_report.hpp"
-#include "tracesmith/recording/recording_file.hpp"
-#include "tracesmith/replay/check/race_trial.hpp"
+#include "tracesmith/replay/check/race_search.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -53,12 +53,7 @@ class RacesCommand : public Command {
   }
 
   int run(Session& session) override {
-    Result<RecordingReader> reader = RecordingReader::open(input_);
-    if (reader && reader->path() != input_) {
-      if (const Status same = checkSameSession(*reader, input_); !same) {
-        return failWith(same.error());
-      }
-    }
+    Result<RecordingReader> reader = openRecordingOf(input_);
     if (!reader) {
       sayError(reader.error());
       // Without a recording there is nothing to execute, so --confirm cannot work.
@@ -71,69 +66,49 @@ class RacesCommand : public Command {
     }
     if (replays_ && *replays_ < 6)
       return failWith({ErrorCode::kInvalidArgument, "is below 6", "--replays"});
-    std::vector<ProcessRaces> found;
-    bool damaged = false;
-    for (const recording::Process& process : reader->processes()) {
-      const Result<Bytes> commands = reader->commands(process.number);
-      if (!commands) return failWith(commands.error());
-      ProcessRaces& of = found.emplace_back();
-      of.pid = process.pid;
-      of.command_line = process.command_line;
-      of.recorded = races::programOfRecording(
-          *commands, [&](const recording::Payload& payload) { return reader->content(payload); });
-      of.report = races::findRaces(of.recorded.program,
-                                   all_ ? races::Grade::kPossible : races::Grade::kLikely);
-      damaged |= of.recorded.damaged;
-      if (confirm_ && !of.report.groups.empty()) {
-        if (const Status ok = confirm(session, *reader, *commands, of); !ok) {
-          return failWith(ok.error());
-        }
-      }
-    }
+    const auto found = [&] {
+      ProgressLine line(session.terminal.err_is_terminal);
+      return racesOf(*reader, searchFor(line));
+    }();
+    if (!found) return failWith(found.error());
     const bool to_file = !output_.empty() && output_ != "-";
     const TerminalStyle style{.width = to_file ? 0 : session.terminal.width,
                               .colour = !to_file && session.terminal.colour,
                               .utf8 = to_file || session.terminal.utf8};
-    const int code = exitCode(*reader, found, damaged);
+    const int code = exitCode(*reader, *found);
     if (!to_file) {
       Output out = standardOutput();
-      write(found, style, out);
+      write(*found, style, out);
       return finishOutput(out, code);
     }
     Result<Output> out = Output::toFile(output_);
     if (!out) return failWith(out.error());
-    write(found, style, *out);
+    write(*found, style, *out);
     if (const Status written = out->finish(); !written) return failWith(written.error());
     return code;
   }
 
  private:
-  /// Confirms the groups that are shown.
-  Status confirm(Session& session, RecordingReader& reader, const Bytes& commands,
-                 ProcessRaces& of) const {
-    TS_TRY(const ReplayPlan plan, ReplayPlan::make(commands));
-    RaceTrialOptions options;
+  RaceSearch searchFor(ProgressLine& line) const {
+    RaceSearch search;
+    if (all_) search.least = races::Grade::kPossible;
+    if (!confirm_) return search;
+    RaceTrialOptions& options = search.confirm.emplace();
     options.executor.device = device_;
     options.most_replays =
         static_cast<uint32_t>(std::min<uint64_t>(replays_.value_or(50), 1'000'000));
     if (time_limit_s_) options.step_limit_s = static_cast<double>(*time_limit_s_);
-    ProgressLine line(session.terminal.err_is_terminal);
-    options.progress = [&](uint32_t replay, double share) {
-      line.show(fmt::format("replay {} of at most {}: {:3.0f} %", replay, options.most_replays,
-                            100 * share));
+    options.progress = [&line, most = options.most_replays](uint32_t replay, double share) {
+      line.show(fmt::format("replay {} of at most {}: {:3.0f} %", replay, most, 100 * share));
     };
-    std::span<const races::RaceGroup> shown = of.report.groups;
-    const uint64_t limit = json_ ? 0 : limit_.value_or(kShownGroups);
-    if (limit != 0 && limit < shown.size()) shown = shown.first(static_cast<size_t>(limit));
-    RaceTrials trials = tryRaces(plan, reader, of.recorded, shown, options);
-    of.verdicts = std::move(trials.verdicts);
-    of.replays = trials.replays;
-    of.device = std::move(trials.device);
-    return {};
+    // Those that are shown.
+    if (!json_) search.most_confirmed = static_cast<size_t>(limit_.value_or(kShownGroups));
+    return search;
   }
 
-  int exitCode(const RecordingReader& reader, const std::vector<ProcessRaces>& found,
-               bool damaged) const {
+  int exitCode(const RecordingReader& reader, const std::vector<ProcessRaces>& found) const {
+    const bool damaged = std::any_of(found.begin(), found.end(),
+                                     [](const ProcessRaces& of) { return of.recorded.damaged; });
     for (const DataLoss& loss : reader.losses()) {
       sayWarning(fmt::format("{}: at offset {}: {}", reader.path(), loss.offset, loss.reason));
     }

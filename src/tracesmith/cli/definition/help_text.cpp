@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/cli/terminal/line_editor.hpp"
 #include "tracesmith/cli/terminal/values.hpp"
+#include "tracesmith/export/text/wrapped_text.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -53,17 +53,12 @@ std::string twoColumns(const std::string& left, const std::string& painted,
 }  // namespace
 
 std::string wrap(const std::string& text, size_t indent, size_t width) {
-  const std::string margin(indent, ' ');
-  std::string out, line;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
-      out += margin + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
+  std::string out;
+  const size_t room = width > indent ? width - indent : 1;
+  for (const std::string& line : wrapText(text, static_cast<int>(room))) {
+    out += std::string(indent, ' ') + line + "\n";
   }
-  return out + margin + line + "\n";
+  return out;
 }
 
 std::string banner(const Terminal& terminal) {

@@ -12,11 +12,11 @@
 
 #include "tracesmith/base/files/file_text.hpp"
 #include "tracesmith/base/human_units.hpp"
-#include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/new_trace.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/runs/tool_folder.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/formats/export_format.hpp"
 #include "tracesmith/import/import_trace.hpp"
 
 namespace tracesmith::cli {

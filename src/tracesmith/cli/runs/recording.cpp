@@ -16,9 +16,9 @@
 #include "tracesmith/capture/launch/attach_session.hpp"
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"
-#include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/progress_line.hpp"
+#include "tracesmith/export/formats/export_format.hpp"
 #include "tracesmith/stacks/symbols/symbolized_file.hpp"
 
 namespace tracesmith::cli {

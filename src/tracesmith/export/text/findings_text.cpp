@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tracesmith/base/human_units.hpp"
+#include "tracesmith/export/text/wrapped_text.hpp"
 
 namespace tracesmith {
 namespace {
@@ -32,7 +33,15 @@ class FindingsText {
       out_.write(style_.bold("Findings, the most important first") + "\n");
     }
     const size_t most = limit == 0 ? all : std::min(limit, all);
-    for (size_t i = 0; i < most; ++i) write(findings.list[i], i + 1);
+    size_t number = 0;
+    size_t part = 0;
+    for (size_t i = 0; i < most; ++i) {
+      const bool is_part = !findings.list[i].part_of.empty();
+      number += is_part ? 0 : 1;
+      part = is_part ? part + 1 : 0;
+      write(findings.list[i],
+            is_part ? fmt::format("{}.{}", number, part) : fmt::format("{}.", number));
+    }
     if (most < all) {
       out_.write("  " + style_.dim(fmt::format("and {} more (--limit 0 shows all)", all - most)) +
                  "\n");
@@ -43,8 +52,8 @@ class FindingsText {
   }
 
  private:
-  void write(const Finding& finding, size_t number) {
-    const std::string head = fmt::format("{:>2}. ", number);
+  void write(const Finding& finding, const std::string& number) {
+    const std::string head = fmt::format("{:>3} ", number);
     const char* paint = finding.severity == Severity::kWrong   ? "1;31"
                         : finding.severity == Severity::kMajor ? "1"
                                                                : nullptr;
@@ -55,7 +64,8 @@ class FindingsText {
     labelled("do", finding.advice);
     labelled("gain", gainOf(finding.gain));
     if (finding.gain.share) command(finding.gain.command);
-    labelled("rule", fmt::format("{} ({})", finding.rule, toString(finding.severity)));
+    labelled("rule", fmt::format("{} ({}{}{})", finding.rule, toString(finding.severity),
+                                 finding.part_of.empty() ? "" : ", part of ", finding.part_of));
   }
 
   std::string evidenceOf(const Finding& finding) const {
@@ -85,22 +95,11 @@ class FindingsText {
   /// Words of `text`, indented; `head` stands in the indentation of the first line.
   void paragraph(std::string_view text, int indent, std::string head = {},
                  const char* paint = nullptr) {
-    std::string line;
-    const auto finish = [&] {
-      if (head.empty()) head = std::string(static_cast<size_t>(indent), ' ');
+    if (head.empty()) head = std::string(static_cast<size_t>(indent), ' ');
+    for (const std::string& line : wrapText(text, std::max(width_ - indent, 1))) {
       out_.write(head + (paint != nullptr ? style_.paint(paint, line) : line) + "\n");
-      head.clear();
-      line.clear();
-    };
-    while (!text.empty()) {
-      const size_t space = std::min(text.find(' '), text.size());
-      const std::string_view word = text.substr(0, space);
-      text.remove_prefix(std::min(space + 1, text.size()));
-      if (!line.empty() && indent + displayWidth(line) + 1 + displayWidth(word) > width_) finish();
-      if (!line.empty()) line += ' ';
-      line += word;
+      head = std::string(static_cast<size_t>(indent), ' ');
     }
-    if (!line.empty()) finish();
   }
 
   const TerminalStyle& style_;

@@ -9,6 +9,7 @@
 
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
+#include "tracesmith/export/text/wrapped_text.hpp"
 
 namespace tracesmith {
 namespace {
@@ -53,27 +54,9 @@ std::string inWords(const ReportValue& value, Quantity quantity, const TerminalS
                      : formatCount(static_cast<uint64_t>(rounded));
 }
 
-/// The text in lines of at most `width` columns (0: one line), broken at spaces. Cuts words that do
-/// not fit a line, such as names of kernels.
-std::vector<std::string> wrapped(std::string_view text, int width, const TerminalStyle& style) {
-  if (width <= 0) return {std::string(text)};
-  std::vector<std::string> lines(1);
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string word = cutMiddle(text.substr(0, end), width, style);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (!lines.back().empty() && displayWidth(lines.back()) + 1 + displayWidth(word) > width) {
-      lines.emplace_back();
-    }
-    if (!lines.back().empty()) lines.back() += ' ';
-    lines.back() += word;
-  }
-  return lines;
-}
-
 void writeNote(std::string_view note, const TerminalStyle& style, Output& out) {
   const int width = style.width > 0 ? std::max(style.width - 2, 1) : 0;
-  for (const std::string& line : wrapped(note, width, style)) {
+  for (const std::string& line : wrapText(note, width, &style)) {
     out.write("  " + style.dim(line) + "\n");
   }
 }
@@ -86,7 +69,7 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
   for (const ReportTable& table : report) {
     if (!first) out.put('\n');
     first = false;
-    for (const std::string& line : wrapped(table.title, style.width, style)) {
+    for (const std::string& line : wrapText(table.title, style.width, &style)) {
       out.write(style.bold(line) + "\n");
     }
     if (!table.rows.empty()) {

@@ -177,12 +177,13 @@ class ColumnMaker {
     sourceColumns({"stream_id"});
   }
 
-  void addKernelNames() {
+  void addKernelNames(const KernelLabels* labels) {
     out_.add(std::make_unique<KernelFamilyColumn>(
         "family", "kind of work, by the name: gemm, attention, copy, ...", out_, trace_));
     sourceColumns({"name"});
     out_.add(std::make_unique<KernelLabelColumn>(
-        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_));
+        "short_name", "the name as tables show it; distinct kernels stay distinct", out_, trace_,
+        labels));
     sourceColumns({"name"});
   }
 
@@ -237,8 +238,11 @@ class ColumnMaker {
 template <class Table>
 class TableMaker : private ColumnMaker {
  public:
-  TableMaker(const Trace& trace, const Table& rows, SqlTable& out)
-      : ColumnMaker(trace, Table::kId, Table::kColumns, out), t_(rows) {}
+  TableMaker(const Trace& trace, const Table& rows, const KernelLabels* kernel_labels,
+             SqlTable& out)
+      : ColumnMaker(trace, Table::kId, Table::kColumns, out),
+        t_(rows),
+        kernel_labels_(kernel_labels) {}
 
   void make() {
     out_.setRows(t_.size());
@@ -255,7 +259,7 @@ class TableMaker : private ColumnMaker {
     addTimes();
     addPlaces();
     if constexpr (Table::kId == TableId::kKernel) {
-      addKernelNames();
+      addKernelNames(kernel_labels_);
       addLaunchShape(t_.shape_id);
     }
     if constexpr (Table::kId == TableId::kClockDomain) addTickRate();
@@ -447,18 +451,19 @@ class TableMaker : private ColumnMaker {
   }
 
   const Table& t_;
+  const KernelLabels* kernel_labels_;
   std::shared_ptr<FrameLabels> labels_;  // names of the frames
 };
 
 }  // namespace
 
-Catalog::Catalog(const Trace& trace) : trace_(trace) {
+Catalog::Catalog(const Trace& trace, const KernelLabels* labels) : trace_(trace) {
   forEachTable(trace_, [&](const auto& rows) {
     using Table = std::decay_t<decltype(rows)>;
     const char* meaning = query_rules::meaningOf(Table::kId);
     if (meaning == nullptr) return;
     auto table = std::make_unique<SqlTable>(Table::kName, meaning);
-    TableMaker<Table>(trace_, rows, *table).make();
+    TableMaker<Table>(trace_, rows, labels, *table).make();
     tables_.push_back(std::move(table));
   });
   for (auto& table : makeStackedTables(trace_, tables_)) tables_.push_back(std::move(table));

@@ -13,10 +13,14 @@
 
 namespace tracesmith {
 
+class KernelLabels;
+
 class Catalog {
  public:
   /// The tables are views of `trace`, which must outlive the catalog and must not change.
-  explicit Catalog(const Trace& trace);
+  /// `labels`: those of all kernels, if `trace` has only some of its rows; must outlive the
+  /// catalog.
+  explicit Catalog(const Trace& trace, const KernelLabels* labels = nullptr);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 

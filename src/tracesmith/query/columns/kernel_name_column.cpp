@@ -46,7 +46,10 @@ std::vector<std::string> KernelFamilyColumn::textsOf(
 
 std::vector<std::string> KernelLabelColumn::textsOf(
     const std::vector<std::string_view>& names) const {
-  return distinctLabels(names);
+  if (labels_ == nullptr) return distinctLabels(names);
+  std::vector<std::string> texts;
+  for (const std::string_view name : names) texts.emplace_back(labels_->label(name));
+  return texts;
 }
 
 }  // namespace tracesmith

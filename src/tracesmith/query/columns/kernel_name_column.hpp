@@ -12,6 +12,8 @@
 
 namespace tracesmith {
 
+class KernelLabels;
+
 class KernelNameColumn : public DictionaryColumn {
  public:
   /// `table` is the table of this column.
@@ -47,10 +49,15 @@ class KernelFamilyColumn final : public KernelNameColumn {
 /// The name as tables show it; distinct names have distinct labels.
 class KernelLabelColumn final : public KernelNameColumn {
  public:
-  using KernelNameColumn::KernelNameColumn;
+  /// `labels`: those of the names of all kernels, if the table has only some rows; else null.
+  KernelLabelColumn(std::string name, std::string meaning, const SqlTable& table,
+                    const Trace& trace, const KernelLabels* labels)
+      : KernelNameColumn(std::move(name), std::move(meaning), table, trace), labels_(labels) {}
 
  private:
   std::vector<std::string> textsOf(const std::vector<std::string_view>& names) const override;
+
+  const KernelLabels* labels_;
 };
 
 }  // namespace tracesmith

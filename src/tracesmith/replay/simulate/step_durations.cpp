@@ -157,10 +157,11 @@ class Matcher {
       using Table = std::decay_t<decltype(table)>;
       if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
                     std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>) {
+        const std::vector<uint32_t> launched_by = launches.launchesOf(table);
         for (size_t i = 0; i < table.size(); ++i) {
           if ((table.flags[i] & op_flags::kHostSide) != 0 || !isIt(table.process_id[i])) continue;
           ++out_.device_work;
-          const uint32_t call = launches.find(table.process_id[i], table.correlation_id[i]);
+          const uint32_t call = launched_by[i];
           const StepIndex step = call == LaunchIndex::kNone ? kNoStep : step_of_call_[call];
           if (step == kNoStep) continue;
           ++out_.of_commands;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/cli/files/export_target.hpp"
+#include "tracesmith/export/formats/export_format.hpp"
 
 #include "tracesmith/analysis/timing/runtime_frames.hpp"
 #include "tracesmith/export/chrome/chrome_json.hpp"
@@ -10,7 +10,7 @@
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/state/operation_dot.hpp"
 
-namespace tracesmith::cli {
+namespace tracesmith {
 namespace {
 
 struct Named {
@@ -161,4 +161,4 @@ Status exportTraceFile(const std::string& trace_path, const std::string& path) {
   return exportTrace(trace, exportFormatByPath(path).value_or(ExportFormat::kPerfetto), path, {});
 }
 
-}  // namespace tracesmith::cli
+}  // namespace tracesmith

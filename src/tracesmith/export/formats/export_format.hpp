@@ -10,7 +10,7 @@
 #include "tracesmith/export/flame/stack_flame.hpp"
 #include "tracesmith/export/perfetto/perfetto_writer.hpp"
 
-namespace tracesmith::cli {
+namespace tracesmith {
 
 enum class ExportFormat : uint8_t {
   kPerfetto,
@@ -49,4 +49,4 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
 /// Reads the trace at `trace_path` and exports it. Used at the end of a recording.
 Status exportTraceFile(const std::string& trace_path, const std::string& path);
 
-}  // namespace tracesmith::cli
+}  // namespace tracesmith
