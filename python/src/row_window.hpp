@@ -41,8 +41,8 @@ class RowWindow {
   /// Releases the rows, and the dictionaries if they are large.
   void forget(std::string_view table);
 
-  /// Dictionaries with more texts are read again for each window, so that they do not stay in memory
-  /// twice. 190,000 texts of 70 bytes take 26 MiB, and 30 ms to read.
+  /// Dictionaries with more texts are read again for each window, so that they do not stay in
+  /// memory twice. 190,000 texts of 70 bytes take 26 MiB, and 30 ms to read.
   static constexpr size_t kMostTextsKept = 1'000'000;
 
   std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries
