@@ -177,7 +177,7 @@ class RealPrograms(Replay):
             refused = self.run_command("export", file, "--with-recording", "-o", "part.sbt", *more)
             self.assert_fails(refused, 2, "--with-recording", word)
         part = self.run_command("export", file, "-q", "-o", "part.sbt")
-        self.assert_said(part, 0, "is omitted (--with-recording")
+        self.assert_said(part, 0, "is omitted (export --with-recording")
         self.assert_said(self.run_command("export", "part.sbt", "--with-recording", "-o", "x.sbt"),
                          1, "profile --record")
 
