@@ -139,8 +139,7 @@ std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& opt
       if (!counts) continue;
       ++idle.gaps;
       const std::optional<int64_t> launch =
-          op.launch == DeviceOp::kNone ? std::nullopt
-                                       : std::optional(ops.call_begin_ns[op.launch]);
+          op.launch == DeviceOp::kNone ? std::nullopt : std::optional(ops.call_begin_ns[op.launch]);
       switch (idleReasonOf(from, gap, launch, options)) {
         case IdleReason::kHostWait:
           idle.host_wait_ns += gap;

@@ -69,7 +69,8 @@ class ViewCommand : public Command {
                                                          : ListFormat::kText;
     if (interactive_) {
       const std::string problem = whyNotInteractive(session.terminal, format);
-      if (!problem.empty()) return failWith({ErrorCode::kInvalidArgument, problem, "--interactive"});
+      if (!problem.empty())
+        return failWith({ErrorCode::kInvalidArgument, problem, "--interactive"});
     }
     const size_t limit = limitFor(format);
     uint64_t not_read = 0;
@@ -135,7 +136,8 @@ class ViewCommand : public Command {
   /// "" if it can be.
   std::string whyNotInteractive(const Terminal& terminal, ListFormat format) const {
     if (!timeline_) return "only a timeline is interactive; add --timeline";
-    if (stats_ || format != ListFormat::kText) return "cannot be combined with --stats, -f or --json";
+    if (stats_ || format != ListFormat::kText)
+      return "cannot be combined with --stats, -f or --json";
     if (!terminal.out_is_terminal || isatty(STDIN_FILENO) == 0) {
       return "needs a terminal as input and output; leave it out to get the timeline as text";
     }

@@ -17,8 +17,8 @@ bool hasScreen();
 
 struct ScreenKey {
   enum class Kind : uint8_t {
-    kNone,       ///< nothing was pressed for a moment
-    kText,       ///< `text` is one character in UTF-8
+    kNone,  ///< nothing was pressed for a moment
+    kText,  ///< `text` is one character in UTF-8
     kUp,
     kDown,
     kLeft,
@@ -32,11 +32,11 @@ struct ScreenKey {
     kTab,
     kBackTab,
     kBackspace,
-    kClick,      ///< at `line` and `column`
+    kClick,  ///< at `line` and `column`
     kWheelUp,
     kWheelDown,
     kResize,
-    kQuit,       ///< a signal, or the terminal has gone
+    kQuit,  ///< a signal, or the terminal has gone
   };
   Kind kind = Kind::kNone;
   std::string text;

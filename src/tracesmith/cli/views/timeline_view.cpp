@@ -14,28 +14,36 @@
 namespace tracesmith::cli {
 namespace {
 
-using K = ScreenKey::Kind;
-using C = BrowserCommand;
+using KeyKind = ScreenKey::Kind;
 
-constexpr std::pair<K, C> kKeys[] = {
-    {K::kLeft, C::kPanLeft},    {K::kRight, C::kPanRight},     {K::kUp, C::kRowUp},
-    {K::kDown, C::kRowDown},    {K::kPageUp, C::kPageUp},      {K::kPageDown, C::kPageDown},
-    {K::kHome, C::kShowAll},    {K::kEnd, C::kLastRow},        {K::kEscape, C::kUnselect},
-    {K::kTab, C::kNextItem},    {K::kBackTab, C::kPreviousItem},
+constexpr std::pair<KeyKind, BrowserCommand> kSpecialKeys[] = {
+    {KeyKind::kLeft, BrowserCommand::kPanLeft},
+    {KeyKind::kRight, BrowserCommand::kPanRight},
+    {KeyKind::kUp, BrowserCommand::kRowUp},
+    {KeyKind::kDown, BrowserCommand::kRowDown},
+    {KeyKind::kPageUp, BrowserCommand::kPageUp},
+    {KeyKind::kPageDown, BrowserCommand::kPageDown},
+    {KeyKind::kHome, BrowserCommand::kShowAll},
+    {KeyKind::kEnd, BrowserCommand::kLastRow},
+    {KeyKind::kEscape, BrowserCommand::kUnselect},
+    {KeyKind::kTab, BrowserCommand::kNextItem},
+    {KeyKind::kBackTab, BrowserCommand::kPreviousItem},
 };
-constexpr std::pair<char, C> kLetters[] = {
-    {'h', C::kPanLeft},   {'j', C::kRowDown},    {'k', C::kRowUp},
-    {'+', C::kZoomIn},    {'=', C::kZoomIn},     {'-', C::kZoomOut},
-    {'0', C::kShowAll},   {'z', C::kZoomToSelection}, {'.', C::kNextItem},
-    {',', C::kPreviousItem}, {'l', C::kLongest}, {'g', C::kLargestGap},
-    {'n', C::kNextMatch}, {'N', C::kPreviousMatch}, {'f', C::kFold},
-    {'F', C::kFoldAll},
+constexpr std::pair<char, BrowserCommand> kLetterKeys[] = {
+    {'h', BrowserCommand::kPanLeft},   {'j', BrowserCommand::kRowDown},
+    {'k', BrowserCommand::kRowUp},     {'+', BrowserCommand::kZoomIn},
+    {'=', BrowserCommand::kZoomIn},    {'-', BrowserCommand::kZoomOut},
+    {'0', BrowserCommand::kShowAll},   {'z', BrowserCommand::kZoomToSelection},
+    {'.', BrowserCommand::kNextItem},  {',', BrowserCommand::kPreviousItem},
+    {'l', BrowserCommand::kLongest},   {'g', BrowserCommand::kLargestGap},
+    {'n', BrowserCommand::kNextMatch}, {'N', BrowserCommand::kPreviousMatch},
+    {'f', BrowserCommand::kFold},      {'F', BrowserCommand::kFoldAll},
 };
 
-class View {
+class TimelineView {
  public:
-  View(const Trace& trace, TimelineRows rows, std::string title, Screen& screen,
-       const TerminalStyle& style)
+  TimelineView(const Trace& trace, TimelineRows rows, std::string title, Screen& screen,
+               const TerminalStyle& style)
       : browser_(trace, std::move(rows)),
         details_(trace),
         title_(std::move(title)),
@@ -47,15 +55,15 @@ class View {
     draw();
     for (;;) {
       const ScreenKey key = screen_.read();
-      if (key.kind == K::kNone) continue;
-      if (key.kind == K::kQuit) return;
-      if (key.kind == K::kResize) {
+      if (key.kind == KeyKind::kNone) continue;
+      if (key.kind == KeyKind::kQuit) return;
+      if (key.kind == KeyKind::kResize) {
         resize();
       } else if (page_ != Page::kTimeline) {
         page_ = Page::kTimeline;
       } else if (typed_) {
         type(key);
-      } else if (key.kind == K::kText && key.text == "q") {
+      } else if (key.kind == KeyKind::kText && key.text == "q") {
         return;
       } else {
         press(key);
@@ -86,15 +94,16 @@ class View {
   }
 
   void press(const ScreenKey& key) {
-    if (key.kind == K::kText) return letter(key.text);
-    if (key.kind == K::kEnter) {
+    if (key.kind == KeyKind::kText) return letter(key.text);
+    if (key.kind == KeyKind::kEnter) {
       page_ = Page::kDetails;
       return;
     }
-    if (key.kind == K::kClick || key.kind == K::kWheelUp || key.kind == K::kWheelDown) {
+    if (key.kind == KeyKind::kClick || key.kind == KeyKind::kWheelUp ||
+        key.kind == KeyKind::kWheelDown) {
       return point(key);
     }
-    for (const auto& [kind, command] : kKeys) {
+    for (const auto& [kind, command] : kSpecialKeys) {
       if (kind == key.kind) return browser_.apply(command);
     }
   }
@@ -102,7 +111,7 @@ class View {
   void letter(const std::string& text) {
     if (text == "?") page_ = Page::kHelp;
     if (text == "/") typed_.emplace();
-    for (const auto& [letter, command] : kLetters) {
+    for (const auto& [letter, command] : kLetterKeys) {
       if (text.size() == 1 && text[0] == letter) return browser_.apply(command);
     }
   }
@@ -110,24 +119,24 @@ class View {
   void point(const ScreenKey& key) {
     const int cell = key.column - static_cast<int>(layout_.label_columns) - 1;
     const int line = key.line - static_cast<int>(layout_.first_line);
-    if (key.kind != K::kClick) {
-      return browser_.zoomAt(static_cast<size_t>(cell < 0 ? 0 : cell), key.kind == K::kWheelUp);
+    if (key.kind != KeyKind::kClick) {
+      return browser_.zoomAt(static_cast<size_t>(cell < 0 ? 0 : cell),
+                             key.kind == KeyKind::kWheelUp);
     }
     if (line < 0 || static_cast<size_t>(line) >= layout_.rows) return;
-    browser_.click(static_cast<size_t>(line),
-                   cell < 0 ? layout_.cells : static_cast<size_t>(cell));
+    browser_.click(static_cast<size_t>(line), cell < 0 ? layout_.cells : static_cast<size_t>(cell));
   }
 
   void type(const ScreenKey& key) {
-    if (key.kind == K::kText) *typed_ += key.text;
-    if (key.kind == K::kEscape) typed_.reset();
-    if (key.kind == K::kBackspace) {
+    if (key.kind == KeyKind::kText) *typed_ += key.text;
+    if (key.kind == KeyKind::kEscape) typed_.reset();
+    if (key.kind == KeyKind::kBackspace) {
       while (!typed_->empty() && (static_cast<unsigned char>(typed_->back()) & 0xC0) == 0x80) {
         typed_->pop_back();
       }
       if (!typed_->empty()) typed_->pop_back();
     }
-    if (key.kind != K::kEnter) return;
+    if (key.kind != KeyKind::kEnter) return;
     const std::string text = *std::exchange(typed_, std::nullopt);
     browser_.search(text);
   }
@@ -157,7 +166,7 @@ int browseTimeline(const Trace& trace, const EventMatcher& matches, const std::s
         .width = terminal.width, .colour = terminal.colour, .utf8 = terminal.utf8};
     Result<std::unique_ptr<Screen>> screen = Screen::open(terminal);
     if (!screen) return failWith(screen.error());
-    View(trace, std::move(rows), title, **screen, style).run();
+    TimelineView(trace, std::move(rows), title, **screen, style).run();
     signal = (*screen)->signal();
   }
   if (signal != 0) std::raise(signal);

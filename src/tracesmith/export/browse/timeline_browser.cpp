@@ -76,8 +76,8 @@ void TimelineBrowser::resize(size_t lines, size_t cells) {
 
 int64_t TimelineBrowser::cellBegin(size_t cell) const {
   const auto length = static_cast<__int128>(lengthOf(begin_ns_, end_ns_));
-  return begin_ns_ + static_cast<int64_t>(length * static_cast<__int128>(cell) /
-                                          static_cast<__int128>(cells_));
+  return begin_ns_ +
+         static_cast<int64_t>(length * static_cast<__int128>(cell) / static_cast<__int128>(cells_));
 }
 
 void TimelineBrowser::apply(BrowserCommand command) {
@@ -193,8 +193,7 @@ void TimelineBrowser::search(const std::string& text) {
     const auto& items = rows_.rows[r].lane.items();
     for (size_t i = 0; i < items.size(); ++i) {
       if (matching(items[i])) {
-        matches_.push_back(
-            {items[i].begin_ns, static_cast<uint32_t>(r), static_cast<uint32_t>(i)});
+        matches_.push_back({items[i].begin_ns, static_cast<uint32_t>(r), static_cast<uint32_t>(i)});
       }
     }
   }
@@ -205,9 +204,8 @@ void TimelineBrowser::search(const std::string& text) {
     message_ = fmt::format("no event has \"{}\" in its name", text);
     return;
   }
-  const auto first = std::partition_point(matches_.begin(), matches_.end(), [&](const Match& m) {
-    return m.begin_ns < begin_ns_;
-  });
+  const auto first = std::partition_point(matches_.begin(), matches_.end(),
+                                          [&](const Match& m) { return m.begin_ns < begin_ns_; });
   // One before it, because match() goes to the next one.
   match_ = static_cast<size_t>(first - matches_.begin()) + matches_.size() - 1;
   match_ %= matches_.size();
@@ -328,8 +326,8 @@ void TimelineBrowser::selectLongest() {
     return;
   }
   const auto& items = rows_.rows[currentRow()].lane.items();
-  const auto longest = std::max_element(
-      items.begin(), items.end(), [](const DeviceSpan& a, const DeviceSpan& b) {
+  const auto longest =
+      std::max_element(items.begin(), items.end(), [](const DeviceSpan& a, const DeviceSpan& b) {
         return lengthOf(a.begin_ns, a.end_ns) < lengthOf(b.begin_ns, b.end_ns);
       });
   select({currentRow(), static_cast<size_t>(longest - items.begin())});

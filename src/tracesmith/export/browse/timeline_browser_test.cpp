@@ -64,7 +64,8 @@ TEST(TimelineLane, OverlappingItemsGetLanesOfTheirOwn) {
 }
 
 TEST(TimelineBrowser, AStreamIsAsBusyAsInThePictureOfTheTimeline) {
-  const Trace trace = test::sampleProgram();
+  const test::SampleTrace program = test::sampleProgram();
+  const Trace& trace = program.trace;
   const TimelineRows rows = rowsOf(trace);
   const TimelinePicture picture =
       pictureOf(deviceTimelines(trace), {.from_ns = rows.begin_ns, .to_ns = rows.end_ns});
@@ -84,12 +85,14 @@ TEST(TimelineBrowser, AStreamIsAsBusyAsInThePictureOfTheTimeline) {
 }
 
 TEST(TimelineBrowser, CommandsStayWithinTheTraceAndDrawAnySize) {
-  const Trace trace = test::sampleProgram();
+  const test::SampleTrace program = test::sampleProgram();
+  const Trace& trace = program.trace;
   TimelineBrowser browser(trace, rowsOf(trace));
   const TimelineDetails details(trace);
   std::mt19937 random(11);
   for (int i = 0; i < 3000; ++i) {
-    const ScreenSize size{1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 120)};
+    const ScreenSize size{1 + static_cast<int>(random() % 40),
+                          1 + static_cast<int>(random() % 120)};
     const ScreenLayout layout = layoutFor(size);
     browser.resize(layout.rows, layout.cells);
     browser.apply(static_cast<BrowserCommand>(
@@ -105,7 +108,8 @@ TEST(TimelineBrowser, CommandsStayWithinTheTraceAndDrawAnySize) {
 }
 
 TEST(TimelineBrowser, ASearchWithoutResultSaysSo) {
-  const Trace trace = test::sampleProgram();
+  const test::SampleTrace program = test::sampleProgram();
+  const Trace& trace = program.trace;
   TimelineBrowser browser(trace, rowsOf(trace));
   browser.resize(10, 40);
   browser.search("no such kernel");

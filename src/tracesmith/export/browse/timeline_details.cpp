@@ -117,10 +117,10 @@ std::vector<TimelineDetail> TimelineDetails::ofItem(const DeviceSpan& item, int6
       const uint32_t call = launches().find(table.process_id[row], table.correlation_id[row]);
       if (call != LaunchIndex::kNone && table.correlation_id[row] != 0) {
         const int64_t called = trace_.host_call.start_ns[call];
-        out.push_back({"launched by",
-                       fmt::format("{}, {} before it started",
-                                   printable(trace_.text(trace_.host_call.name[call])),
-                                   formatDuration(item.begin_ns - called, style.micro()))});
+        out.push_back(
+            {"launched by", fmt::format("{}, {} before it started",
+                                        printable(trace_.text(trace_.host_call.name[call])),
+                                        formatDuration(item.begin_ns - called, style.micro()))});
       }
     }
     if constexpr (Table::kId == TableId::kRange) {
@@ -135,8 +135,7 @@ std::vector<TimelineDetail> TimelineDetails::ofItem(const DeviceSpan& item, int6
 }
 
 std::vector<TimelineDetail> TimelineDetails::ofGap(const TimelineRows& rows, size_t row,
-                                                   Interval gap,
-                                                   const TerminalStyle& style) const {
+                                                   Interval gap, const TerminalStyle& style) const {
   const int64_t length = lengthOf(gap.begin_ns, gap.end_ns);
   std::vector<TimelineDetail> out;
   out.push_back({"gap", fmt::format("{} in which the stream was idle",
@@ -149,9 +148,8 @@ std::vector<TimelineDetail> TimelineDetails::ofGap(const TimelineRows& rows, siz
   for (size_t r = row; r < rows.rows.size() && (r == row || !rows.rows[r].first_lane); ++r) {
     if (rows.rows[r].heading) break;
     const auto& items = rows.rows[r].lane.items();
-    auto at = std::partition_point(items.begin(), items.end(), [&](const DeviceSpan& s) {
-      return s.begin_ns < gap.end_ns;
-    });
+    auto at = std::partition_point(items.begin(), items.end(),
+                                   [&](const DeviceSpan& s) { return s.begin_ns < gap.end_ns; });
     while (at != items.end() && at->begin_ns == gap.end_ns &&
            (at->table == TableId::kSync || at->end_ns <= at->begin_ns)) {
       ++at;
@@ -169,12 +167,12 @@ std::vector<TimelineDetail> TimelineDetails::ofGap(const TimelineRows& rows, siz
   out.push_back({"reason", reasonText(idleReasonOf(gap.begin_ns, length, launched))});
   out.push_back({"next", printable(shortName(*next))});
   if (launched) {
-    out.push_back({"launched", fmt::format("{} {} the gap's start",
-                                           formatDuration(*launched > gap.begin_ns
-                                                              ? *launched - gap.begin_ns
-                                                              : gap.begin_ns - *launched,
-                                                          style.micro()),
-                                           *launched > gap.begin_ns ? "after" : "before")});
+    out.push_back(
+        {"launched", fmt::format("{} {} the gap's start",
+                                 formatDuration(*launched > gap.begin_ns ? *launched - gap.begin_ns
+                                                                         : gap.begin_ns - *launched,
+                                                style.micro()),
+                                 *launched > gap.begin_ns ? "after" : "before")});
   }
   return out;
 }

@@ -18,14 +18,14 @@
 namespace tracesmith {
 namespace {
 
-constexpr size_t kBlock = 64;
+constexpr size_t kLaneBlock = 64;
 
 /// An empty item still takes its place, so that it can be seen and selected.
 int64_t occupiedEnd(const DeviceSpan& s) { return std::max(s.end_ns, endOf(s.begin_ns, 1)); }
 
-class RowMaker {
+class TimelineRowMaker {
  public:
-  RowMaker(const Trace& trace, const EventMatcher& matches)
+  TimelineRowMaker(const Trace& trace, const EventMatcher& matches)
       : trace_(trace), matches_(matches), names_(namesOf(trace)) {}
 
   TimelineRows make() {
@@ -192,47 +192,27 @@ std::string_view toString(ItemKind kind) {
   }
 }
 
-CoveredTime::CoveredTime(std::vector<Interval> intervals)
-    : intervals_(unionOf(std::move(intervals))) {
-  covered_.reserve(intervals_.size());
-  int64_t sum = 0;
-  for (const Interval& i : intervals_) {
-    covered_.push_back(sum);
-    sum = endOf(sum, lengthOf(i.begin_ns, i.end_ns));
-  }
-}
-
-int64_t CoveredTime::before(int64_t time_ns) const {
-  const auto after =
-      std::partition_point(intervals_.begin(), intervals_.end(),
-                           [&](const Interval& i) { return i.begin_ns < time_ns; });
-  if (after == intervals_.begin()) return 0;
-  const auto at = static_cast<size_t>(after - intervals_.begin()) - 1;
-  return endOf(covered_[at],
-               lengthOf(intervals_[at].begin_ns, std::min(intervals_[at].end_ns, time_ns)));
-}
-
-int64_t CoveredTime::within(int64_t begin_ns, int64_t end_ns) const {
-  return before(end_ns) - before(begin_ns);
+TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches) {
+  return TimelineRowMaker(trace, matches).make();
 }
 
 TimelineLane::TimelineLane(std::vector<DeviceSpan> items, std::vector<ItemKind> kinds)
     : items_(std::move(items)), kinds_(std::move(kinds)) {
   Times sum{};
-  blocks_.reserve(items_.size() / kBlock + 1);
+  blocks_.reserve(items_.size() / kLaneBlock + 1);
   for (size_t i = 0; i < items_.size(); ++i) {
-    if (i % kBlock == 0) blocks_.push_back(sum);
+    if (i % kLaneBlock == 0) blocks_.push_back(sum);
     int64_t& of_kind = sum[static_cast<size_t>(kinds_[i])];
     of_kind = endOf(of_kind, lengthOf(items_[i].begin_ns, items_[i].end_ns));
   }
 }
 
 std::pair<size_t, size_t> TimelineLane::within(int64_t begin_ns, int64_t end_ns) const {
-  const auto first =
-      std::partition_point(items_.begin(), items_.end(),
-                           [&](const DeviceSpan& s) { return occupiedEnd(s) <= begin_ns; });
-  const auto last = std::partition_point(
-      first, items_.end(), [&](const DeviceSpan& s) { return s.begin_ns < end_ns; });
+  const auto first = std::partition_point(items_.begin(), items_.end(), [&](const DeviceSpan& s) {
+    return occupiedEnd(s) <= begin_ns;
+  });
+  const auto last = std::partition_point(first, items_.end(),
+                                         [&](const DeviceSpan& s) { return s.begin_ns < end_ns; });
   return {static_cast<size_t>(first - items_.begin()), static_cast<size_t>(last - items_.begin())};
 }
 
@@ -241,17 +221,17 @@ TimelineLane::Times TimelineLane::timesWithin(int64_t begin_ns, int64_t end_ns) 
   const auto [first, last] = within(begin_ns, end_ns);
   for (size_t i = first; i < last;) {
     // Whole blocks that are neither first nor last have no item that reaches over an edge.
-    const size_t block = i / kBlock;
-    const size_t last_block = (last - 1) / kBlock;
-    if (i != first && i % kBlock == 0 && block < last_block) {
+    const size_t block = i / kLaneBlock;
+    const size_t last_block = (last - 1) / kLaneBlock;
+    if (i != first && i % kLaneBlock == 0 && block < last_block) {
       for (size_t k = 0; k < kItemKinds; ++k) {
         out[k] += blocks_[last_block][k] - blocks_[block][k];
       }
-      i = last_block * kBlock;
+      i = last_block * kLaneBlock;
       continue;
     }
-    out[static_cast<size_t>(kinds_[i])] += lengthOf(std::max(items_[i].begin_ns, begin_ns),
-                                                    std::min(items_[i].end_ns, end_ns));
+    out[static_cast<size_t>(kinds_[i])] +=
+        lengthOf(std::max(items_[i].begin_ns, begin_ns), std::min(items_[i].end_ns, end_ns));
     ++i;
   }
   return out;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_family.hpp"
+#include "tracesmith/analysis/timing/covered_time.hpp"
 #include "tracesmith/export/select/event_filter.hpp"
 #include "tracesmith/state/timeline.hpp"
 
@@ -22,20 +23,6 @@ constexpr size_t kItemKinds = kKernelFamilies + 3;
 constexpr ItemKind kindOf(KernelFamily family) { return static_cast<ItemKind>(family); }
 /// "gemm", "sync", "API call", "range".
 std::string_view toString(ItemKind kind);
-
-/// The union of intervals, with the time covered before each of them.
-class CoveredTime {
- public:
-  CoveredTime() = default;
-  explicit CoveredTime(std::vector<Interval> intervals);
-  int64_t within(int64_t begin_ns, int64_t end_ns) const;
-  const std::vector<Interval>& intervals() const { return intervals_; }
-
- private:
-  int64_t before(int64_t time_ns) const;
-  std::vector<Interval> intervals_;
-  std::vector<int64_t> covered_;  // [i]: ns covered before intervals_[i]
-};
 
 /// Items that do not overlap, by start.
 class TimelineLane {
@@ -54,7 +41,7 @@ class TimelineLane {
  private:
   std::vector<DeviceSpan> items_;
   std::vector<ItemKind> kinds_;
-  std::vector<Times> blocks_;  // [i]: ns of each kind before item i * kBlock
+  std::vector<Times> blocks_;  // [i]: ns of each kind before item i * kLaneBlock
 };
 
 /// A heading (a device or a process), or a lane below it.

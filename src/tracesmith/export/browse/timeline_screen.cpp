@@ -13,7 +13,7 @@ namespace tracesmith {
 namespace {
 
 using Look = ScreenPiece::Look;
-constexpr int kShareColumns = 8;  // "100.0 %" and a space
+constexpr int kShareSpace = 8;    // "100.0 %" and a space
 constexpr size_t kNameCells = 3;  // an item this wide shows its name
 
 std::string padded(std::string_view text, size_t columns, const TerminalStyle& style) {
@@ -22,10 +22,10 @@ std::string padded(std::string_view text, size_t columns, const TerminalStyle& s
   return out + std::string(columns > width ? columns - width : 0, ' ');
 }
 
-class Drawing {
+class ScreenDrawing {
  public:
-  Drawing(const TimelineBrowser& browser, const TimelineDetails& details, ScreenSize size,
-          const TerminalStyle& style)
+  ScreenDrawing(const TimelineBrowser& browser, const TimelineDetails& details, ScreenSize size,
+                const TerminalStyle& style)
       : browser_(browser),
         details_(details),
         size_(size),
@@ -57,9 +57,10 @@ class Drawing {
 
   std::string headText() const {
     const int64_t begin = browser_.beginNs() - browser_.rows().zero_ns;
-    return fmt::format("  {} from {}", formatDuration(lengthOf(browser_.beginNs(), browser_.endNs()),
-                                                      style_.micro()),
-                       formatDuration(begin, style_.micro()));
+    return fmt::format(
+        "  {} from {}",
+        formatDuration(lengthOf(browser_.beginNs(), browser_.endNs()), style_.micro()),
+        formatDuration(begin, style_.micro()));
   }
 
   void axis() {
@@ -91,14 +92,14 @@ class Drawing {
       line.push_back({fmt::format("{:>{}}",
                                   formatPercent(static_cast<double>(busy) /
                                                 static_cast<double>(std::max<int64_t>(length, 1))),
-                                  kShareColumns - 1),
+                                  kShareSpace - 1),
                       Look::kPlain});
     }
     lines_.push_back(std::move(line));
   }
 
   bool showsShares() const {
-    return layout_.label_columns + layout_.cells + 2 + kShareColumns <=
+    return layout_.label_columns + layout_.cells + 2 + kShareSpace <=
            static_cast<size_t>(size_.columns) + 1;
   }
 
@@ -118,8 +119,7 @@ class Drawing {
       const size_t until = last - first == 1 ? cellsCovered(items[first], c) : c;
       if (until >= c + kNameCells) {
         const bool selected = isSelected(index, first, first + 1);
-        std::string name =
-            padded(printable(details_.shortName(items[first])), until - c, style_);
+        std::string name = padded(printable(details_.shortName(items[first])), until - c, style_);
         line.push_back({std::move(name), selected ? Look::kSelected : Look::kItem,
                         row.lane.kind(first), true});
         c = until;
@@ -161,13 +161,12 @@ class Drawing {
     return {" ", Look::kPlain};
   }
 
-  ScreenPiece shareCell(const TimelineLane& lane, int64_t begin, int64_t end,
-                        bool selected) const {
+  ScreenPiece shareCell(const TimelineLane& lane, int64_t begin, int64_t end, bool selected) const {
     const TimelineLane::Times times = lane.timesWithin(begin, end);
     int64_t sum = 0;
     for (const int64_t ns : times) sum += ns;
-    const auto most = static_cast<size_t>(std::max_element(times.begin(), times.end()) -
-                                          times.begin());
+    const auto most =
+        static_cast<size_t>(std::max_element(times.begin(), times.end()) - times.begin());
     const double share = static_cast<double>(sum) / static_cast<double>(end - begin);
     // An empty item has no time, but it is there.
     const std::string text = timelineBlock(std::max(share, 1e-9), style_);
@@ -223,7 +222,7 @@ class Drawing {
   std::vector<ScreenLine> lines_;
 };
 
-constexpr std::pair<const char*, const char*> kKeys[] = {
+constexpr std::pair<const char*, const char*> kHelpKeys[] = {
     {"Left Right, h", "move in time by a quarter of the screen"},
     {"+ -", "zoom in, out (around the selection, if visible)"},
     {"0, Home", "show the whole trace"},
@@ -248,7 +247,7 @@ ScreenLayout layoutFor(ScreenSize size) {
   const int columns = std::max(size.columns, 1);
   const int lines = std::max(size.lines, 1);
   const int label = columns < 40 ? 8 : columns < 60 ? 12 : 24;
-  const int shares = columns < 60 ? 0 : kShareColumns - 1;
+  const int shares = columns < 60 ? 0 : kShareSpace - 1;
   out.label_columns = static_cast<size_t>(label);
   out.cells = static_cast<size_t>(std::max(columns - label - 2 - shares, 1));
   out.legend = lines >= 12;
@@ -260,15 +259,15 @@ ScreenLayout layoutFor(ScreenSize size) {
 
 std::vector<ScreenLine> drawTimelineScreen(const TimelineBrowser& browser,
                                            const TimelineDetails& details, ScreenSize size,
-                                           const TerminalStyle& style,
-                                           const std::string& title, const std::string& prompt) {
-  return Drawing(browser, details, size, style).draw(title, prompt);
+                                           const TerminalStyle& style, const std::string& title,
+                                           const std::string& prompt) {
+  return ScreenDrawing(browser, details, size, style).draw(title, prompt);
 }
 
 std::vector<ScreenLine> drawHelpScreen(ScreenSize size, const TerminalStyle& style) {
   std::vector<ScreenLine> out;
   const auto last = static_cast<size_t>(std::max(size.lines - 1, 0));
-  for (const auto& [key, meaning] : kKeys) {
+  for (const auto& [key, meaning] : kHelpKeys) {
     if (out.size() == last) break;
     out.push_back({{cutToWidth(fmt::format("{:>15}  {}", key, meaning), size.columns, style)}});
   }

@@ -37,8 +37,8 @@ ScreenLayout layoutFor(ScreenSize size);
 /// `prompt`: replaces the last line, for text that is being typed; may be empty.
 std::vector<ScreenLine> drawTimelineScreen(const TimelineBrowser& browser,
                                            const TimelineDetails& details, ScreenSize size,
-                                           const TerminalStyle& style,
-                                           const std::string& title, const std::string& prompt);
+                                           const TerminalStyle& style, const std::string& title,
+                                           const std::string& prompt);
 
 /// The keys.
 std::vector<ScreenLine> drawHelpScreen(ScreenSize size, const TerminalStyle& style);
