@@ -166,7 +166,7 @@ int browseTimeline(const Trace& trace, const EventMatcher& matches, const std::s
         .width = terminal.width, .colour = terminal.colour, .utf8 = terminal.utf8};
     Result<std::unique_ptr<Screen>> screen = Screen::open(terminal);
     if (!screen) return failWith(screen.error());
-    TimelineView(trace, std::move(rows), title, **screen, style).run();
+    TimelineView(trace, std::move(rows), title.substr(title.rfind('/') + 1), **screen, style).run();
     signal = (*screen)->signal();
   }
   if (signal != 0) std::raise(signal);

@@ -54,11 +54,11 @@ std::string shapeText(const LaunchShapeTable& shapes, size_t i) {
 std::string reasonText(IdleReason reason) {
   switch (reason) {
     case IdleReason::kHostWait:
-      return "host wait: the next operation was launched after the gap had started";
+      return "host wait: launched only after the gap had started";
     case IdleReason::kKernelWait:
       return "kernel wait: launched in time, and the gap is short";
     case IdleReason::kOther:
-      return "other: launched in time but waited, or its launch is not in the trace";
+      return "other: launched in time but waited, or launch unknown";
   }
   return {};
 }

@@ -79,7 +79,9 @@ class ScreenDrawing {
       const std::string sign = style_.utf8 ? (folded ? "▸ " : "▾ ") : (folded ? "+ " : "- ");
       return add(mark + sign + printable(row.label), Look::kBold);
     }
-    const std::string label = row.first_lane ? printable(row.label) : "";
+    std::string label = row.first_lane ? printable(row.label) : "";
+    constexpr std::string_view kWord = "stream ";
+    if (layout_.label_columns < 12 && label.starts_with(kWord)) label.erase(0, kWord.size());
     ScreenLine line;
     line.push_back({padded(std::string(mark) + "  " + label, layout_.label_columns, style_),
                     current ? Look::kBold : Look::kPlain});
