@@ -160,7 +160,8 @@ class TimelineScreen(CommandTest):
                 screen.process.send_signal(number)
                 screen.ends(-number)
 
-    def test_a_suspended_program_comes_back(self):
+    def test_the_signal_of_ctrl_z_leaves_a_working_screen(self):
+        # Nobody could continue a stopped program here, so the system only interrupts it.
         with self.open() as screen:
             screen.press("", "stream 7")
             screen.process.send_signal(signal.SIGTSTP)
