@@ -17,6 +17,9 @@ class CoveredTime {
   /// Covered time within [begin, end), in logarithmic time; 0 if the range is empty.
   int64_t within(int64_t begin_ns, int64_t end_ns) const;
 
+  /// The union: sorted, disjoint, not touching.
+  const std::vector<Interval>& intervals() const { return union_; }
+
  private:
   int64_t before(int64_t time) const;
 

@@ -114,6 +114,12 @@ TimeBreakdown sumOverDevices(const DeviceOps& ops) {
   return sum;
 }
 
+IdleReason idleReasonOf(int64_t gap_begin_ns, int64_t gap_ns, std::optional<int64_t> launch_ns,
+                        const AnalysisOptions& options) {
+  if (launch_ns && *launch_ns > gap_begin_ns) return IdleReason::kHostWait;
+  return gap_ns < options.kernel_wait_ns ? IdleReason::kKernelWait : IdleReason::kOther;
+}
+
 std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options) {
   std::vector<IdleTime> out;
   for (const StreamOps& s : ops.streams) {
@@ -132,12 +138,18 @@ std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& opt
       first = false;
       if (!counts) continue;
       ++idle.gaps;
-      if (op.launch != DeviceOp::kNone && ops.call_begin_ns[op.launch] > from) {
-        idle.host_wait_ns += gap;
-      } else if (gap < options.kernel_wait_ns) {
-        idle.kernel_wait_ns += gap;
-      } else {
-        idle.other_ns += gap;
+      const std::optional<int64_t> launch =
+          op.launch == DeviceOp::kNone ? std::nullopt : std::optional(ops.call_begin_ns[op.launch]);
+      switch (idleReasonOf(from, gap, launch, options)) {
+        case IdleReason::kHostWait:
+          idle.host_wait_ns += gap;
+          break;
+        case IdleReason::kKernelWait:
+          idle.kernel_wait_ns += gap;
+          break;
+        case IdleReason::kOther:
+          idle.other_ns += gap;
+          break;
       }
     }
     if (!first) out.push_back(idle);

@@ -45,6 +45,12 @@ std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
 ///   kernel wait  it was launched in time; the gap is below AnalysisOptions::kernel_wait_ns
 ///   other        it was launched in time but waited longer (another stream, an event), or its
 ///                launch is not in the trace
+enum class IdleReason : uint8_t { kHostWait, kKernelWait, kOther };
+/// The reason of one gap of a stream. `launch_ns`: when the later op was launched, if known.
+IdleReason idleReasonOf(int64_t gap_begin_ns, int64_t gap_ns, std::optional<int64_t> launch_ns,
+                        const AnalysisOptions& options = {});
+
+/// Idle time of a stream, by reason.
 struct IdleTime {
   StreamId stream{};
   DeviceId device{};

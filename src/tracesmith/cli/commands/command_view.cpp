@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/views/timeline_view.hpp"
 #include "tracesmith/export/text/terminal_events.hpp"
 #include "tracesmith/export/text/terminal_stats.hpp"
 #include "tracesmith/export/text/terminal_timeline.hpp"
@@ -37,6 +39,8 @@ class ViewCommand : public Command {
          "name");
     flag("--timeline", timeline_,
          "Draw streams as rows instead of listing events; can be combined with --stats");
+    flag("--interactive", interactive_,
+         "With --timeline, on a terminal: move, zoom, search and select with keys; ? lists them");
     flag("--full-names", full_names_,
          "Show full names of kernels in the text of --stats, not short ones");
     flag("--stacks", stacks_, "Show the host call stack of each event (profile --stacks)");
@@ -54,6 +58,7 @@ class ViewCommand : public Command {
     example("tracesmith view trace.sbt", "Show the first 50 events, in time order");
     example("tracesmith view --stats trace.sbt", "Show the time of each kernel, copy and call");
     example("tracesmith view --timeline --from 1s --to 1.2s trace.sbt", "Draw 200 ms");
+    example("tracesmith view --timeline --interactive trace.sbt", "Look around in the timeline");
     example("tracesmith view -f csv -t kernel --name gemm -n 0 trace.sbt",
             "Print CSV for a spreadsheet");
   }
@@ -62,6 +67,11 @@ class ViewCommand : public Command {
     const ListFormat format = json_ || format_ == "json" ? ListFormat::kJson
                               : format_ == "csv"         ? ListFormat::kCsv
                                                          : ListFormat::kText;
+    if (interactive_) {
+      const std::string problem = whyNotInteractive(session.terminal, format);
+      if (!problem.empty())
+        return failWith({ErrorCode::kInvalidArgument, problem, "--interactive"});
+    }
     const size_t limit = limitFor(format);
     uint64_t not_read = 0;
     Result<TraceFile> file = from_ns_ || to_ns_
@@ -97,6 +107,10 @@ class ViewCommand : public Command {
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
     if (!all_frames_) file->trace.call_path = withoutRuntimeFrames(file->trace);
+    if (interactive_) {
+      const int code = browseTimeline(file->trace, *matches, input_, session.terminal);
+      return code == kExitOk ? reportLosses(file->reader, input_, kExitOk) : code;
+    }
     Output out = standardOutput();
     if (timeline_) {
       drawTimeline(file->trace, filter, *matches, format, style, out);
@@ -117,6 +131,17 @@ class ViewCommand : public Command {
   size_t limitFor(ListFormat format) const {
     if (!limit_) return format == ListFormat::kText ? kTextLines : SIZE_MAX;
     return *limit_ == 0 ? SIZE_MAX : static_cast<size_t>(*limit_);
+  }
+
+  /// "" if it can be.
+  std::string whyNotInteractive(const Terminal& terminal, ListFormat format) const {
+    if (!timeline_) return "only a timeline is interactive; add --timeline";
+    if (stats_ || format != ListFormat::kText)
+      return "cannot be combined with --stats, -f or --json";
+    if (!terminal.out_is_terminal || isatty(STDIN_FILENO) == 0) {
+      return "needs a terminal as input and output; leave it out to get the timeline as text";
+    }
+    return {};
   }
 
   /// For a large trace, reads only what can be shown. Sets `total` to the number of events in the
@@ -169,6 +194,7 @@ class ViewCommand : public Command {
   bool stacks_ = false;
   bool all_frames_ = false;
   bool timeline_ = false;
+  bool interactive_ = false;
   std::vector<std::string> types_;
   std::vector<uint64_t> streams_;
   std::string name_;

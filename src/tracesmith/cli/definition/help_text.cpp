@@ -7,6 +7,7 @@
 
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/cli/terminal/line_editor.hpp"
+#include "tracesmith/cli/terminal/screen.hpp"
 #include "tracesmith/cli/terminal/values.hpp"
 #include "tracesmith/export/text/wrapped_text.hpp"
 
@@ -73,6 +74,9 @@ std::string versionText(const Terminal& terminal) {
   std::string out = banner(terminal) + fmt::format("TraceSmith {}\n", getVersionString());
   if (terminal.out_is_terminal && !hasLineEditor()) {  // a program gets one line
     out += "Built without libedit: the prompt of 'tracesmith query' has no line editing.\n";
+  }
+  if (terminal.out_is_terminal && !hasScreen()) {
+    out += "Built without ncurses: 'tracesmith view --timeline' has no --interactive.\n";
   }
   return out;
 }

@@ -25,21 +25,10 @@ constexpr const char* kTogetherColour = "33";
 int labelWidth(int width) { return width < kNarrow ? kNarrowLabel : kWideLabel; }
 bool showsShares(int width) { return width >= 40; }
 
-/// One of eight heights. Any share above 0 is visible, and only a full share is drawn as full.
-std::string block(double share, const TerminalStyle& style) {
-  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  static constexpr char kLetters[] = ".:-=+*%#";
-  if (share <= 0) return " ";
-  const int level = std::clamp(static_cast<int>(std::floor(share * 8 + 1e-9)), 0, 7);
-  // 7/8 or more, but less than 1, is drawn below the full block.
-  const int shown = share >= 1 - 1e-9 ? 7 : std::min(level, 6);
-  return style.utf8 ? kBlocks[shown] : std::string(1, kLetters[shown]);
-}
-
 std::string blocks(const std::vector<double>& shares, const TerminalStyle& style, char fill) {
   std::string out;
   for (double share : shares) {
-    out += fill == 0 ? block(share, style) : std::string(1, share >= 0.5 ? fill : ' ');
+    out += fill == 0 ? timelineBlock(share, style) : std::string(1, share >= 0.5 ? fill : ' ');
   }
   return out;
 }
@@ -133,25 +122,8 @@ class Drawing {
   }
 
   void axis() {
-    const auto cells = static_cast<double>(p_.cells);
-    const auto begin = static_cast<double>(lengthOf(names_.zero_ns, p_.begin_ns));
-    const auto length = static_cast<double>(lengthOf(p_.begin_ns, p_.end_ns));
-    const double cell_ns = length / cells;
-    const double step = niceStep(cell_ns * 9);
-    size_t free = 0;
-    std::string labels;
-    const double first = std::ceil(begin / step - 1e-9) + 0.0;  // + 0.0: ceil() may give -0
-    // Counts steps, because adding a small step to a very large double changes nothing.
-    for (size_t i = 0; i < p_.cells; ++i) {
-      const double t = (first + static_cast<double>(i)) * step;
-      if (!(t < begin + length)) break;
-      const auto at = static_cast<size_t>(std::max(0.0, (t - begin) / cell_ns + 1e-6));
-      const std::string text = tickText(t, step, style_);
-      const auto text_width = static_cast<size_t>(displayWidth(text)) + 1;
-      if (at < free || at + text_width > p_.cells) continue;
-      labels += std::string(at - free, ' ') + (style_.utf8 ? "╵" : "|") + text;
-      free = at + text_width;
-    }
+    const std::string labels =
+        timelineAxis(p_.begin_ns, p_.end_ns, names_.zero_ns, p_.cells, style_);
     if (labels.empty()) return;
     out_ +=
         std::string(static_cast<size_t>(labelWidth(width_)) + 1, ' ') + style_.dim(labels) + '\n';
@@ -203,6 +175,39 @@ class Drawing {
 };
 
 }  // namespace
+
+std::string timelineBlock(double share, const TerminalStyle& style) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static constexpr char kLetters[] = ".:-=+*%#";
+  if (share <= 0) return " ";
+  const int level = std::clamp(static_cast<int>(std::floor(share * 8 + 1e-9)), 0, 7);
+  // 7/8 or more, but less than 1, is drawn below the full block.
+  const int shown = share >= 1 - 1e-9 ? 7 : std::min(level, 6);
+  return style.utf8 ? kBlocks[shown] : std::string(1, kLetters[shown]);
+}
+
+std::string timelineAxis(int64_t begin_ns, int64_t end_ns, int64_t zero_ns, size_t cells,
+                         const TerminalStyle& style) {
+  const auto begin = static_cast<double>(lengthOf(zero_ns, begin_ns));
+  const auto length = static_cast<double>(lengthOf(begin_ns, end_ns));
+  const double cell_ns = length / static_cast<double>(cells);
+  const double step = niceStep(cell_ns * 9);
+  size_t free = 0;
+  std::string labels;
+  const double first = std::ceil(begin / step - 1e-9) + 0.0;  // + 0.0: ceil() may give -0
+  // Counts steps, because adding a small step to a very large double changes nothing.
+  for (size_t i = 0; i < cells; ++i) {
+    const double t = (first + static_cast<double>(i)) * step;
+    if (!(t < begin + length)) break;
+    const auto at = static_cast<size_t>(std::max(0.0, (t - begin) / cell_ns + 1e-6));
+    const std::string text = tickText(t, step, style);
+    const auto text_width = static_cast<size_t>(displayWidth(text)) + 1;
+    if (at < free || at + text_width > cells) continue;
+    labels += std::string(at - free, ' ') + (style.utf8 ? "╵" : "|") + text;
+    free = at + text_width;
+  }
+  return labels;
+}
 
 TimelineNames namesOf(const Trace& trace) {
   TimelineNames names;

@@ -27,6 +27,13 @@ TimelineNames namesOf(const Trace& trace);
 /// Number of chart columns if the whole picture may be `width` columns wide.
 size_t timelineCells(int width);
 
+/// A line of `cells` columns at most with marks of round times. Empty if none fits.
+std::string timelineAxis(int64_t begin_ns, int64_t end_ns, int64_t zero_ns, size_t cells,
+                         const TerminalStyle& style);
+
+/// One of eight heights. Any share above 0 is visible, and only a full share is drawn as full.
+std::string timelineBlock(double share, const TerminalStyle& style);
+
 /// Optional parts of a picture.
 struct TimelineStyle {
   bool axis = true;

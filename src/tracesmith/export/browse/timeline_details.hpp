@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the interactive timeline says about the selected operation or gap.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
+#include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/export/browse/timeline_browser.hpp"
+#include "tracesmith/export/text/terminal_table.hpp"
+
+namespace tracesmith {
+
+/// A value and the SQL column, or the word, that names it.
+struct TimelineDetail {
+  std::string label, value;
+};
+
+class TimelineDetails {
+ public:
+  explicit TimelineDetails(const Trace& trace);
+
+  /// Short label of a kernel; the name of anything else.
+  std::string_view shortName(const DeviceSpan& item) const;
+  /// The selection's values, the full name first; empty if nothing is selected.
+  std::vector<TimelineDetail> of(const TimelineBrowser& browser, const TerminalStyle& style) const;
+
+ private:
+  std::vector<TimelineDetail> ofItem(const DeviceSpan& item, int64_t zero_ns,
+                                     const TerminalStyle& style) const;
+  std::vector<TimelineDetail> ofGap(const TimelineRows& rows, size_t row, Interval gap,
+                                    const TerminalStyle& style) const;
+  const LaunchIndex& launches() const;
+
+  const Trace& trace_;
+  KernelLabels labels_;
+  mutable std::unique_ptr<LaunchIndex> launches_;  // made when the first selection needs it
+};
+
+}  // namespace tracesmith

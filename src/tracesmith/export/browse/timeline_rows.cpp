@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/export/browse/timeline_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "tracesmith/analysis/kernel_names/kernel_name.hpp"
+#include "tracesmith/export/text/terminal_timeline.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr size_t kLaneBlock = 64;
+
+/// An empty item still takes its place, so that it can be seen and selected.
+int64_t occupiedEnd(const DeviceSpan& s) { return std::max(s.end_ns, endOf(s.begin_ns, 1)); }
+
+class TimelineRowMaker {
+ public:
+  TimelineRowMaker(const Trace& trace, const EventMatcher& matches)
+      : trace_(trace), matches_(matches), names_(namesOf(trace)) {}
+
+  TimelineRows make() {
+    addDevices();
+    addProcesses();
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  ItemKind kindOfItem(const DeviceSpan& span) {
+    switch (span.table) {
+      case TableId::kKernel:
+        return familyOf(trace_.kernel.name[span.row]);
+      case TableId::kCopy:
+        return kindOf(KernelFamily::kCopy);
+      case TableId::kFill:
+        return kindOf(KernelFamily::kFill);
+      case TableId::kSync:
+        return ItemKind::kSync;
+      case TableId::kRange:
+        return ItemKind::kRange;
+      default:
+        return ItemKind::kHostCall;
+    }
+  }
+
+  ItemKind familyOf(StringId name) {
+    const auto id = static_cast<size_t>(name);
+    if (id >= families_.size()) families_.resize(id + 1);
+    if (!families_[id]) families_[id] = kindOf(readKernelName(trace_.text(name)).family);
+    return *families_[id];
+  }
+
+  void heading(std::string label) {
+    TimelineRow row;
+    row.label = std::move(label);
+    row.heading = true;
+    row.group = out_.groups++;
+    out_.rows.push_back(std::move(row));
+  }
+
+  void lanes(const std::string& label, std::vector<DeviceSpan> spans, StreamId stream,
+             bool on_device) {
+    std::erase_if(spans, [&](const DeviceSpan& s) { return !matches_(s.table, s.row); });
+    if (spans.empty()) return;
+    CoveredTime busy;
+    if (on_device) {
+      std::vector<Interval> work;
+      work.reserve(spans.size());
+      for (const DeviceSpan& s : spans) {
+        if (s.table != TableId::kSync) work.push_back({s.begin_ns, s.end_ns});
+      }
+      busy = CoveredTime(std::move(work));
+    }
+    bool first = true;
+    for (std::vector<DeviceSpan>& items : lanesOf(std::move(spans))) {
+      TimelineRow row;
+      row.label = label;
+      row.group = out_.groups - 1;
+      row.first_lane = first;
+      row.stream = stream;
+      row.on_device = on_device;
+      std::vector<ItemKind> kinds;
+      kinds.reserve(items.size());
+      for (const DeviceSpan& s : items) kinds.push_back(kindOfItem(s));
+      row.lane = TimelineLane(std::move(items), std::move(kinds));
+      if (first) row.busy = std::move(busy);
+      first = false;
+      out_.rows.push_back(std::move(row));
+    }
+  }
+
+  void addDevices() {
+    std::optional<DeviceId> last;
+    for (StreamTimeline& s : deviceTimelines(trace_)) {
+      std::erase_if(s.spans, [&](const DeviceSpan& x) { return !matches_(x.table, x.row); });
+      if (s.spans.empty()) continue;
+      if (last != s.device) heading(names_.device(s.device));
+      last = s.device;
+      lanes(names_.stream(s.stream), std::move(s.spans), s.stream, true);
+    }
+  }
+
+  std::string processLabel(ProcessId id) const {
+    if (id == ProcessId::kNone || indexOf(id) >= trace_.process.size()) return "unknown process";
+    return fmt::format("process {}", trace_.process.pid[indexOf(id)]);
+  }
+
+  std::string threadLabel(ThreadId id) const {
+    if (id == ThreadId::kNone || indexOf(id) >= trace_.thread.size()) return "unknown thread";
+    const std::string_view name = trace_.text(trace_.thread.name[indexOf(id)]);
+    return name.empty() ? fmt::format("thread {}", trace_.thread.tid[indexOf(id)])
+                        : std::string(name);
+  }
+
+  void addProcesses() {
+    std::map<std::tuple<ProcessId, ThreadId, TableId>, std::vector<DeviceSpan>> threads;
+    const auto add = [&](const auto& table) {
+      for (size_t i = 0; i < table.size(); ++i) {
+        threads[{table.process_id[i], table.thread_id[i], table.kId}].push_back(
+            {table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
+             static_cast<uint32_t>(i)});
+      }
+    };
+    add(trace_.host_call);
+    add(trace_.range);
+    std::optional<ProcessId> last;
+    for (auto& [key, spans] : threads) {
+      const auto& [process, thread, table] = key;
+      std::erase_if(spans, [&](const DeviceSpan& s) { return !matches_(s.table, s.row); });
+      if (spans.empty()) continue;
+      if (last != process) heading(processLabel(process));
+      last = process;
+      lanes(threadLabel(thread) + (table == TableId::kRange ? ": ranges" : ": calls"),
+            std::move(spans), StreamId::kNone, false);
+    }
+  }
+
+  void finish() {
+    out_.zero_ns = names_.zero_ns;
+    out_.begin_ns = INT64_MAX;
+    out_.end_ns = INT64_MIN;
+    TimelineLane::Times total{};
+    for (const TimelineRow& row : out_.rows) {
+      const std::vector<DeviceSpan>& items = row.lane.items();
+      if (items.empty()) continue;
+      out_.items += items.size();
+      out_.begin_ns = std::min(out_.begin_ns, items.front().begin_ns);
+      out_.end_ns = std::max(out_.end_ns, occupiedEnd(items.back()));
+      if (!row.on_device) continue;
+      const auto times = row.lane.timesWithin(INT64_MIN, INT64_MAX);
+      for (size_t k = 0; k < kItemKinds; ++k) total[k] = endOf(total[k], times[k]);
+    }
+    if (out_.items == 0) out_.begin_ns = out_.end_ns = out_.zero_ns;
+    if (out_.end_ns <= out_.begin_ns) out_.end_ns = endOf(out_.begin_ns, 1);
+    for (size_t k = 0; k < kItemKinds; ++k) {
+      if (total[k] > 0) out_.kinds.push_back(static_cast<ItemKind>(k));
+    }
+    std::stable_sort(out_.kinds.begin(), out_.kinds.end(), [&](ItemKind a, ItemKind b) {
+      return total[static_cast<size_t>(a)] > total[static_cast<size_t>(b)];
+    });
+  }
+
+  const Trace& trace_;
+  const EventMatcher& matches_;
+  TimelineNames names_;
+  std::vector<std::optional<ItemKind>> families_;  // by StringId
+  TimelineRows out_;
+};
+
+}  // namespace
+
+std::string_view toString(ItemKind kind) {
+  switch (kind) {
+    case ItemKind::kSync:
+      return "sync";
+    case ItemKind::kHostCall:
+      return "API call";
+    case ItemKind::kRange:
+      return "range";
+    default:
+      return toString(static_cast<KernelFamily>(kind));
+  }
+}
+
+TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches) {
+  return TimelineRowMaker(trace, matches).make();
+}
+
+TimelineLane::TimelineLane(std::vector<DeviceSpan> items, std::vector<ItemKind> kinds)
+    : items_(std::move(items)), kinds_(std::move(kinds)) {
+  Times sum{};
+  blocks_.reserve(items_.size() / kLaneBlock + 1);
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (i % kLaneBlock == 0) blocks_.push_back(sum);
+    int64_t& of_kind = sum[static_cast<size_t>(kinds_[i])];
+    of_kind = endOf(of_kind, lengthOf(items_[i].begin_ns, items_[i].end_ns));
+  }
+}
+
+std::pair<size_t, size_t> TimelineLane::within(int64_t begin_ns, int64_t end_ns) const {
+  const auto first = std::partition_point(items_.begin(), items_.end(), [&](const DeviceSpan& s) {
+    return occupiedEnd(s) <= begin_ns;
+  });
+  const auto last = std::partition_point(first, items_.end(),
+                                         [&](const DeviceSpan& s) { return s.begin_ns < end_ns; });
+  return {static_cast<size_t>(first - items_.begin()), static_cast<size_t>(last - items_.begin())};
+}
+
+TimelineLane::Times TimelineLane::timesWithin(int64_t begin_ns, int64_t end_ns) const {
+  Times out{};
+  const auto [first, last] = within(begin_ns, end_ns);
+  for (size_t i = first; i < last;) {
+    // Whole blocks that are neither first nor last have no item that reaches over an edge.
+    const size_t block = i / kLaneBlock;
+    const size_t last_block = (last - 1) / kLaneBlock;
+    if (i != first && i % kLaneBlock == 0 && block < last_block) {
+      for (size_t k = 0; k < kItemKinds; ++k) {
+        out[k] += blocks_[last_block][k] - blocks_[block][k];
+      }
+      i = last_block * kLaneBlock;
+      continue;
+    }
+    out[static_cast<size_t>(kinds_[i])] +=
+        lengthOf(std::max(items_[i].begin_ns, begin_ns), std::min(items_[i].end_ns, end_ns));
+    ++i;
+  }
+  return out;
+}
+
+std::vector<std::vector<DeviceSpan>> lanesOf(std::vector<DeviceSpan> items) {
+  const auto earlier = [](const DeviceSpan& a, const DeviceSpan& b) {
+    return std::tie(a.begin_ns, b.end_ns) < std::tie(b.begin_ns, a.end_ns);
+  };
+  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
+    std::stable_sort(items.begin(), items.end(), earlier);
+  }
+  std::vector<std::vector<DeviceSpan>> lanes;
+  bool overlap = false;
+  for (size_t i = 0; i + 1 < items.size() && !overlap; ++i) {
+    overlap = occupiedEnd(items[i]) > items[i + 1].begin_ns;
+  }
+  if (!overlap) {
+    lanes.push_back(std::move(items));
+    return lanes;
+  }
+  using Taken = std::pair<int64_t, size_t>;  // until when, and the lane
+  std::priority_queue<Taken, std::vector<Taken>, std::greater<>> taken;
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> free;
+  for (const DeviceSpan& item : items) {
+    for (; !taken.empty() && taken.top().first <= item.begin_ns; taken.pop()) {
+      free.push(taken.top().second);
+    }
+    size_t lane = lanes.size();
+    if (free.empty()) {
+      lanes.emplace_back();
+    } else {
+      lane = free.top();
+      free.pop();
+    }
+    lanes[lane].push_back(item);
+    taken.emplace(occupiedEnd(item), lane);
+  }
+  return lanes;
+}
+
+}  // namespace tracesmith
