@@ -67,9 +67,12 @@ std::string reasonText(IdleReason reason) {
 
 TimelineDetails::TimelineDetails(const Trace& trace) : trace_(trace), labels_(trace) {}
 
-const LaunchIndex& TimelineDetails::launches() const {
-  if (!launches_) launches_ = std::make_unique<LaunchIndex>(trace_);
-  return *launches_;
+template <class Table>
+uint32_t TimelineDetails::launchOf(const Table& table, size_t row) const {
+  if (table.correlation_id[row] == 0) return LaunchIndex::kNone;
+  const auto [known, fresh] = launches_.try_emplace(Table::kId);
+  if (fresh) known->second = LaunchIndex(trace_).launchesOf(table);
+  return known->second[row];
 }
 
 std::string_view TimelineDetails::shortName(const DeviceSpan& item) const {
@@ -114,8 +117,7 @@ std::vector<TimelineDetail> TimelineDetails::ofItem(const DeviceSpan& item, int6
       out.push_back({"bytes", bytes});
     }
     if constexpr (Table::kId != TableId::kRange && Table::kId != TableId::kHostCall) {
-      const uint32_t call = launches().find(table.process_id[row], table.correlation_id[row]);
-      if (call != LaunchIndex::kNone && table.correlation_id[row] != 0) {
+      if (const uint32_t call = launchOf(table, row); call != LaunchIndex::kNone) {
         const int64_t called = trace_.host_call.start_ns[call];
         out.push_back(
             {"launched by", fmt::format("{}, {} before it started",
@@ -159,10 +161,12 @@ std::vector<TimelineDetail> TimelineDetails::ofGap(const TimelineRows& rows, siz
   if (next == nullptr) return out;
   std::optional<int64_t> launched;
   withTable(trace_, next->table, [&](const auto& table) {
-    if (table.correlation_id[next->row] == 0) return;
-    const uint32_t call =
-        launches().find(table.process_id[next->row], table.correlation_id[next->row]);
-    if (call != LaunchIndex::kNone) launched = trace_.host_call.start_ns[call];
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (Table::kId == TableId::kRange || Table::kId == TableId::kHostCall) {
+      return;
+    } else if (const uint32_t call = launchOf(table, next->row); call != LaunchIndex::kNone) {
+      launched = trace_.host_call.start_ns[call];
+    }
   });
   out.push_back({"reason", reasonText(idleReasonOf(gap.begin_ns, length, launched))});
   out.push_back({"next", printable(shortName(*next))});

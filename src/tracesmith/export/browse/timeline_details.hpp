@@ -2,7 +2,7 @@
 // What the interactive timeline says about the selected operation or gap.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,11 +32,13 @@ class TimelineDetails {
                                      const TerminalStyle& style) const;
   std::vector<TimelineDetail> ofGap(const TimelineRows& rows, size_t row, Interval gap,
                                     const TerminalStyle& style) const;
-  const LaunchIndex& launches() const;
+  /// Row of host_call that launched a row of a table of device work; LaunchIndex::kNone: unknown.
+  template <class Table>
+  uint32_t launchOf(const Table& table, size_t row) const;
 
   const Trace& trace_;
   KernelLabels labels_;
-  mutable std::unique_ptr<LaunchIndex> launches_;  // made when the first selection needs it
+  mutable std::map<TableId, std::vector<uint32_t>> launches_;  // made when a selection needs it
 };
 
 }  // namespace tracesmith
