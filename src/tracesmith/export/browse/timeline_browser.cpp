@@ -102,15 +102,8 @@ void TimelineBrowser::apply(BrowserCommand command) {
     }
     case C::kShowAll:
       return move(rows_.begin_ns, lengthOf(rows_.begin_ns, rows_.end_ns));
-    case C::kZoomToSelection: {
-      if (!selection_) {
-        message_ = "nothing is selected";
-        return;
-      }
-      const Interval at = selectedInterval();
-      const int64_t item = std::max<int64_t>(lengthOf(at.begin_ns, at.end_ns), 1);
-      return move(at.begin_ns - item / 4, endOf(item, item / 2));
-    }
+    case C::kZoomToSelection:
+      return zoomToSelection();
     case C::kRowUp:
       return goToLine(current_ == 0 ? 0 : current_ - 1);
     case C::kRowDown:
@@ -136,17 +129,31 @@ void TimelineBrowser::apply(BrowserCommand command) {
     case C::kFold:
       if (!unfolded_.empty()) fold(rows_.rows[currentRow()].group);
       return;
-    case C::kFoldAll: {
-      const bool any_open = std::find(folded_.begin(), folded_.end(), false) != folded_.end();
-      std::fill(folded_.begin(), folded_.end(), any_open);
-      selection_.reset();
-      showRows();
-      return goToLine(0);
-    }
+    case C::kFoldAll:
+      return foldAll();
     case C::kUnselect:
       selection_.reset();
       return;
   }
+}
+
+void TimelineBrowser::zoomToSelection() {
+  if (!selection_) {
+    message_ = "nothing is selected";
+    return;
+  }
+  const Interval at = selectedInterval();
+  const int64_t item = std::max<int64_t>(lengthOf(at.begin_ns, at.end_ns), 1);
+  move(at.begin_ns - item / 4, endOf(item, item / 2));
+}
+
+/// Folds all groups if any is open; else unfolds them.
+void TimelineBrowser::foldAll() {
+  const bool any_open = std::find(folded_.begin(), folded_.end(), false) != folded_.end();
+  std::fill(folded_.begin(), folded_.end(), any_open);
+  selection_.reset();
+  showRows();
+  goToLine(0);
 }
 
 void TimelineBrowser::zoomAt(size_t cell, bool in) {

@@ -91,6 +91,8 @@ class TimelineBrowser {
   void reveal();
   void match(bool forward);
   void fold(size_t group);
+  void foldAll();
+  void zoomToSelection();
   void keepVisible();
 
   struct Match {

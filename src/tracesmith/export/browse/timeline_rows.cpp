@@ -112,7 +112,10 @@ class TimelineRowMaker {
 
   std::string processLabel(ProcessId id) const {
     if (id == ProcessId::kNone || indexOf(id) >= trace_.process.size()) return "unknown process";
-    return fmt::format("process {}", trace_.process.pid[indexOf(id)]);
+    const uint32_t pid = trace_.process.pid[indexOf(id)];
+    const std::string_view name = trace_.text(trace_.process.command_line[indexOf(id)]);
+    if (pid == 0) return name.empty() ? "unknown process" : std::string(name);
+    return name.empty() ? fmt::format("process {}", pid) : fmt::format("process {}: {}", pid, name);
   }
 
   std::string threadLabel(ThreadId id) const {
