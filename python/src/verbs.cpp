@@ -29,6 +29,7 @@
 #include "tracesmith/export/sbt/sbt_export.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/export/text/table_text.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/replay/check/replay_report.hpp"
 #include "tracesmith/replay/plan/replay_source.hpp"
 
@@ -48,6 +49,9 @@ ReportTables diff(const Files& before, const Files& after, const Texts& paths, u
   std::vector<OpenTrace::Loaded> a, b;
   for (TraceFile* file : before) a.push_back(file->whole());
   for (TraceFile* file : after) b.push_back(file->whole());
+  for (const auto* runs : {&a, &b}) {
+    for (const auto& run : *runs) check(haveOneClock(run->trace));
+  }
   return interruptible([&] {
     std::vector<DiffRun> runs_a, runs_b;
     for (const auto& [from, to] : {std::pair(&a, &runs_a), std::pair(&b, &runs_b)}) {
@@ -84,6 +88,7 @@ ReportTables whatIf(TraceFile& file, const Texts& scale, const Texts& remove, co
   options.check = check_model;
   options.limit = limit;
   const auto loaded = file.whole();
+  check(haveOneClock(loaded->trace));
   return ReportTables(
       valueOf(interruptible([&] { return whatIfReport(loaded->trace, change, options); })));
 }
@@ -177,6 +182,14 @@ Result<Warnings> exportAs(TraceReader& reader, const Trace& trace, cli::ExportFo
       lacks.push_back(
           fmt::format("{} events are not in the export: the trace has lost their rows", lost));
     }
+    return lacks;
+  }
+  if (isMerged(trace) &&
+      (format == ExportFormat::kPerfetto || format == ExportFormat::kChromeJson)) {
+    Trace aligned = trace;
+    alignRanks(aligned);
+    TS_CHECK_OK(exportTrace(aligned, format, to, options, TableId::kKernel, std::nullopt));
+    lacks.emplace_back(kRanksAligned);
     return lacks;
   }
   TS_TRY(const TableId table, tableByName(wanted.table));

@@ -6,6 +6,7 @@
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/export_target.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/export/chrome/source_json.hpp"
 #include "tracesmith/export/sbt/sbt_export.hpp"
@@ -95,7 +96,8 @@ class ExportCommand : public Command {
            "Only device work of device N (numbered as in view --timeline); not with -f dot");
     text("--name", name_, "REGEX",
          "Only events whose name contains a match of REGEX (POSIX extended); not with -f dot");
-    count("--rank", rank_, "N", "Only if the trace is of this rank");
+    count("--rank", rank_, "N",
+          "Only rank N of a merged trace; another trace must be of this rank");
     choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
            "of the calls or allocated bytes; as folded or speedscope");
@@ -134,11 +136,16 @@ class ExportCommand : public Command {
     const RowChoice choice{std::move(*names), counters_, flows_};
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
+    if (const Status chosen = chooseRanks(*file, format); !chosen) {
+      return failWith(chosen.error());
+    }
     const Result<PerfettoOptions> options = optionsFor(file->trace);
     if (!options) return failWith(options.error());
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
     if (!table) return failWith(table.error());
+    BusyLine busy("writing " + output);
     const Status exported = exportAs(format, *file, output, *options, *table, choice);
+    busy.end();
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
@@ -179,6 +186,15 @@ class ExportCommand : public Command {
     return {};
   }
 
+  /// Viewers get the ranks aligned; tables and traces keep each rank's own times, which a range of
+  /// time cannot select.
+  Status chooseRanks(TraceFile& file, ExportFormat format) const {
+    const bool viewed = format == ExportFormat::kPerfetto || format == ExportFormat::kChromeJson;
+    if (viewed) return chooseOrAlignRanks(file, rank_);
+    const bool whole = !rank_ && !from_ns_ && !to_ns_ && format != ExportFormat::kDot;
+    return whole ? Status() : chooseRank(file, rank_);
+  }
+
   Result<PerfettoOptions> optionsFor(const Trace& trace) const {
     PerfettoOptions options;
     options.counters = counters_;
@@ -191,7 +207,6 @@ class ExportCommand : public Command {
     options.to_ns = window.to_ns;
     TS_TRY(const std::vector<StreamId> streams, streamsOf(trace, streams_));
     TS_TRY(options.streams, streamsOfDevices(trace, devices_, streams));
-    if (rank_) TS_CHECK_OK(checkRank(trace, *rank_));
     return options;
   }
 
