@@ -40,8 +40,8 @@ TEST_F(SqlCompletionTest, TablesFollowFromAndJoin) {
   EXPECT_THAT(words("SELECT * FROM kernel JOIN stre"), Contains("stream"));
   EXPECT_THAT(words("SELECT * FROM kernel, dev"), Contains("device"));
   EXPECT_THAT(words("SELECT * FROM "), Not(Contains("duration_ns")));
-  const Completion one = complete("SELECT * FROM host_c");
-  EXPECT_THAT(one.words, ElementsAre("host_call"));
+  const Completion one = complete("SELECT * FROM flow_e");
+  EXPECT_THAT(one.words, ElementsAre("flow_event"));
   EXPECT_EQ(one.typed_bytes, 6u);
   EXPECT_TRUE(one.ends_with_space);
 }

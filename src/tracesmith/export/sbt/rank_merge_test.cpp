@@ -203,7 +203,7 @@ TEST(RankMerge, EveryRowCanBeToldByRank) {
       EXPECT_NE(ranks.of(table, i), RankId::kNone) << Table::kName << " row " << i;
     }
   });
-  EXPECT_EQ(t.stream.process_id[1], ProcessId{2}) << "nothing else tells the rank of this stream";
+  EXPECT_EQ(t.context.process_id[1], ProcessId{2}) << "nothing else tells the rank of this context";
 }
 
 TEST(RankMerge, MetadataAndLossesOfEachRankAreKept) {
