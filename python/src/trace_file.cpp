@@ -20,6 +20,7 @@
 #include "tracesmith/findings/findings_report.hpp"
 #include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/live_memory.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"
 #include "tracesmith/query/arrow/arrow_table.hpp"
 #include "tracesmith/query/arrow/guarded_stream.hpp"
@@ -285,6 +286,7 @@ ReportTables TraceFile::analyze(const std::vector<std::string>& parts, uint64_t 
   }
   return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
     TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    TS_CHECK_OK(haveOneClock(loaded->trace));
     auto found = tracesmith::analyze(loaded->trace, options);
     TS_CHECK_OK(checkCancelled());
     return found;
@@ -308,6 +310,7 @@ ReportTables TraceFile::operators(const std::string& by, const std::string& sort
 ReportTables TraceFile::findings(const std::string& file, bool predict) {
   return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
     TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    TS_CHECK_OK(haveOneClock(loaded->trace));
     FindingsOptions options;
     options.file = file;
     options.predict = predict;
@@ -326,6 +329,7 @@ nb::list TraceFile::memory() {
   };
   std::vector<Named> curves = valueOf(alone(trace_->lock, [&]() -> Result<std::vector<Named>> {
     TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    TS_CHECK_OK(haveOneClock(loaded->trace));
     std::vector<Named> named;
     for (MemoryCurve& curve : memoryCurves(loaded->trace)) {
       std::string place =

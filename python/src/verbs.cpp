@@ -25,6 +25,7 @@
 #include "tracesmith/export/formats/export_request.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/export/text/table_text.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/replay/check/replay_report.hpp"
 #include "tracesmith/replay/plan/replay_source.hpp"
 
@@ -44,6 +45,9 @@ ReportTables diff(const Files& before, const Files& after, const Texts& paths, u
   std::vector<OpenTrace::Loaded> a, b;
   for (TraceFile* file : before) a.push_back(file->whole());
   for (TraceFile* file : after) b.push_back(file->whole());
+  for (const auto* runs : {&a, &b}) {
+    for (const auto& run : *runs) check(haveOneClock(run->trace));
+  }
   return interruptible([&] {
     std::vector<DiffRun> runs_a, runs_b;
     for (const auto& [from, to] : {std::pair(&a, &runs_a), std::pair(&b, &runs_b)}) {
@@ -80,6 +84,7 @@ ReportTables whatIf(TraceFile& file, const Texts& scale, const Texts& remove, co
   options.check = check_model;
   options.limit = limit;
   const auto loaded = file.whole();
+  check(haveOneClock(loaded->trace));
   return ReportTables(
       valueOf(interruptible([&] { return whatIfReport(loaded->trace, change, options); })));
 }
@@ -141,7 +146,14 @@ Result<Warnings> exportAs(TraceReader& reader, const Trace& trace, const ExportR
         fmt::format("the trace is damaged in {} places, whose events are not in the export",
                     reader.losses().size()));
   }
-  TS_TRY(const ExportResult made, runExport(request, reader, trace, to));
+  const bool aligns = isMerged(trace) && (request.format == ExportFormat::kPerfetto ||
+                                          request.format == ExportFormat::kChromeJson);
+  std::optional<Trace> aligned;
+  if (aligns) {
+    alignRanks(aligned.emplace(trace));
+    lacks.emplace_back(kRanksAligned);
+  }
+  TS_TRY(const ExportResult made, runExport(request, reader, aligned ? *aligned : trace, to));
   lacks.insert(lacks.end(), made.lacks.begin(), made.lacks.end());
   return lacks;
 }

@@ -29,6 +29,7 @@ PLURALS = {
     "collectives": "collective",
     "frames": "frame",
     "losses": "loss",
+    "ranks": "rank",
 }
 
 

@@ -63,13 +63,38 @@ class Ranks(CommandTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("each rank has its own clock", result.stdout.decode())
 
-    def test_traces_that_do_not_say_their_rank_go_by_file(self):
+    def test_traces_that_do_not_say_their_rank_go_by_name_and_position(self):
         a, b = self.job()
         report = self.run_command("analyze", a, b, self.write("c.json", trace_of(None, 10, 5)),
-                                  self.write("d.json", trace_of(1, 20, 5))).stdout.decode()
-        self.assertIn("c.json", report)
-        self.assertIn("files that do not say their rank: 1", report)
-        self.assertIn("several files say that they are rank 1", report)
+                                  self.write("rank-5.json", trace_of(None, 20, 5))).stdout.decode()
+        self.assertIn("as c.json is rank 2", report)
+        self.assertIn("1 of 4 files do not say their rank: the file's name does", report)
+
+    def test_a_rank_that_occurs_twice_is_named_with_its_file(self):
+        a, b = self.job()
+        report = self.report(a, b, self.write("d.json", trace_of(1, 40, 5)))
+        compute = next(row for row in report["rank_spread"] if row["what"] == "compute")
+        self.assertEqual((compute["min_rank"], compute["max_rank"]), ("1 (b.json)", "1 (d.json)"))
+        text = self.run_command("analyze", a, b, "d.json").stdout.decode()
+        self.assertIn("several files say that they are rank 1", text)
+
+    def test_missing_ranks_are_said(self):
+        report = self.run_command("analyze", self.write("a.json", trace_of(0, 30, 5)),
+                                  self.write("b.json", dict(trace_of(3, 30, 5), distributedInfo={
+                                      "rank": 3, "world_size": 4}))).stdout.decode()
+        self.assertIn("the job has 4 ranks; missing: 1 and 2", report)
+
+    def test_kernels_have_short_names_unless_full_ones_are_wanted(self):
+        name = ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+                "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)")
+        files = []
+        for rank in (0, 1):
+            document = trace_of(rank, 30, 5)
+            document["traceEvents"][0]["name"] = name
+            files.append(self.write(f"{rank}.json", document))
+        self.assertNotIn("void at::native", self.run_command("analyze", *files).stdout.decode())
+        self.assertIn("void at::native", self.run_command("analyze", "--full-names", *files).stdout.decode())
+        self.assertIn(name, [row["name"] for row in self.report(*files)["rank_kernels"]])
 
     def test_refuses_what_needs_one_trace_and_a_file_given_twice(self):
         a, b = self.job()

@@ -14,7 +14,7 @@ import sbt_reader
 BIN = os.environ.get("TRACESMITH_BIN", "")
 PROGRAM = os.path.join(BIN, "tracesmith")
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-KEYED = {"process", "thread", "device", "context", "stream", "clock_domain", "loss"}
+KEYED = {"process", "thread", "device", "context", "stream", "clock_domain", "loss", "rank"}
 STRING_COLUMNS = {"name", "arguments"}  # of the kernel table
 
 

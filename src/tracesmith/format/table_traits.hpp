@@ -27,7 +27,7 @@ constexpr bool isDictionary(TableId id) {
 /// Tables that are always read, because other tables need them.
 constexpr bool isAlwaysRead(TableId id) {
   return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss) ||
-         id == TableId::kSymbol;
+         id == TableId::kSymbol || id == TableId::kRank;
 }
 
 template <class Table>

@@ -55,6 +55,9 @@ std::string_view toString(ObjectKind v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "kernel", "memory", "program",
                                                     "event", "stream", "context", "device"}));
 }
+std::string_view toString(RankSource v) {
+  return nameOf(v, std::to_array<std::string_view>({"unknown", "trace", "file_name", "position"}));
+}
 std::string_view toString(ClockKind v) {
   return nameOf(
       v, std::to_array<std::string_view>({"CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW",

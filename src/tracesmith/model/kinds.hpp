@@ -98,6 +98,9 @@ enum class ClockKind : uint8_t {
   kConverted = 7,
 };
 
+/// What says the number of a rank.
+enum class RankSource : uint8_t { kUnknown = 0, kTrace = 1, kFileName = 2, kPosition = 3 };
+
 /// Bits of the `flags` column of kernel, copy, fill and sync rows.
 namespace op_flags {
 constexpr uint32_t kDeviceClock = 1;    ///< on disk: start is in the clock of the row's device
@@ -149,5 +152,6 @@ std::string_view toString(BuildKind v);
 std::string_view toString(RangeKind v);
 std::string_view toString(ObjectKind v);
 std::string_view toString(ClockKind v);
+std::string_view toString(RankSource v);
 
 }  // namespace tracesmith

@@ -310,7 +310,8 @@ struct ColumnInfo {
   X(10, StringId, executable, kId, "path of the executable")                                   \
   X(11, int64_t, exit_code, kCount, "exit code, or signal number with kSignalled")             \
   X(12, uint32_t, flags, kId, "process_flags")                                                 \
-  X(13, StringId, seen_by, kId, "how it was noticed: agent, connector, preload, launcher")
+  X(13, StringId, seen_by, kId, "how it was noticed: agent, connector, preload, launcher")     \
+  X(14, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
 
 #define TS_THREAD_COLUMNS(X)                                \
   X(1, ThreadId, id, kTime, "id of this row")               \
@@ -318,31 +319,32 @@ struct ColumnInfo {
   X(3, uint32_t, tid, kCount, "the system's thread number") \
   X(4, StringId, name, kId, "name")
 
-#define TS_DEVICE_COLUMNS(X)                                                             \
-  X(1, DeviceId, id, kTime, "id of this row")                                            \
-  X(2, PlatformType, backend, kId, "API it is used through")                             \
-  X(3, uint32_t, ordinal, kCount, "number of the device within its platform, from 0")    \
-  X(4, StringId, name, kId, "name")                                                      \
-  X(5, StringId, vendor, kId, "vendor")                                                  \
-  X(6, StringId, platform, kId, "platform")                                              \
-  X(7, StringId, driver_version, kId, "driver version")                                  \
-  X(8, StringId, api_version, kId, "version of the API it offers")                       \
-  X(9, DeviceKind, kind, kId, "CPU, GPU, accelerator")                                   \
-  X(10, uint64_t, memory_bytes, kCount, "global memory")                                 \
-  X(11, uint32_t, compute_units, kCount, "compute units (multiprocessors)")              \
-  X(12, uint32_t, clock_mhz, kCount, "highest core clock")                               \
-  X(13, uint32_t, max_work_group_size, kCount, "work-items of a group at most")          \
-  X(14, uint32_t, warp_size, kCount, "work-items that run in step; 0: unknown")          \
-  X(15, uint32_t, memory_clock_mhz, kCount, "memory clock")                              \
-  X(16, uint32_t, memory_bus_bits, kCount, "memory bus width")                           \
-  X(17, uint32_t, compute_major, kCount, "compute capability, major")                    \
-  X(18, uint32_t, compute_minor, kCount, "minor")                                        \
-  X(19, StringId, pci_address, kId, "PCI address")                                       \
-  X(20, StringId, uuid, kId, "UUID")                                                     \
-  X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")                 \
-  X(22, uint32_t, max_threads_per_unit, kCount, "resident work-items of a compute unit") \
-  X(23, uint64_t, registers_per_unit, kCount, "registers of a compute unit")             \
-  X(24, uint64_t, shared_bytes_per_unit, kCount, "shared (local) memory of a compute unit")
+#define TS_DEVICE_COLUMNS(X)                                                                \
+  X(1, DeviceId, id, kTime, "id of this row")                                               \
+  X(2, PlatformType, backend, kId, "API it is used through")                                \
+  X(3, uint32_t, ordinal, kCount, "number of the device within its platform, from 0")       \
+  X(4, StringId, name, kId, "name")                                                         \
+  X(5, StringId, vendor, kId, "vendor")                                                     \
+  X(6, StringId, platform, kId, "platform")                                                 \
+  X(7, StringId, driver_version, kId, "driver version")                                     \
+  X(8, StringId, api_version, kId, "version of the API it offers")                          \
+  X(9, DeviceKind, kind, kId, "CPU, GPU, accelerator")                                      \
+  X(10, uint64_t, memory_bytes, kCount, "global memory")                                    \
+  X(11, uint32_t, compute_units, kCount, "compute units (multiprocessors)")                 \
+  X(12, uint32_t, clock_mhz, kCount, "highest core clock")                                  \
+  X(13, uint32_t, max_work_group_size, kCount, "work-items of a group at most")             \
+  X(14, uint32_t, warp_size, kCount, "work-items that run in step; 0: unknown")             \
+  X(15, uint32_t, memory_clock_mhz, kCount, "memory clock")                                 \
+  X(16, uint32_t, memory_bus_bits, kCount, "memory bus width")                              \
+  X(17, uint32_t, compute_major, kCount, "compute capability, major")                       \
+  X(18, uint32_t, compute_minor, kCount, "minor")                                           \
+  X(19, StringId, pci_address, kId, "PCI address")                                          \
+  X(20, StringId, uuid, kId, "UUID")                                                        \
+  X(21, ClockDomainId, clock_domain_id, kId, "clock of its time stamps")                    \
+  X(22, uint32_t, max_threads_per_unit, kCount, "resident work-items of a compute unit")    \
+  X(23, uint64_t, registers_per_unit, kCount, "registers of a compute unit")                \
+  X(24, uint64_t, shared_bytes_per_unit, kCount, "shared (local) memory of a compute unit") \
+  X(25, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
 
 #define TS_CONTEXT_COLUMNS(X)                                          \
   X(1, ContextId, id, kTime, "id of this row")                         \
@@ -365,12 +367,13 @@ struct ColumnInfo {
   X(9, int64_t, created_ns, kTime, "host time of its creation")        \
   X(10, int64_t, released_ns, kTime, "host time of its release; 0: never")
 
-#define TS_CLOCK_DOMAIN_COLUMNS(X)                                               \
-  X(1, ClockDomainId, id, kTime, "id of this row")                               \
-  X(2, ClockKind, kind, kId, "kind of clock")                                    \
-  X(3, StringId, name, kId, "name for people")                                   \
-  X(4, uint64_t, tick_numerator, kCount, "ns per tick, numerator; 0 reads as 1") \
-  X(5, uint64_t, tick_denominator, kCount, "ns per tick, denominator; 0 reads as 1")
+#define TS_CLOCK_DOMAIN_COLUMNS(X)                                                   \
+  X(1, ClockDomainId, id, kTime, "id of this row")                                   \
+  X(2, ClockKind, kind, kId, "kind of clock")                                        \
+  X(3, StringId, name, kId, "name for people")                                       \
+  X(4, uint64_t, tick_numerator, kCount, "ns per tick, numerator; 0 reads as 1")     \
+  X(5, uint64_t, tick_denominator, kCount, "ns per tick, denominator; 0 reads as 1") \
+  X(6, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
 
 #define TS_CLOCK_SNAPSHOT_COLUMNS(X)                                                \
   X(1, ClockDomainId, domain_id, kId, "clock")                                      \
@@ -388,7 +391,17 @@ struct ColumnInfo {
   X(5, uint64_t, written, kCount, "events in this file")                              \
   X(6, uint64_t, dropped, kCount, "events lost on the way")                           \
   X(7, uint64_t, unresolved, kCount, "written events whose other half is missing")    \
-  X(8, StringId, reason, kId, "why, if any were lost")
+  X(8, StringId, reason, kId, "why, if any were lost")                                \
+  X(9, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
+
+/// The ranks of a merged trace, each in its own host clock: times of two ranks do not compare.
+/// Other traces have none.
+#define TS_RANK_COLUMNS(X)                                           \
+  X(1, RankId, id, kTime, "id of this row")                          \
+  X(2, uint32_t, number, kCount, "its number in the job, from 0")    \
+  X(3, RankSource, number_from, kId, "trace, file_name or position") \
+  X(4, uint32_t, world_size, kCount, "ranks of the job; 0: unknown") \
+  X(5, StringId, file, kId, "file that it was merged from")
 
 #define TS_METADATA_COLUMNS(X)                                    \
   X(1, StringId, key, kId, "key; the last value of a key counts") \
@@ -414,6 +427,7 @@ struct ColumnInfo {
   Y(17, Pending, pending, TS_PENDING_COLUMNS)                     \
   Y(23, Symbol, symbol, TS_SYMBOL_COLUMNS)                        \
   Y(24, Module, module, TS_MODULE_COLUMNS)                        \
+  Y(25, Rank, rank, TS_RANK_COLUMNS)                              \
   Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
   Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
   Y(34, Copy, copy, TS_COPY_COLUMNS)                              \

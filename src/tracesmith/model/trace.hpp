@@ -58,6 +58,7 @@ constexpr bool isKeyed(TableId id) {
     case TableId::kStream:
     case TableId::kClockDomain:
     case TableId::kLoss:
+    case TableId::kRank:
       return true;
     default:
       return false;

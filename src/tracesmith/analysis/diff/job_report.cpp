@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 
+#include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/report/report_parts.hpp"
+#include "tracesmith/analysis/timing/steps.hpp"
+#include "tracesmith/model/ranks.hpp"
 
 namespace tracesmith {
 namespace {
@@ -16,13 +18,27 @@ using Q = Quantity;
 using report_parts::note;
 using report_parts::shareOf;
 
-constexpr const char* kOwnClocks =
-    "each rank has its own clock: durations can be compared, starts and ends cannot";
+/// The ranks in the order of their numbers, with a name for each.
+class Job {
+ public:
+  explicit Job(std::vector<RankRun> ranks) : ranks_(std::move(ranks)) {
+    std::stable_sort(ranks_.begin(), ranks_.end(),
+                     [](const RankRun& a, const RankRun& b) { return a.rank < b.rank; });
+    for (const RankRun& rank : ranks_) ++files_of_[rank.rank];
+  }
 
-/// The rank for a row: its number, or the file if the trace does not have one.
-std::string nameOf(const RankRun& rank) {
-  return rank.rank ? std::to_string(*rank.rank) : rank.file;
-}
+  const std::vector<RankRun>& ranks() const { return ranks_; }
+  /// The rank's number, with the file if several files are of this rank.
+  std::string nameOf(const RankRun& rank) const {
+    const std::string number = std::to_string(rank.rank);
+    return files_of_.at(rank.rank) == 1 ? number : number + " (" + rank.file + ")";
+  }
+  const std::map<uint32_t, size_t>& filesOf() const { return files_of_; }
+
+ private:
+  std::vector<RankRun> ranks_;
+  std::map<uint32_t, size_t> files_of_;
+};
 
 /// The duration `what` of a run; see DiffRun::totals.
 int64_t totalOf(const DiffRun& run, std::string_view what) {
@@ -40,7 +56,7 @@ std::optional<int64_t> meanStep(const DiffRun& run) {
   return static_cast<int64_t>(sum / static_cast<double>(run.steps.size()));
 }
 
-ReportTable rankTable(const std::vector<RankRun>& ranks) {
+ReportTable rankTable(const Job& job, const std::vector<std::string>& notes) {
   ReportTable table{"ranks",
                     "Ranks, with the time of their devices",
                     {{"rank", "rank", Q::kText},
@@ -56,33 +72,26 @@ ReportTable rankTable(const std::vector<RankRun>& ranks) {
                      {"steps", "steps", Q::kCount, 2},
                      {"mean_step_ns", "mean step", Q::kNs, 2}},
                     {},
-                    kOwnClocks};
-  std::set<int64_t> seen;
-  std::set<int64_t> twice;
-  size_t unknown = 0;
-  for (const RankRun& rank : ranks) {
+                    kRanksHaveOwnClocks};
+  for (const RankRun& rank : job.ranks()) {
     const DiffRun& run = rank.run;
     const int64_t busy = totalOf(run, "device busy");
     const std::optional<int64_t> step = meanStep(run);
-    table.rows.push_back({rank.rank ? ReportValue(nameOf(rank)) : ReportValue(), rank.file,
-                          count(run.devices), totalOf(run, "trace"), busy,
-                          totalOf(run, "device idle"), shareOf(busy, totalOf(run, "device span")),
-                          totalOf(run, "compute"), totalOf(run, "communication"),
-                          totalOf(run, "copies"), count(run.steps.size()),
-                          step ? ReportValue(*step) : ReportValue()});
-    if (!rank.rank) ++unknown;
-    if (rank.rank && !seen.insert(*rank.rank).second) twice.insert(*rank.rank);
+    table.rows.push_back({std::to_string(rank.rank), rank.file, count(run.devices),
+                          totalOf(run, "trace"), busy, totalOf(run, "device idle"),
+                          shareOf(busy, totalOf(run, "device span")), totalOf(run, "compute"),
+                          totalOf(run, "communication"), totalOf(run, "copies"),
+                          count(run.steps.size()), step ? ReportValue(*step) : ReportValue()});
   }
-  for (const int64_t rank : twice) {
-    note(table, "several files say that they are rank " + std::to_string(rank));
+  for (const auto& [rank, files] : job.filesOf()) {
+    if (files > 1) note(table, "several files say that they are rank " + std::to_string(rank));
   }
-  if (unknown > 0) {
-    note(table, "files that do not say their rank: " + std::to_string(unknown));
-  }
+  for (const std::string& text : notes) note(table, text);
   return table;
 }
 
-ReportTable spreadTable(const std::vector<RankRun>& ranks) {
+ReportTable spreadTable(const Job& job) {
+  const std::vector<RankRun>& ranks = job.ranks();
   ReportTable table{"rank_spread",
                     "Sum and spread over the ranks",
                     {{"what", "", Q::kText},
@@ -102,7 +111,7 @@ ReportTable spreadTable(const std::vector<RankRun>& ranks) {
     const int64_t sum = std::accumulate(values.begin(), values.end(), int64_t{0});
     const int64_t mean = sum / static_cast<int64_t>(values.size());
     const auto owner = [&](auto at) {
-      return nameOf(*owners[static_cast<size_t>(at - values.begin())]);
+      return job.nameOf(*owners[static_cast<size_t>(at - values.begin())]);
     };
     const bool equal = *least == *most;  // then it is in no rank more than in others
     table.rows.push_back({what, sum, mean, *least, equal ? ReportValue() : owner(least), *most,
@@ -134,7 +143,19 @@ struct KernelInRanks {
   std::vector<std::pair<int64_t, const RankRun*>> by_rank;
 };
 
-ReportTable kernelTable(const std::vector<RankRun>& ranks, size_t limit) {
+/// Short labels of the kernels' names; without `wanted` the names.
+std::map<std::string_view, std::string> labelsOf(
+    const std::map<std::string, KernelInRanks>& kernels, bool wanted) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, kernel] : kernels) names.push_back(name);
+  const std::vector<std::string> labels =
+      wanted ? distinctLabels(names) : std::vector<std::string>(names.begin(), names.end());
+  std::map<std::string_view, std::string> out;
+  for (size_t i = 0; i < names.size(); ++i) out[names[i]] = labels[i];
+  return out;
+}
+
+ReportTable kernelTable(const Job& job, const JobReportOptions& options) {
   ReportTable table{"rank_kernels",
                     "Kernels in all ranks, by total time",
                     {{"name", "kernel", Q::kText},
@@ -148,7 +169,7 @@ ReportTable kernelTable(const std::vector<RankRun>& ranks, size_t limit) {
                     {},
                     {}};
   std::map<std::string, KernelInRanks> kernels;
-  for (const RankRun& rank : ranks) {
+  for (const RankRun& rank : job.ranks()) {
     for (const auto& [key, sample] : rank.run.names) {
       if (key.first != TableId::kKernel) continue;
       KernelInRanks& kernel = kernels[key.second];
@@ -158,19 +179,20 @@ ReportTable kernelTable(const std::vector<RankRun>& ranks, size_t limit) {
       kernel.by_rank.emplace_back(ns, &rank);
     }
   }
+  const std::map<std::string_view, std::string> labels = labelsOf(kernels, options.short_names);
   for (const auto& [name, kernel] : kernels) {
     const auto [least, most] =
         std::minmax_element(kernel.by_rank.begin(), kernel.by_rank.end(),
                             [](const auto& a, const auto& b) { return a.first < b.first; });
-    table.rows.push_back({name, count(kernel.by_rank.size()), count(kernel.launches),
-                          kernel.total_ns, least->first, nameOf(*least->second), most->first,
-                          nameOf(*most->second)});
+    table.rows.push_back({labels.at(name), count(kernel.by_rank.size()), count(kernel.launches),
+                          kernel.total_ns, least->first, job.nameOf(*least->second), most->first,
+                          job.nameOf(*most->second)});
   }
   std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
     return std::get<int64_t>(a[3]) > std::get<int64_t>(b[3]);
   });
   const size_t all = table.rows.size();
-  if (limit != 0) table.rows.resize(std::min(limit, all));
+  if (options.limit != 0) table.rows.resize(std::min(options.limit, all));
   report_parts::noteRest(table, all);
   if (all == 0) table.note = "no rank has kernels";
   return table;
@@ -178,16 +200,14 @@ ReportTable kernelTable(const std::vector<RankRun>& ranks, size_t limit) {
 
 }  // namespace
 
-RankRun RankRun::of(const Trace& trace, std::string file, std::optional<int64_t> rank) {
+RankRun RankRun::of(const Trace& trace, std::string file, uint32_t rank) {
   return {std::move(file), rank, DiffRun::of(trace, false)};
 }
 
-std::vector<ReportTable> jobReport(std::vector<RankRun> ranks, size_t limit) {
+std::vector<ReportTable> jobReport(std::vector<RankRun> ranks, const JobReportOptions& options) {
   if (ranks.empty()) return {};
-  std::stable_sort(ranks.begin(), ranks.end(), [](const RankRun& a, const RankRun& b) {
-    return std::pair(!a.rank, a.rank) < std::pair(!b.rank, b.rank);
-  });
-  return {rankTable(ranks), spreadTable(ranks), kernelTable(ranks, limit)};
+  const Job job(std::move(ranks));
+  return {rankTable(job, options.notes), spreadTable(job), kernelTable(job, options)};
 }
 
 }  // namespace tracesmith

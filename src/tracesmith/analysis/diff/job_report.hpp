@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +14,21 @@ namespace tracesmith {
 
 struct RankRun {
   std::string file;
-  std::optional<int64_t> rank;  ///< as the trace says
-  DiffRun run;                  ///< without individual durations
+  uint32_t rank = 0;
+  DiffRun run;  ///< without individual durations
 
-  static RankRun of(const Trace& trace, std::string file, std::optional<int64_t> rank);
+  static RankRun of(const Trace& trace, std::string file, uint32_t rank);
+};
+
+struct JobReportOptions {
+  size_t limit = 0;          ///< kernels shown; 0: all
+  bool short_names = false;  ///< kernels have short labels, for people (KernelLabels)
+  std::vector<std::string>
+      notes;  ///< about the ranks: how their numbers are known, what is missing
 };
 
 /// Three tables: a row for each rank, in the order of their numbers; sum and spread of each
-/// duration; and kernels with their time in all ranks. `limit`: kernels shown; 0: all.
-std::vector<ReportTable> jobReport(std::vector<RankRun> ranks, size_t limit);
+/// duration; and kernels with their time in all ranks.
+std::vector<ReportTable> jobReport(std::vector<RankRun> ranks, const JobReportOptions& options);
 
 }  // namespace tracesmith

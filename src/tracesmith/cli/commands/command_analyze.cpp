@@ -11,12 +11,15 @@
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
 #include "tracesmith/export/text/findings_text.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/findings/findings.hpp"
 #include "tracesmith/findings/findings_report.hpp"
+#include "tracesmith/import/job_ranks.hpp"
+#include "tracesmith/model/ranks.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -62,6 +65,7 @@ class AnalyzeCommand : public Command {
     count(
         "--limit", limit_, "N",
         "Rows of a table; 0: all (default 15; with --json all, but 15 of the longest operations)");
+    count("--rank", rank_, "N", "Rank N of a merged trace (default: all ranks side by side)");
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     flag("--full-names", full_names_,
          "Show full names of kernels, not short ones (--json always has full names)");
@@ -72,7 +76,8 @@ class AnalyzeCommand : public Command {
                    "comparisons; the default is exact");
     text("-o,--output", output_, "FILE", "Output file (default: standard output)", Complete::kFile);
     describe(
-        "Shows all parts unless some are selected. With several files, shows the ranks of a job "
+        "Shows all parts unless some are selected. With several files, or a trace of 'tracesmith "
+        "merge', shows the ranks of a job "
         "side by side: their times, sums and spread, and each kernel's time in all ranks. "
         "docs/analysis.md defines every number, docs/findings.md every finding.");
     example("tracesmith analyze trace.sbt", "Show everything");
@@ -90,6 +95,8 @@ class AnalyzeCommand : public Command {
     if (inputs_.size() > 1) return runRanks(session);
     Result<TraceFile> file = readTraceFile(inputs_.front());
     if (!file) return failWith(file.error());
+    if (isMerged(file->trace) && !rank_ && !selectsParts()) return runMerged(*file, session);
+    if (const Status chosen = chooseRank(*file, rank_); !chosen) return failWith(chosen.error());
     ReportOptions options;
     options.analysis.as_hta = !as_hta_.empty();
     options.analysis.hta_main = as_hta_ == "0.6";
@@ -107,6 +114,7 @@ class AnalyzeCommand : public Command {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
     Shown shown;
+    BusyLine busy("analyzing " + inputs_.front());
     if (findings_ || (!selects() && as_hta_.empty())) shown.findings = findIn(*file);
     if (operators_) {
       shown.report.push_back(
@@ -118,6 +126,7 @@ class AnalyzeCommand : public Command {
         shown.report.push_back(std::move(table));
       }
     }
+    busy.end();
     return finish(shown, session,
                   [&] { return reportLosses(file->reader, inputs_.front(), kExitOk); });
   }
@@ -151,27 +160,64 @@ class AnalyzeCommand : public Command {
     return findingsOf(file.trace, options);
   }
 
+  /// Whether an option needs a single trace.
+  bool selectsParts() const {
+    return selects() || !range_.empty() || !as_hta_.empty() || all_frames_;
+  }
+
   /// One trace after the other, so that only one is in memory.
   int runRanks(Session& session) const {
-    if (selects() || !range_.empty() || !as_hta_.empty() || all_frames_ || full_names_) {
+    if (selectsParts() || rank_) {
       return failWith({ErrorCode::kInvalidArgument,
                        "parts, ranges and ways of counting need a single trace; several have "
-                       "only --limit, --json and -o",
+                       "only --limit, --full-names, --json and -o",
                        "analyze"});
     }
     if (const Status distinct = areDistinctFiles(inputs_); !distinct) {
       return failWith(distinct.error());
     }
     int code = kExitOk;
-    std::vector<RankRun> ranks;
+    std::vector<RankRun> runs;
+    std::vector<std::optional<import::JobRank>> in_traces;
     for (const std::string& path : inputs_) {
       const Result<TraceFile> file = readTraceFile(path);
       if (!file) return failWith(file.error());
-      ranks.push_back(RankRun::of(file->trace, path, rankOf(file->trace)));
+      if (isMerged(file->trace)) {
+        return failWith({ErrorCode::kInvalidArgument,
+                         "already holds the ranks of a job; analyze it alone", path});
+      }
+      in_traces.push_back(import::rankInTrace(file->trace));
+      runs.push_back(RankRun::of(file->trace, path, 0));
       code = reportLosses(file->reader, path, code);
     }
-    const size_t limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
-    const Shown shown{std::nullopt, jobReport(std::move(ranks), limit)};
+    const std::vector<import::JobRank> ranks = import::ranksOfFiles(inputs_, in_traces);
+    return reportJob(std::move(runs), inputs_, ranks, session, code);
+  }
+
+  int runMerged(const TraceFile& file, Session& session) const {
+    const RankTable& table = file.trace.rank;
+    std::vector<RankRun> runs;
+    std::vector<std::string> paths;
+    std::vector<import::JobRank> ranks;
+    BusyLine busy("analyzing " + inputs_.front());
+    for (size_t i = 0; i < table.size(); ++i) {
+      paths.emplace_back(file.trace.text(table.file[i]));
+      ranks.push_back({table.number[i], table.number_from[i], table.world_size[i]});
+      runs.push_back(RankRun::of(partOfRank(file.trace, table.id[i]), paths.back(), 0));
+    }
+    busy.end();
+    return reportJob(std::move(runs), paths, ranks, session,
+                     reportLosses(file.reader, inputs_.front(), kExitOk));
+  }
+
+  int reportJob(std::vector<RankRun> runs, const std::vector<std::string>& paths,
+                const std::vector<import::JobRank>& ranks, Session& session, int code) const {
+    for (size_t i = 0; i < runs.size(); ++i) runs[i].rank = ranks[i].number;
+    JobReportOptions options;
+    options.limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
+    options.short_names = !json_ && !full_names_;
+    options.notes = import::describeRanks(paths, ranks);
+    const Shown shown{std::nullopt, jobReport(std::move(runs), options)};
     return finish(shown, session, [&] { return code; });
   }
 
@@ -262,6 +308,7 @@ class AnalyzeCommand : public Command {
   std::string output_;
   std::array<bool, kAnalysisParts> parts_{};
   std::optional<uint64_t> limit_;
+  std::optional<uint64_t> rank_;
   std::string range_;
   std::optional<uint64_t> instance_;
   bool findings_ = false;

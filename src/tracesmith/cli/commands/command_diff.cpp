@@ -3,6 +3,7 @@
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
 #include "tracesmith/export/text/report_text.hpp"
@@ -17,6 +18,7 @@ class DiffCommand : public Command {
           Complete::kFile)
         .required();
     takeSecondGroup("B");
+    count("--rank", rank_, "N", "Rank N of merged traces");
     count("--limit", limit_, "N",
           "Rows of the table by name; 0: all (default 25; with --json all)");
     flag("--json", json_, "Print JSON, exact in ns");
@@ -58,12 +60,17 @@ class DiffCommand : public Command {
       for (const std::string& path : *paths) {
         Result<TraceFile> file = readTraceFile(path);
         if (!file) return failWith(file.error());
+        if (const Status chosen = chooseRank(*file, rank_); !chosen) {
+          return failWith(chosen.error());
+        }
         runs->push_back(DiffRun::of(file->trace, !by_run));
         code = reportLosses(file->reader, path, code);
       }
     }
+    BusyLine busy("comparing");
     const std::vector<ReportTable> report =
         diffReport(a, b, {}, static_cast<size_t>(limit_.value_or(json_ ? 0 : 25)));
+    busy.end();
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
@@ -78,6 +85,7 @@ class DiffCommand : public Command {
 
  private:
   std::vector<std::string> before_;
+  std::optional<uint64_t> rank_;
   std::optional<uint64_t> limit_;
   bool json_ = false;
 };

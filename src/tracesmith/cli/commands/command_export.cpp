@@ -4,6 +4,7 @@
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/export/formats/export_request.hpp"
 #include "tracesmith/export/text/table_text.hpp"
@@ -60,7 +61,8 @@ class ExportCommand : public Command {
            "Only device work of device N (numbered as in view --timeline); not with -f dot");
     text("--name", name_, "REGEX",
          "Only events whose name contains a match of REGEX (POSIX extended); not with -f dot");
-    count("--rank", rank_, "N", "Only if the trace is of this rank");
+    count("--rank", rank_, "N",
+          "Only rank N of a merged trace; another trace must be of this rank");
     choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
            "of the calls or allocated bytes; as folded or speedscope");
@@ -98,6 +100,9 @@ class ExportCommand : public Command {
     if (!names) return failWith(names.error());
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
+    if (const Status chosen = chooseRanks(*file, format); !chosen) {
+      return failWith(chosen.error());
+    }
     const Result<PerfettoOptions> options = optionsFor(file->trace);
     if (!options) return failWith(options.error());
     const Result<TableId> table = tableByName(table_.empty() ? "kernel" : table_);
@@ -110,7 +115,9 @@ class ExportCommand : public Command {
         .by = stackWeightByName(by_),
         .rebuild = rebuild_,
         .recording_of = with_recording_ ? std::optional(file->path) : std::nullopt};
+    BusyLine busy("writing " + output);
     const Result<ExportResult> exported = runExport(request, file->reader, file->trace, output);
+    busy.end();
     if (!exported) {
       sayError(exported.error());
       return kExitFailed;
@@ -153,6 +160,15 @@ class ExportCommand : public Command {
     return {};
   }
 
+  /// Viewers get the ranks aligned; tables and traces keep each rank's own times, which a range of
+  /// time cannot select.
+  Status chooseRanks(TraceFile& file, ExportFormat format) const {
+    const bool viewed = format == ExportFormat::kPerfetto || format == ExportFormat::kChromeJson;
+    if (viewed) return chooseOrAlignRanks(file, rank_);
+    const bool whole = !rank_ && !from_ns_ && !to_ns_ && format != ExportFormat::kDot;
+    return whole ? Status() : chooseRank(file, rank_);
+  }
+
   Result<PerfettoOptions> optionsFor(const Trace& trace) const {
     PerfettoOptions options;
     options.counters = counters_;
@@ -165,7 +181,6 @@ class ExportCommand : public Command {
     options.to_ns = window.to_ns;
     TS_TRY(const std::vector<StreamId> streams, streamsOf(trace, streams_));
     TS_TRY(options.streams, streamsOfDevices(trace, devices_, streams));
-    if (rank_) TS_CHECK_OK(checkRank(trace, *rank_));
     return options;
   }
 

@@ -9,6 +9,7 @@
 #include "tracesmith/base/files/file_text.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/line_editor.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
@@ -91,13 +92,16 @@ class QueryCommand : public Command {
       sql_ = kColumnsOfTables;
     }
     const std::unique_ptr<QueryOutput> answer = makeQueryOutput(format, style, out);
+    BusyLine busy("running the query");
     QuerySink sink;
     sink.columns = [&](std::span<const QueryColumn> columns) { answer->columns(columns); };
     sink.row = [&](std::span<const Value> values) {
+      busy.end();  // the first rows appear
       answer->row(values);
       return !out.failed();
     };
     const Result<uint64_t> rows = engine->run(sql_, sink);
+    busy.end();
     if (!rows) {
       (void)out.flush();  // rows printed before the failure
       return failWith(rows.error());

@@ -16,6 +16,7 @@ CommandSet::CommandSet() {
   commands_.push_back(makeWhatIfCommand());
   commands_.push_back(makeRacesCommand());
   commands_.push_back(makeImportCommand());
+  commands_.push_back(makeMergeCommand());
   commands_.push_back(makeExportCommand());
   commands_.push_back(makeQueryCommand());
   commands_.push_back(makeDevicesCommand());

@@ -47,6 +47,7 @@ class ViewCommand : public Command {
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
     counts("--stream", streams_, "N", "Only stream N, numbered as in the program and the timeline");
+    count("--rank", rank_, "N", "Only rank N of a merged trace");
     text("--name", name_, "REGEX",
          "Only events whose name contains a match of REGEX (POSIX extended)");
     time("--from", from_ns_, "Leave out events that end before this time (from the trace's start)");
@@ -80,6 +81,9 @@ class ViewCommand : public Command {
                                      return whatToRead(reader, limit, not_read);
                                    });
     if (!file) return failWith(file.error());
+    if (const Status chosen = chooseOrAlignRanks(*file, rank_); !chosen) {
+      return failWith(chosen.error());
+    }
     const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
     if (!window) return failWith(window.error());
     const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
@@ -149,7 +153,8 @@ class ViewCommand : public Command {
   ReadOptions whatToRead(const TraceReader& reader, size_t limit, uint64_t& total) const {
     constexpr uint64_t kLarge = 1'000'000;
     ReadOptions options;
-    if (stats_ || timeline_ || stacks_ || !streams_.empty() || !name_.empty()) {
+    if (stats_ || timeline_ || stacks_ || !streams_.empty() || !name_.empty() ||
+        reader.rows(TableId::kRank) > 0) {
       return options;
     }
     uint64_t rows = 0;
@@ -198,6 +203,7 @@ class ViewCommand : public Command {
   std::vector<std::string> types_;
   std::vector<uint64_t> streams_;
   std::string name_;
+  std::optional<uint64_t> rank_;
   std::optional<int64_t> from_ns_;
   std::optional<int64_t> to_ns_;
   std::optional<uint64_t> limit_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
@@ -27,6 +28,7 @@ class WhatIfCommand : public Command {
          "Keep the recorded start of work whose launch is not in the trace, instead of refusing "
          "the trace");
     flag("--no-check", no_check_, "Skip the model's error estimate, which takes most of the time");
+    count("--rank", rank_, "N", "Rank N of a merged trace");
     count("--limit", limit_, "N", "Rows of a table; 0: all (default 15; with --json all)");
     flag("--json", json_, "Print JSON, exact in ns");
     describe(
@@ -49,11 +51,14 @@ class WhatIfCommand : public Command {
     if (!change) return failWith(change.error());
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
+    if (const Status chosen = chooseRank(*file, rank_); !chosen) return failWith(chosen.error());
     WhatIfOptions options;
     options.emulator.allow_unmatched = allow_unmatched_;
     options.check = !no_check_;
     options.limit = static_cast<size_t>(limit_.value_or(json_ ? 0 : 15));
+    BusyLine busy("emulating " + input_);
     const Result<std::vector<ReportTable>> report = whatIfReport(file->trace, *change, options);
+    busy.end();
     if (!report) {
       Error error = report.error();
       if (error.where.empty()) error.where = input_;
@@ -109,6 +114,7 @@ class WhatIfCommand : public Command {
   std::string input_;
   std::vector<std::string> scale_, remove_, fuse_, bandwidth_;
   std::optional<uint64_t> streams_;
+  std::optional<uint64_t> rank_;
   std::optional<uint64_t> limit_;
   bool allow_unmatched_ = false;
   bool no_check_ = false;

@@ -20,6 +20,7 @@ std::unique_ptr<Command> makeDiffCommand();
 std::unique_ptr<Command> makeWhatIfCommand();
 std::unique_ptr<Command> makeRacesCommand();
 std::unique_ptr<Command> makeImportCommand();
+std::unique_ptr<Command> makeMergeCommand();
 std::unique_ptr<Command> makeExportCommand();
 std::unique_ptr<Command> makeQueryCommand();
 std::unique_ptr<Command> makeDevicesCommand();

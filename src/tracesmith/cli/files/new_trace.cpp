@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tracesmith/capture/session_directory/session_output.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 
 namespace tracesmith::cli {
@@ -23,6 +24,7 @@ Result<ImportedTrace> importToOutput(const std::string& source, const std::strin
                                      bool force, const import::ImportOptions& options) {
   TS_CHECK_OK(import::checkNotASource(output, source, options));
   TS_TRY(NewTrace trace, NewTrace::open(output, force));
+  const BusyLine busy("importing " + source);
   Result<import::ImportReport> report = import::importTraceInPlace(source, trace.place(), options);
   if (!report) return tl::unexpected<Error>(trace.named(report.error()));
   TS_TRY(std::string path, trace.finish());

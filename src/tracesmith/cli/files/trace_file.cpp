@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/import/import_trace.hpp"
-#include "tracesmith/import/json/json_walker.hpp"
+#include "tracesmith/import/job_ranks.hpp"
+#include "tracesmith/model/ranks.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -62,6 +64,7 @@ Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& opti
 
 Result<TraceFile> readTraceFile(const std::string& path,
                                 const std::function<ReadOptions(const TraceReader&)>& choose) {
+  const BusyLine busy("reading " + path);
   Result<TraceReader> reader = openTrace(path);
   Result<Trace> trace = fail(ErrorCode::kInternal, "not read");
   if (reader) trace = reader->read(choose(*reader));
@@ -73,16 +76,18 @@ Result<TraceFile> readTraceFile(const std::string& path,
 
 Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
                                   std::optional<int64_t> to_ns) {
+  const BusyLine busy("reading " + path);
   Result<TraceReader> reader = openTrace(path);
   if (!reader) return tl::unexpected<Error>(explainError(reader.error(), path));
   const Result<std::optional<int64_t>> begin = reader->beginNs();
   if (!begin) return tl::unexpected<Error>(explainError(begin.error(), path));
   ReadOptions options;
-  if (*begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
-  if (*begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
+  const bool merged = reader->rows(TableId::kRank) > 0;  // its times move when ranks are aligned
+  if (!merged && *begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
+  if (!merged && *begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
   Result<Trace> trace = reader->read(options);
   if (!trace) return tl::unexpected<Error>(explainError(trace.error(), path));
-  trace->begin_ns = *begin;
+  if (!merged) trace->begin_ns = *begin;
   return TraceFile{path, std::move(*reader), std::move(*trace)};
 }
 
@@ -203,30 +208,42 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
   return out;
 }
 
-/// Metadata of PyTorch's profiler: {"backend": "nccl", "rank": 3, "pg_config": …}. Lists in it
-/// contain ranks of their own.
-std::optional<int64_t> rankOf(const Trace& trace) {
-  const std::string_view info = trace.metadataValue("source.distributedInfo");
-  std::string text(info);
-  text.append(import::kJsonPadding, '\0');
-  import::JsonWalker walker({text.data(), info.size()});
-  std::optional<int64_t> rank;
-  if (!walker.enter('{')) return rank;
-  for (std::string_view key; walker.member(key);) {
-    const import::JsonToken token = walker.value();
-    if (key == "rank" && token.type == import::JsonType::kInteger) rank = token.integer();
+Status chooseRank(TraceFile& file, std::optional<uint64_t> rank) {
+  Trace& trace = file.trace;
+  if (isMerged(trace)) {
+    if (!rank) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("holds the ranks {}, each in its own clock; choose one with --rank",
+                              rankNumbersText(trace)),
+                  file.path);
+    }
+    const RankId id =
+        *rank > UINT32_MAX ? RankId::kNone : rankByNumber(trace, static_cast<uint32_t>(*rank));
+    if (id == RankId::kNone) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("there is no rank {}; the trace has {}", *rank, rankNumbersText(trace)),
+          file.path);
+    }
+    trace = partOfRank(trace, id);
+    return {};
   }
-  return rank;
+  if (!rank) return {};
+  const std::optional<import::JobRank> known = import::rankInTrace(trace);
+  if (!known) {
+    return fail(ErrorCode::kInvalidArgument, "the trace does not have a rank", file.path);
+  }
+  if (known->number != *rank) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", known->number),
+                file.path);
+  }
+  return {};
 }
 
-Status checkRank(const Trace& trace, uint64_t rank) {
-  const std::optional<int64_t> known = rankOf(trace);
-  if (!known) {
-    return fail(ErrorCode::kInvalidArgument, "the trace does not have a rank");
-  }
-  if (*known < 0 || static_cast<uint64_t>(*known) != rank) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("the trace is of rank {}", *known));
-  }
+Status chooseOrAlignRanks(TraceFile& file, std::optional<uint64_t> rank) {
+  if (rank || !isMerged(file.trace)) return chooseRank(file, rank);
+  alignRanks(file.trace);
+  say(fmt::format("{}: {}", file.path, kRanksAligned));
   return {};
 }
 

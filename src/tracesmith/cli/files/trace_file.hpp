@@ -63,10 +63,11 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                const std::vector<uint64_t>& devices,
                                                std::vector<StreamId> streams);
 
-/// The rank in a distributed job, if the trace says it.
-std::optional<int64_t> rankOf(const Trace& trace);
+/// For --rank: of a merged trace keeps only that rank. Fails if the trace does not have the rank.
+/// Without `rank` fails for a merged trace, whose ranks have different clocks.
+Status chooseRank(TraceFile& file, std::optional<uint64_t> rank);
 
-/// Fails if the trace does not have a rank, or has another one.
-Status checkRank(const Trace& trace, uint64_t rank);
+/// The same for viewers: without `rank` aligns the ranks of a merged trace, and says so.
+Status chooseOrAlignRanks(TraceFile& file, std::optional<uint64_t> rank);
 
 }  // namespace tracesmith::cli

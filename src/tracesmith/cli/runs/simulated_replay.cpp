@@ -6,6 +6,7 @@
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/import/import_trace.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/replay/simulate/simulation_report.hpp"
 
 namespace tracesmith::cli {
@@ -38,6 +39,7 @@ Result<std::vector<ReportTable>> simulateRecording(const std::string& path, Repl
 Result<std::vector<ReportTable>> simulateTraceFile(const std::string& path, ReplayOrder order,
                                                    int& code) {
   TS_TRY(const TraceFile file, readTraceFile(path));
+  TS_CHECK_OK(haveOneClock(file.trace));
   Result<TraceSimulation> simulation = simulateTrace(file.trace, order);
   if (!simulation) {
     Error error = simulation.error();

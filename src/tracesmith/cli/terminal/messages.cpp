@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/exit_code.hpp"
 
 namespace tracesmith::cli {
@@ -25,6 +26,7 @@ std::string printable(std::string_view text) {
 }
 
 void say(std::string_view text) {
+  BusyLine::clearShown();
   const std::string line = "tracesmith: " + printable(text) + "\n";
   size_t done = 0;
   while (done < line.size()) {

@@ -73,7 +73,7 @@ class TimelineView {
   }
 
  private:
-  enum class Page : uint8_t { kTimeline, kKeys, kDetails };
+  enum class Page : uint8_t { kTimeline, kKeyList, kDetails };
 
   void resize() {
     layout_ = layoutFor(screen_.size());
@@ -83,7 +83,7 @@ class TimelineView {
   void draw() {
     const ScreenSize size = screen_.size();
     switch (page_) {
-      case Page::kKeys:
+      case Page::kKeyList:
         return screen_.show(drawHelpScreen(size, style_));
       case Page::kDetails:
         return screen_.show(drawDetailsScreen(browser_, details_, size, style_));
@@ -109,7 +109,7 @@ class TimelineView {
   }
 
   void letter(const std::string& text) {
-    if (text == "?") page_ = Page::kKeys;
+    if (text == "?") page_ = Page::kKeyList;
     if (text == "/") typed_.emplace();
     for (const auto& [letter, command] : kLetterKeys) {
       if (text.size() == 1 && text[0] == letter) return browser_.apply(command);

@@ -12,6 +12,7 @@
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/format/encoding/column_codec.hpp"
 #include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/model/track_groups.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 
@@ -188,14 +189,15 @@ class TextView {
            size + version + (reader.complete() ? ", complete" : ", INCOMPLETE (no end marker)"));
     }
     if (isImported(t_) && !foreign_) {
-      line("source", fmt::format("{} ({})", t_.metadataValue("imported_from"), format));
+      const std::string_view from = t_.metadataValue("imported_from");  // "" if ranks differ
+      line("source", from.empty() ? std::string(format) : fmt::format("{} ({})", from, format));
     }
     if (auto c = t_.metadataValue("command_line"); !c.empty()) line("command", std::string(c));
     if (auto h = t_.metadataValue("hostname"); !h.empty()) {
       line("host", std::string(h) + ", " + std::string(t_.metadataValue("os")));
     }
     if (auto p = t_.metadataValue("producer"); !p.empty()) line("written by", std::string(p));
-    line("span", formatDuration(range.duration(), style_.micro()));
+    if (!isMerged(t_)) line("span", formatDuration(range.duration(), style_.micro()));
     if (t_.metadataValue("synthetic") == "true") line("NOTE", "synthetic: nothing was measured");
     if (reader.rows(TableId::kRecordedCommand) > 0) {
       line("recording", fmt::format("in this file: {} commands, {} chunks of content ('tracesmith "
@@ -219,6 +221,27 @@ class TextView {
       if (it != bytes.end()) table.add({names.table(id), formatCount(it->second.rows)});
     }
     show(table);
+  }
+
+  void ranks() {
+    if (!isMerged(t_)) return;
+    const std::vector<TimeRange> ranges = rangesOfRanks(t_);
+    heading(fmt::format("ranks ({})", t_.rank.size()).c_str());
+    TextTable table({{"rank", TextTable::Align::kRight},
+                     {"of", TextTable::Align::kRight},
+                     {"known from"},
+                     {"span", TextTable::Align::kRight},
+                     {"file", TextTable::Align::kLeft, true}});
+    for (size_t i = 0; i < t_.rank.size(); ++i) {
+      const RankRow r = t_.rank.row(i);
+      table.add({std::to_string(r.number), r.world_size == 0 ? "" : std::to_string(r.world_size),
+                 r.number_from == RankSource::kTrace      ? "trace"
+                 : r.number_from == RankSource::kFileName ? "file name"
+                                                          : "position",
+                 formatDuration(ranges[i].duration(), style_.micro()), text(r.file)});
+    }
+    show(table);
+    out_.write(fmt::format("  {}\n", kRanksHaveOwnClocks));
   }
 
   void devices() {
@@ -317,8 +340,9 @@ class TextView {
     heading(isImported(t_) ? "losses (events of the source; names of processes and threads count)"
                            : "losses (records of each source)");
     using A = TextTable::Align;
+    const bool merged = isMerged(t_);
     TextTable table({{"source", A::kLeft, true},
-                     {"pid", A::kRight},
+                     {merged ? "rank" : "pid", A::kRight},
                      {"emitted", A::kRight},
                      {"written", A::kRight},
                      {"dropped", A::kRight},
@@ -328,7 +352,8 @@ class TextView {
       const LossRow l = t_.loss.row(i);
       const auto process = static_cast<size_t>(l.process_id);
       table.add({text(l.source),
-                 process == 0 || process > t_.process.size()
+                 merged ? rankText(l.rank_id)
+                 : process == 0 || process > t_.process.size()
                      ? ""
                      : std::to_string(t_.process.pid[process - 1]),
                  emittedIsKnown(t_.loss, i) ? formatCount(l.emitted) : "unknown",
@@ -368,6 +393,10 @@ class TextView {
 
  private:
   std::string text(StringId id) const { return printable(t_.text(id)); }
+  std::string rankText(RankId id) const {
+    const auto i = static_cast<size_t>(id);
+    return i == 0 || i > t_.rank.size() ? "" : std::to_string(t_.rank.number[i - 1]);
+  }
   void line(const char* key, const std::string& value) {
     out_.write(style_.bold(fmt::format("{:<11}", key)) + printable(value) + "\n");
   }
@@ -395,6 +424,19 @@ void writeDamage(JsonWriter& w, const TraceReader& reader) {
   for (const DataLoss& loss : reader.losses()) {
     w.beginObject().field("offset", loss.offset).field("bytes", loss.bytes);
     w.field("reason", loss.reason).endObject();
+  }
+  w.endArray();
+}
+
+void writeRanks(JsonWriter& w, const Trace& t) {
+  const std::vector<TimeRange> ranges = rangesOfRanks(t);
+  w.key("ranks").beginArray();
+  for (size_t i = 0; i < t.rank.size(); ++i) {
+    const RankRow r = t.rank.row(i);
+    w.beginObject().field("rank", r.number).field("known_from", toString(r.number_from));
+    if (r.world_size != 0) w.field("world_size", r.world_size);
+    w.field("begin_ns", ranges[i].begin_ns).field("end_ns", ranges[i].end_ns);
+    w.field("file", t.text(r.file)).endObject();
   }
   w.endArray();
 }
@@ -510,10 +552,11 @@ void writeJson(const Trace& t, const TraceReader& reader, const std::string& pat
   w.field("version", fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()));
   w.field("complete", reader.complete());
   w.field("has_recording", reader.rows(TableId::kRecordedCommand) > 0);
-  w.field("begin_ns", range.begin_ns).field("end_ns", range.end_ns);
+  if (!isMerged(t)) w.field("begin_ns", range.begin_ns).field("end_ns", range.end_ns);
   writeMetadata(w, t);
   writeCounts(w, bytes, names);
   writeDamage(w, reader);
+  writeRanks(w, t);
   writeDevices(w, t);
   writeClocks(w, t);
   writeProcesses(w, t);
@@ -533,6 +576,7 @@ void describeTrace(const Trace& trace, const TraceReader& reader, const std::str
   TextView view(trace, style, out);
   view.file(reader, path);
   view.counts(bytes, names);
+  view.ranks();
   view.devices();
   view.clocks();
   view.processes();

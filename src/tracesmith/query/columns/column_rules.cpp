@@ -111,6 +111,8 @@ const char* meaningOf(TableId table) {
       return "names of frames: functions inlined at an address, and the function that has it";
     case TableId::kModule:
       return "executables and libraries that contain frames";
+    case TableId::kRank:
+      return "ranks of a merged trace, each in its own host clock";
     case TableId::kClockDomain:
       return "clocks other than the host's";
     case TableId::kClockSnapshot:
@@ -142,12 +144,15 @@ bool zeroIsNull(TableId table, std::string_view column) {
       return oneOf(column, {"address", "line", "module_offset"});
     case TableId::kSymbol:
       return column == "line";
-    case TableId::kLoss:
+    case TableId::kRank:
+      return column == "world_size";
     case TableId::kClockSnapshot:
       return false;
+    case TableId::kLoss:
+      return column == "rank_id";
     default:
-      return oneOf(column, {"source", "destination", "address", "program", "handle", "flow_id",
-                            "forward_thread", "correlation_id", "from_correlation_id",
+      return oneOf(column, {"rank_id", "source", "destination", "address", "program", "handle",
+                            "flow_id", "forward_thread", "correlation_id", "from_correlation_id",
                             "to_correlation_id", "tid"});
   }
 }
@@ -199,6 +204,8 @@ std::string_view idAlias(TableId table) {
       return "stream_id";
     case TableId::kClockDomain:
       return "clock_domain_id";
+    case TableId::kRank:
+      return "rank_id";
     case TableId::kLaunchShape:
       return "shape_id";
     case TableId::kCallPath:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tracesmith/analysis/timing/steps.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/query/columns/computed_column.hpp"
 
 namespace tracesmith {
@@ -17,6 +18,8 @@ class LazySteps {
     if (!found_) {
       found_ = stepsOf(trace_, DeviceOps::of(trace_));
       basis_ = found_->basis();
+      // Repetitions are found by time, and ranks have different clocks.
+      if (isMerged(trace_) && found_->from == Steps::From::kRepeatedKernels) found_->all.clear();
     }
     return *found_;
   }

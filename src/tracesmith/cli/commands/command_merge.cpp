@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "tracesmith/base/files/distinct_files.hpp"
+#include "tracesmith/base/files/target_file.hpp"
+#include "tracesmith/base/human_units.hpp"
+#include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/new_trace.hpp"
+#include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
+#include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/sbt/rank_merge.hpp"
+#include "tracesmith/import/job_ranks.hpp"
+#include "tracesmith/model/ranks.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+class MergeCommand : public Command {
+ public:
+  MergeCommand() : Command("merge", "Join the traces of the ranks of a job into one trace") {
+    texts("FILE", inputs_, "FILE", "Traces, one for each rank: .sbt, or another tool's, also mixed",
+          Complete::kFile)
+        .required();
+    text("-o,--output", output_, "FILE", "Output file", Complete::kFile).required();
+    flag("--force", force_,
+         "Let a trace without events replace one with events; see 'tracesmith help profile'");
+    flag("-q,--quiet", quiet_, "Print only warnings and errors");
+    describe(
+        "The number of a rank is what its trace says; else the number after 'rank' in the file's "
+        "name; else the lowest number that no other file has.");
+    describe(
+        "Each rank keeps its own clock: durations can be compared, starts and ends cannot. "
+        "'analyze' shows the ranks of a merged trace side by side; --rank N shows one of them, "
+        "also in view, export, diff and whatif.");
+    example("tracesmith merge rank-*.json.gz -o job.sbt", "Join PyTorch profiles");
+    example("tracesmith analyze job.sbt", "Compare the ranks");
+    example("tracesmith analyze job.sbt --rank 3", "Show where the time of one rank went");
+  }
+
+  int run(Session&) override {
+    removeUnfinishedAtSignals();
+    if (const Status given = checkFiles(); !given) return failWith(given.error());
+    sortByName();
+    Result<NewTrace> target = NewTrace::open(output_, force_);
+    if (!target) return failWith(target.error());
+    const Status merged = merge(*target);
+    if (!merged) return failWith(merged.error());
+    const Result<std::string> path = target->finish();
+    if (!path) return failWith(path.error());
+    for (const std::string& text : import::describeRanks(inputs_, ranks_)) say(text);
+    if (!quiet_) {
+      say(fmt::format("{} rows of {} ranks: {} ({}); {}. Next: tracesmith analyze {}",
+                      formatCount(rows_), inputs_.size(), *path, formatBytes(bytes_),
+                      kRanksHaveOwnClocks, *path));
+    }
+    return code_;
+  }
+
+ private:
+  Status checkFiles() const {
+    if (inputs_.size() < 2) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "one trace is given; merge joins several, one for each rank", inputs_.front());
+    }
+    TS_CHECK_OK(areDistinctFiles(inputs_));
+    for (const std::string& input : inputs_) {
+      if (sameFile(input, output_)) {
+        return fail(ErrorCode::kInvalidArgument, "would be overwritten; choose another -o",
+                    output_);
+      }
+    }
+    return {};
+  }
+
+  /// A shell lists rank-10 before rank-2.
+  void sortByName() {
+    std::stable_sort(inputs_.begin(), inputs_.end(), [](const auto& a, const auto& b) {
+      constexpr uint32_t kLast = UINT32_MAX;
+      return import::rankInName(a).value_or(kLast) < import::rankInName(b).value_or(kLast);
+    });
+  }
+
+  Status merge(const NewTrace& target) {
+    TS_TRY(RankMerge out, RankMerge::create(target.place()));
+    std::vector<std::optional<import::JobRank>> in_traces;
+    for (const std::string& path : inputs_) {
+      ReadOptions options;
+      options.convert_clocks = false;  // rows keep the stamps of their device
+      TS_TRY(TraceFile file, readTraceFile(path, options));
+      if (isMerged(file.trace)) {
+        return fail(ErrorCode::kUnsupported,
+                    fmt::format("already holds ranks ({}); merge the traces of the single ranks",
+                                rankNumbersText(file.trace)),
+                    path);
+      }
+      in_traces.push_back(import::rankInTrace(file.trace));
+      // Found early, because a large job takes long.
+      TS_CHECK_OK(areDistinctSoFar(in_traces));
+      reportOmissions(file);
+      forEachTable(file.trace, [&](const auto& table) {
+        if (isEvent(std::decay_t<decltype(table)>::kId)) rows_ += table.size();
+      });
+      const BusyLine busy(fmt::format("merging file {} of {}", in_traces.size(), inputs_.size()));
+      const Status added = out.add(std::move(file.trace));
+      if (!added) return tl::unexpected<Error>(target.named(added.error()));
+    }
+    ranks_ = import::ranksOfFiles(inputs_, in_traces);
+    std::vector<RankMerge::Rank> ranks;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      ranks.push_back({ranks_[i].number, ranks_[i].from, ranks_[i].world_size, inputs_[i]});
+    }
+    const Status finished = out.finish(ranks);
+    if (!finished) return tl::unexpected<Error>(target.named(finished.error()));
+    bytes_ = out.bytesWritten();
+    return {};
+  }
+
+  Status areDistinctSoFar(const std::vector<std::optional<import::JobRank>>& in_traces) const {
+    const auto paths = std::span(inputs_).first(in_traces.size());
+    return import::areDistinctRanks(paths, import::ranksOfFiles(paths, in_traces));
+  }
+
+  void reportOmissions(const TraceFile& file) {
+    code_ = reportLosses(file.reader, file.path, code_);
+    if (file.reader.rows(TableId::kRecordedCommand) > 0) {
+      sayWarning(file.path + ": the recording in the trace is omitted");
+    }
+  }
+
+  static bool isEvent(TableId id) { return id >= TableId::kHostCall && id != TableId::kAttribute; }
+
+  std::vector<std::string> inputs_;
+  std::string output_;
+  bool force_ = false;
+  bool quiet_ = false;
+  std::vector<import::JobRank> ranks_;  // of the inputs
+  uint64_t rows_ = 0;
+  uint64_t bytes_ = 0;
+  int code_ = kExitOk;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> makeMergeCommand() { return std::make_unique<MergeCommand>(); }
+
+}  // namespace tracesmith::cli

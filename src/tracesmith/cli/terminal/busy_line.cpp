@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/cli/terminal/busy_line.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "tracesmith/cli/terminal/messages.hpp"
+
+namespace tracesmith::cli {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(1);
+
+/// Guards what stands on the terminal.
+std::mutex& terminalMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+bool g_shown = false;
+
+void draw(const std::string& text) {
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void clearLocked() {
+  if (g_shown) draw("\r\x1b[K");
+  g_shown = false;
+}
+
+/// Columns of the terminal on standard error; a longer line could not be removed.
+size_t columnsOfTerminal() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+}  // namespace
+
+BusyLine::BusyLine(std::string what) : what_(printable(what)) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  // Signals are for the thread that works.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { show(); });
+  } catch (const std::system_error&) {
+    // Without a thread there is no line.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void BusyLine::end() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  clearShown();
+}
+
+void BusyLine::clearShown() {
+  const std::lock_guard lock(terminalMutex());
+  clearLocked();
+}
+
+void BusyLine::show() {
+  std::unique_lock lock(mutex_);
+  for (uint64_t seconds = 1; !changed_.wait_for(lock, kPatience, [&] { return ended_; });
+       ++seconds) {
+    std::string text = fmt::format("{} ({} s)", what_, seconds);
+    const size_t most = columnsOfTerminal() - 1;
+    if (text.size() > most) text = text.substr(0, most - 3) + "...";
+    const std::lock_guard terminal(terminalMutex());
+    draw("\r\x1b[K" + text);
+    g_shown = true;
+  }
+}
+
+}  // namespace tracesmith::cli

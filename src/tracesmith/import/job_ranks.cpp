@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/import/job_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "tracesmith/import/json/json_walker.hpp"
+
+namespace tracesmith::import {
+namespace {
+
+/// Higher numbers are no ranks, but ids or times.
+constexpr int64_t kMostRanks = 10'000'000;
+
+bool isRank(int64_t number) { return number >= 0 && number < kMostRanks; }
+
+/// "1, 4 to 6 and 9".
+std::string listOf(const std::vector<uint32_t>& numbers) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    parts.push_back(end - i > 2 ? fmt::format("{} to {}", numbers[i], numbers[end - 1])
+                                : fmt::format("{}", numbers[i]));
+    i = end - i > 2 ? end : i + 1;
+  }
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+/// {"backend": "nccl", "rank": 3, "world_size": 4, "pg_config": …}. Lists in it contain ranks of
+/// their own.
+std::optional<JobRank> rankInTrace(const Trace& trace) {
+  const std::string_view info = trace.metadataValue("source.distributedInfo");
+  std::string text(info);
+  text.append(kJsonPadding, '\0');
+  JsonWalker walker({text.data(), info.size()});
+  std::optional<JobRank> rank;
+  uint32_t world_size = 0;
+  if (!walker.enter('{')) return rank;
+  for (std::string_view key; walker.member(key);) {
+    const JsonToken token = walker.value();
+    if (token.type != JsonType::kInteger || !isRank(token.integer())) continue;
+    const auto number = static_cast<uint32_t>(token.integer());
+    if (key == "rank") rank = JobRank{number, RankSource::kTrace, 0};
+    if (key == "world_size") world_size = number;
+  }
+  if (rank) rank->world_size = world_size;
+  return rank;
+}
+
+std::optional<uint32_t> rankInName(std::string_view path) {
+  std::string name(path.substr(path.rfind('/') + 1));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::string_view kWord = "rank";
+  for (size_t at = name.rfind(kWord); at != std::string::npos;
+       at = at == 0 ? std::string::npos : name.rfind(kWord, at - 1)) {
+    size_t digits = at + kWord.size();
+    if (digits < name.size() && std::string_view("-_.=").find(name[digits]) != std::string::npos) {
+      ++digits;
+    }
+    uint32_t number = 0;
+    const auto [end, error] =
+        std::from_chars(name.data() + digits, name.data() + name.size(), number);
+    if (error == std::errc() && isRank(number)) return number;
+  }
+  return std::nullopt;
+}
+
+std::vector<JobRank> ranksOfFiles(std::span<const std::string> paths,
+                                  std::span<const std::optional<JobRank>> in_traces) {
+  std::vector<JobRank> ranks(paths.size());
+  std::set<uint32_t> taken;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (in_traces[i]) {
+      ranks[i] = *in_traces[i];
+    } else if (const std::optional<uint32_t> number = rankInName(paths[i])) {
+      ranks[i] = {*number, RankSource::kFileName, 0};
+    } else {
+      continue;
+    }
+    taken.insert(ranks[i].number);
+  }
+  uint32_t next = 0;
+  for (JobRank& rank : ranks) {
+    if (rank.from != RankSource::kUnknown) continue;
+    while (taken.count(next) != 0) ++next;
+    rank = {next++, RankSource::kPosition, 0};
+  }
+  return ranks;
+}
+
+std::vector<std::string> describeRanks(std::span<const std::string> paths,
+                                       std::span<const JobRank> ranks) {
+  std::vector<std::string> sentences;
+  std::set<uint32_t> there;
+  uint32_t world_size = 0;
+  std::vector<size_t> by_position;
+  size_t by_name = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    there.insert(ranks[i].number);
+    world_size = std::max(world_size, ranks[i].world_size);
+    if (ranks[i].from == RankSource::kFileName) ++by_name;
+    if (ranks[i].from == RankSource::kPosition) by_position.push_back(i);
+  }
+  if (by_name > 0) {
+    sentences.push_back(fmt::format("{} of {} files do not say their rank: the file's name does",
+                                    by_name, ranks.size()));
+  }
+  if (!by_position.empty()) {
+    const size_t first = by_position.front();
+    sentences.push_back(fmt::format(
+        "{} of {} files say no rank, nor do their names: they are counted by position, as {} is "
+        "rank {}",
+        by_position.size(), ranks.size(), paths[first], ranks[first].number));
+  }
+  // A job of very many ranks of which few are given needs no list.
+  std::vector<uint32_t> missing;
+  for (uint32_t number = 0; number < world_size; ++number) {
+    if (there.count(number) == 0) missing.push_back(number);
+  }
+  if (!missing.empty()) {
+    sentences.push_back(fmt::format(
+        "the job has {} ranks; missing: {}", world_size,
+        missing.size() > 16 ? fmt::format("{} of them", missing.size()) : listOf(missing)));
+  }
+  return sentences;
+}
+
+Status areDistinctRanks(std::span<const std::string> paths, std::span<const JobRank> ranks) {
+  std::map<uint32_t, size_t> file_of;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto [at, fresh] = file_of.try_emplace(ranks[i].number, i);
+    if (fresh) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("is of rank {}, as {} is; give one file for each rank", ranks[i].number,
+                            paths[at->second]),
+                paths[i]);
+  }
+  return {};
+}
+
+}  // namespace tracesmith::import

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rank of a distributed job a trace is of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith::import {
+
+struct JobRank {
+  uint32_t number = 0;
+  RankSource from{};
+  uint32_t world_size = 0;  ///< 0: unknown
+};
+
+/// The rank that the trace itself says: PyTorch's `distributedInfo`.
+std::optional<JobRank> rankInTrace(const Trace& trace);
+
+/// The number after "rank" in a file's name: rank-3.json.gz, run_rank3.sbt, rank_003.json.
+std::optional<uint32_t> rankInName(std::string_view path);
+
+/// The ranks of the files of one job, in their order: what the trace says (`in_traces`), else what
+/// the name says, else the lowest number that no other file has, by position.
+std::vector<JobRank> ranksOfFiles(std::span<const std::string> paths,
+                                  std::span<const std::optional<JobRank>> in_traces);
+
+/// Sentences for people about ranks that are missing from their job, and about numbers that no
+/// trace said.
+std::vector<std::string> describeRanks(std::span<const std::string> paths,
+                                       std::span<const JobRank> ranks);
+
+/// Fails if two files are of the same rank.
+Status areDistinctRanks(std::span<const std::string> paths, std::span<const JobRank> ranks);
+
+}  // namespace tracesmith::import
