@@ -44,18 +44,6 @@ function(tracesmith_unity target)
   endif()
 endfunction()
 
-# Hashing must be as fast as memory in every build type. It checks for AVX2 at run time. To be called
-# in each folder whose targets compile these files.
-function(tracesmith_fast_hash)
-  set(base "${PROJECT_SOURCE_DIR}/src/tracesmith/base")
-  set_source_files_properties("${base}/hash128.cpp" "${base}/hash128_avx2.cpp"
-                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
-  set_source_files_properties("${base}/hash128.cpp" PROPERTIES COMPILE_OPTIONS -O3)
-  set_source_files_properties(
-    "${base}/hash128_avx2.cpp" PROPERTIES COMPILE_OPTIONS
-                                          "-O3;$<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mavx2>")
-endfunction()
-
 function(tracesmith_room name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   set(dir "${PROJECT_SOURCE_DIR}/src/tracesmith/${name}")

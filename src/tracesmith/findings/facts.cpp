@@ -58,7 +58,11 @@ void CallTimes::add(uint32_t row, int64_t ns) {
   CallTime& of = by_name_[name];
   of.name = name;
   of.row = row;
-  of.calls += seen_.insert(row).second ? 1u : 0u;
+  if (!seen_[row]) {
+    seen_[row] = true;
+    ++of.calls;
+    ++calls_;
+  }
   of.ns += ns;
   total_ns_ += ns;
 }

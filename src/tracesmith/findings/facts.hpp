@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
@@ -85,17 +84,18 @@ struct CallTime {
 /// Sums times of host calls by name.
 class CallTimes {
  public:
-  explicit CallTimes(const Trace& trace) : trace_(trace) {}
+  explicit CallTimes(const Trace& trace) : trace_(trace), seen_(trace.host_call.size(), false) {}
   /// A call that is added several times counts once.
   void add(uint32_t row, int64_t ns);
   std::vector<CallTime> list() const;  ///< the longest first
-  uint64_t calls() const { return seen_.size(); }
+  uint64_t calls() const { return calls_; }
   int64_t totalNs() const { return total_ns_; }
 
  private:
   const Trace& trace_;
   std::map<StringId, CallTime> by_name_;
-  std::unordered_set<uint32_t> seen_;
+  std::vector<bool> seen_;  // by row of host_call
+  uint64_t calls_ = 0;
   int64_t total_ns_ = 0;
 };
 

@@ -119,6 +119,7 @@ class DeviceWorkFinder {
 DeviceOps DeviceWorkFinder::find() {
   setCallTimes();
   if (options_.as_hta) out_.until_ns = lastStepBegin(trace_);
+  out_.ops.reserve(trace_.kernel.size() + trace_.copy.size() + trace_.fill.size());
   forEachTable(trace_, [&](const auto& table) {
     using Table = std::decay_t<decltype(table)>;
     if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
