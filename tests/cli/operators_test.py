@@ -7,8 +7,9 @@ import json
 import os
 import unittest
 
-from harness import CommandTest
+from harness import SOURCE, CommandTest
 
+PYTORCH = os.path.join(SOURCE, "tests", "data", "pytorch")
 GROUPS = ("operator", "module", "family", "stack", "step", "stream", "device")
 DEVICE_SUM = ("SELECT (SELECT coalesce(sum(max(duration_ns, 0)), 0) FROM kernel) "
               "+ (SELECT coalesce(sum(max(duration_ns, 0)), 0) FROM copy) "
@@ -89,6 +90,21 @@ class Operators(CommandTest):
         self.assertEqual(run.returncode, 2)
         self.assertIn("--by", run.stderr.decode())
         self.assertIn("needs --operators", run.stderr.decode())
+
+    def test_host_times_equal_those_of_pytorch(self):
+        """PyTorch merges a call with its only child of the same name, so it counts fewer calls of those."""
+        with open(os.path.join(PYTORCH, "training.key_averages.json"), encoding="utf-8") as file:
+            golden = json.load(file)["rows"]
+        rows = {name: row for name, row in
+                self.by_name(os.path.join(PYTORCH, "training.json.gz"), "operator").items() if row["calls"] > 0}
+        self.assertEqual(set(rows), set(golden))
+        merged = []
+        for name, (calls, self_ns, total_ns) in golden.items():
+            row = rows[name]
+            self.assertEqual((row["host_self_ns"], row["host_total_ns"]), (self_ns, total_ns), name)
+            if row["calls"] != calls:
+                merged.append(name)
+        self.assertEqual(sorted(merged), ["aten::div", "aten::div_"])
 
     def test_device_sums_of_real_traces_equal_sql(self):
         data = os.environ.get("TRACESMITH_TEST_DATA")
