@@ -7,6 +7,7 @@
 #include <array>
 
 #include "tracesmith/base/human_units.hpp"
+#include "tracesmith/export/output/json_writer.hpp"
 
 namespace tracesmith {
 namespace {
@@ -80,24 +81,26 @@ window.addEventListener('keydown', e => {
 });
 )js";
 
+/// Text for XML. Bytes that are not UTF-8, and characters that XML forbids, become U+FFFD or a
+/// space.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  while (!text.empty()) {
+    const size_t length = utf8Length(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    text.remove_prefix(character.size());
+    if (character == "&") {
+      out += "&amp;";
+    } else if (character == "<") {
+      out += "&lt;";
+    } else if (character == ">") {
+      out += "&gt;";
+    } else if (character == "\"") {
+      out += "&quot;";
+    } else if (length == 0 || character == "\xef\xbf\xbe" || character == "\xef\xbf\xbf") {
+      out += "\xef\xbf\xbd";
+    } else {
+      out += static_cast<unsigned char>(character[0]) < 0x20 ? std::string_view(" ") : character;
     }
   }
   return out;
