@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes training.json.gz and training.key_averages.json with PyTorch: two training steps of a small
-model on the CPU, as its profiler traces them, and the table that the same profiler prints.
+"""Makes NAME.json.gz and NAME.key_averages.json with PyTorch: two training steps of a small model on the
+CPU, as its profiler traces them, and the table that the same profiler prints. NAME is "training", or
+"training_stack" with Python functions and modules (with_stack). There, PyTorch subtracts Python functions
+from the self times of the ranges around them, although the table has no rows for Python functions.
 
     pip install torch numpy && python make_pytorch_golden.py [FOLDER]
 
@@ -71,31 +73,36 @@ def averages(prof):
     return {row.key: [row.count, ns(row.self_cpu_time_total), ns(row.cpu_time_total)] for row in prof.key_averages()}
 
 
-def save(prof, folder):
+def save(prof, folder, name):
     with tempfile.TemporaryDirectory() as scratch:
         plain = os.path.join(scratch, "trace.json")
         prof.export_chrome_trace(plain)
         with open(plain, "rb") as file:
-            trace = file.read().replace(plain.encode(), b"training.json")
-    with open(os.path.join(folder, "training.json.gz"), "wb") as file:
+            trace = file.read().replace(plain.encode(), name.encode() + b".json")
+    with open(os.path.join(folder, name + ".json.gz"), "wb") as file:
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=9, mtime=0, filename="") as packed:
             packed.write(trace)
     golden = {"torch": torch.__version__, "steps": STEPS, "columns": ["calls", "self_ns", "total_ns"],
               "rows": averages(prof)}
-    with open(os.path.join(folder, "training.key_averages.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(folder, name + ".key_averages.json"), "w", encoding="utf-8") as file:
         json.dump(golden, file, indent=0, sort_keys=True)
         file.write("\n")
 
 
-def main():
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+def run(folder, name, stack):
     torch.manual_seed(1)
-    torch.set_num_threads(1)
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=1, active=STEPS, repeat=1),
-                 on_trace_ready=lambda prof: save(prof, folder), with_modules=True, with_stack=True) as prof:
+                 on_trace_ready=lambda prof: save(prof, folder, name), with_modules=stack, with_stack=stack) as prof:
         train(prof, model, optimizer)
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    torch.set_num_threads(1)
+    run(folder, "training", False)
+    run(folder, "training_stack", True)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,12 @@ function place(box, x, w) {
 }
 function search(text) {
   let pattern = null;
-  try { pattern = text ? new RegExp(text, 'i') : null; } catch (e) { found.textContent = 'not a pattern'; return; }
+  try {
+    pattern = text ? new RegExp(text, 'i') : null;
+  } catch (e) {
+    found.textContent = 'not a pattern';
+    return;
+  }
   const spans = [];
   for (const box of boxes) {
     const hit = pattern !== null && pattern.test(box.getAttribute('data-name'));
@@ -72,7 +77,10 @@ for (const box of boxes) {
   box.addEventListener('mouseout', () => { details.textContent = ''; });
   box.addEventListener('click', () => zoom(box));
 }
-const ask = () => { const text = prompt('Mark names that match (regular expression):'); if (text !== null) search(text); };
+const ask = () => {
+  const text = prompt('Mark names that match (regular expression):');
+  if (text !== null) search(text);
+};
 document.getElementById('search').addEventListener('click', ask);
 back.addEventListener('click', () => zoom(boxes[0]));
 window.addEventListener('keydown', e => {
