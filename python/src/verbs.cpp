@@ -173,9 +173,9 @@ Result<ExportRequest> requestOf(const ExportOptions& wanted, ExportFormat format
   request.options.all_frames = wanted.all_frames;
   request.options.from_ns = wanted.from_ns;
   request.options.to_ns = wanted.to_ns;
-  const bool stacks = format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded;
-  if (request.by && !stacks) {
-    return fail(ErrorCode::kInvalidArgument, "is for flame graphs: speedscope or folded", "by");
+  if (request.by && !isFlameGraph(format)) {
+    return fail(ErrorCode::kInvalidArgument, "is for flame graphs: speedscope, folded or svg",
+                "by");
   }
   return request;
 }

@@ -7,8 +7,9 @@ import json
 import os
 import unittest
 
-from harness import CommandTest
+from harness import SOURCE, CommandTest
 
+PYTORCH = os.path.join(SOURCE, "tests", "data", "pytorch")
 GROUPS = ("operator", "module", "family", "stack", "step", "stream", "device")
 DEVICE_SUM = ("SELECT (SELECT coalesce(sum(max(duration_ns, 0)), 0) FROM kernel) "
               "+ (SELECT coalesce(sum(max(duration_ns, 0)), 0) FROM copy) "
@@ -89,6 +90,31 @@ class Operators(CommandTest):
         self.assertEqual(run.returncode, 2)
         self.assertIn("--by", run.stderr.decode())
         self.assertIn("needs --operators", run.stderr.decode())
+
+    def compare_with_pytorch(self, name, has_self):
+        """`has_self`: whether PyTorch's self time of a name is without Python functions."""
+        with open(os.path.join(PYTORCH, name + ".key_averages.json"), encoding="utf-8") as file:
+            golden = json.load(file)["rows"]
+        rows = {name: row for name, row in
+                self.by_name(os.path.join(PYTORCH, name + ".json.gz"), "operator").items() if row["calls"] > 0}
+        self.assertEqual(set(rows), set(golden))
+        self.assertGreater(len(rows), 100)
+        merged = set()
+        for operator, (calls, self_ns, total_ns) in golden.items():
+            row = rows[operator]
+            self.assertEqual(row["host_total_ns"], total_ns, operator)
+            if has_self(operator):
+                self.assertEqual(row["host_self_ns"], self_ns, operator)
+            if row["calls"] != calls:
+                merged.add(operator)
+        # PyTorch merges a call with its only nested call of the same name, and counts both as one.
+        self.assertEqual(merged, {"aten::div", "aten::div_"})
+
+    def test_host_times_equal_those_of_pytorch(self):
+        self.compare_with_pytorch("training", lambda operator: True)
+
+    def test_host_times_equal_those_of_pytorch_with_stacks(self):
+        self.compare_with_pytorch("training_stack", lambda operator: operator.startswith("aten::"))
 
     def test_device_sums_of_real_traces_equal_sql(self):
         data = os.environ.get("TRACESMITH_TEST_DATA")

@@ -90,7 +90,9 @@ class TreeBuilder {
     }
   }
 
-  void addWork(uint32_t node, const DeviceOp& op) {
+  void addWork(uint32_t node, uint32_t index) {
+    const DeviceOp& op = ops_.ops[index];
+    tree_.node_of_op[index] = node;
     OperatorNode& at = tree_.nodes[node];
     ++at.launches;
     at.device_self_ns += lengthOf(op.begin_ns, op.end_ns);
@@ -156,7 +158,7 @@ class TreeBuilder {
   void launch(uint32_t op) {
     const int64_t at = launchTime(op);
     closeUntil(at);
-    addWork(current(), ops_.ops[op]);
+    addWork(current(), op);
     if (!moves_ && in_backward_ != kNoNode && at < in_backward_end_ns_) {
       backward_[in_backward_].device_ns += lengthOf(ops_.ops[op].begin_ns, ops_.ops[op].end_ns);
     }
@@ -250,6 +252,7 @@ uint64_t bytesOf(const Trace& trace, const DeviceOp& op) {
 OperatorTree OperatorTree::of(const Trace& trace, const DeviceOps& ops, OperatorRanges which) {
   OperatorTree tree;
   tree.nodes.emplace_back();
+  tree.node_of_op.resize(ops.ops.size());
   OperatorNames names(trace, which, tree.names);
   Threads threads;
   const RangeTable& r = trace.range;
@@ -265,7 +268,7 @@ OperatorTree OperatorTree::of(const Trace& trace, const DeviceOps& ops, Operator
     const DeviceOp& op = ops.ops[i];
     if (!isDeviceWork(op)) continue;
     if (op.launch == DeviceOp::kNone) {
-      builder.addWork(0, op);
+      builder.addWork(0, i);
     } else {
       threads.of(trace.host_call.thread_id[op.launch]).ops.push_back(i);
     }

@@ -37,8 +37,9 @@ struct OperatorNode {
 /// started before it (as PyTorch's own flows do). Of nested ranges of one backward operator the
 /// outermost is joined.
 struct OperatorTree {
-  std::vector<std::string> names;   ///< names[0] is empty
-  std::vector<OperatorNode> nodes;  ///< nodes[0], the root: work launched outside of ranges
+  std::vector<std::string> names;    ///< names[0] is empty
+  std::vector<OperatorNode> nodes;   ///< nodes[0], the root: work launched outside of ranges
+  std::vector<uint32_t> node_of_op;  ///< of DeviceOps::ops; 0 for waits and markers, too
 
   static OperatorTree of(const Trace& trace, const DeviceOps& ops, OperatorRanges which);
 

@@ -41,7 +41,7 @@ class ExportCommand : public Command {
          Complete::kFile);
     choice("-f,--format", format_, "FORMAT", exportFormatNames(),
            "perfetto (the same as proto) for ui.perfetto.dev; json (the same as chrome) for older "
-           "viewers; csv for spreadsheets; speedscope and folded for flame graphs; dot for "
+           "viewers; csv for spreadsheets; speedscope, folded and svg for flame graphs; dot for "
            "Graphviz: the dependencies; sbt for a part of the trace as a trace. Default: "
            "what the output's extension says, else perfetto")
         .explain("parquet", parquetAdvice());
@@ -65,7 +65,8 @@ class ExportCommand : public Command {
           "Only rank N of a merged trace; another trace must be of this rank");
     choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
-           "of the calls or allocated bytes; as folded or speedscope");
+           "of the calls or allocated bytes; as folded, speedscope or svg. Without call stacks, "
+           "device time is that of host ranges and Python functions");
     flag("--all-frames", all_frames_,
          "Include frames of the interpreter, libffi and the loader; -f sbt and csv always have "
          "them");
@@ -82,6 +83,8 @@ class ExportCommand : public Command {
             "Draw a flame graph of kernels with a name");
     example("tracesmith export trace.sbt -f speedscope --by device-time",
             "Show which functions cause the device time");
+    example("tracesmith export trace.json.gz -o flame.svg",
+            "Draw the device time by operator, to explore in a browser");
     example("tracesmith export trace.sbt --from 1.2s --to 1.3s -o part.pftrace",
             "Export a tenth of a second");
     example("tracesmith export trace.sbt --with-recording -o both.sbt",
@@ -150,8 +153,8 @@ class ExportCommand : public Command {
     if (format == ExportFormat::kDot && given != nullptr) {
       return refuse("cannot be used with -f dot; use --from and --to", given);
     }
-    if (!by_.empty() && format != ExportFormat::kFolded && format != ExportFormat::kSpeedscope) {
-      return refuse("is about flame graphs (-f folded or -f speedscope)", "--by");
+    if (!by_.empty() && !isFlameGraph(format)) {
+      return refuse("is about flame graphs (-f folded, speedscope or svg)", "--by");
     }
     if (with_recording_) TS_CHECK_OK(checkWithRecording(format, output));
     if (sameFile(input_, output)) {

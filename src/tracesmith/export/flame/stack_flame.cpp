@@ -8,9 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "tracesmith/analysis/operators/operator_tree.hpp"
 #include "tracesmith/analysis/timing/call_path_costs.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/export/flame/frame_lanes.hpp"
+#include "tracesmith/export/flame/svg_flame.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/export/select/event_filter.hpp"
 
@@ -31,6 +33,7 @@ class Collection {
   std::vector<WeightedStack> of(StackWeight weight) {
     switch (weight) {
       case StackWeight::kDeviceTime:
+        if (trace_.call_path.empty()) return byRange();
         addTimes(trace_.kernel);
         addTimes(trace_.copy);
         addTimes(trace_.fill);
@@ -50,12 +53,43 @@ class Collection {
       frames.push_back(key.second);
       by_names[std::move(frames)] += sum;
     }
+    return stacksOf(by_names);
+  }
+
+ private:
+  static std::vector<WeightedStack> stacksOf(
+      const std::map<std::vector<uint32_t>, uint64_t>& by_names) {
     std::vector<WeightedStack> stacks;
     for (const auto& [frames, sum] : by_names) stacks.push_back({frames, sum});
     return stacks;
   }
-
- private:
+  /// Device time by the host ranges around each launch.
+  std::vector<WeightedStack> byRange() {
+    const DeviceOps ops = DeviceOps::of(trace_);
+    const OperatorTree tree = OperatorTree::of(trace_, ops, OperatorRanges::kStacks);
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> sums;  // by node and name
+    for (size_t i = 0; i < ops.ops.size(); ++i) {
+      const DeviceOp& op = ops.ops[i];
+      const int64_t length = lengthOf(op.begin_ns, op.end_ns);
+      if (!isDeviceWork(op) || length == 0 || !selection_.span(op.begin_ns, length) ||
+          !selection_.stream(op.stream)) {
+        continue;
+      }
+      sums[{tree.node_of_op[i], names_.of(eventName(trace_, op.table, op.row))}] +=
+          static_cast<uint64_t>(length);
+    }
+    std::map<std::vector<uint32_t>, uint64_t> by_names;
+    for (const auto& [key, sum] : sums) {
+      std::vector<uint32_t> frames = {key.second};
+      for (uint32_t at = key.first; at != 0; at = tree.nodes[at].parent) {
+        frames.push_back(names_.of(tree.names[tree.nodes[at].name]));
+      }
+      if (key.first == 0) frames.push_back(names_.of("[outside of ranges]"));
+      std::reverse(frames.begin(), frames.end());
+      by_names[std::move(frames)] += sum;
+    }
+    return stacksOf(by_names);
+  }
   template <class Table>
   void addTimes(const Table& table) {
     for (size_t i = 0; i < table.size(); ++i) {
@@ -162,6 +196,19 @@ void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, Stac
   }
   json.endArray().endObject().endObject();
   out.put('\n');
+}
+
+void writeSvgByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                     Output& out) {
+  FrameNames names;
+  FlameTree tree;
+  std::vector<std::string_view> frames;
+  for (const WeightedStack& stack : Collection(trace, selection, names).of(weight)) {
+    frames.clear();
+    for (const uint32_t frame : stack.frames) frames.push_back(names.at(frame));
+    tree.add(frames, stack.weight);
+  }
+  writeFlameSvg(tree, titleOf(weight), weight == StackWeight::kBytes, out);
 }
 
 }  // namespace tracesmith

@@ -21,11 +21,17 @@ enum class StackWeight : uint8_t {
 };
 
 /// Writes one line per stack, outermost frame first, frames separated by ';'. Rows without a stack
-/// count under "[no stack]", so that the sum equals that of the trace.
+/// count under "[no stack]", so that the sum equals that of the trace. In a
+/// trace without call stacks, device time has the host ranges and Python functions around each
+/// launch instead (analysis/operators/operator_tree.hpp).
 void writeFoldedByStack(const Trace& trace, const Selection& selection, StackWeight weight,
                         Output& out);
 /// Writes the same as a sampled profile for speedscope.
 void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, StackWeight weight,
                             Output& out);
+
+/// Writes the same as an interactive SVG (svg_flame.hpp).
+void writeSvgByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                     Output& out);
 
 }  // namespace tracesmith

@@ -26,6 +26,7 @@ constexpr Named kFormats[] = {{"perfetto", ExportFormat::kPerfetto},
                               {"csv", ExportFormat::kCsv},
                               {"speedscope", ExportFormat::kSpeedscope},
                               {"folded", ExportFormat::kFolded},
+                              {"svg", ExportFormat::kSvg},
                               {"sbt", ExportFormat::kSbt}};
 
 constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
@@ -36,6 +37,7 @@ constexpr Named kEndings[] = {{".pftrace", ExportFormat::kPerfetto},
                               {".csv", ExportFormat::kCsv},
                               {".dot", ExportFormat::kDot},
                               {".folded", ExportFormat::kFolded},
+                              {".svg", ExportFormat::kSvg},
                               {".sbt", ExportFormat::kSbt},
                               // Recognised and rejected, with a reason.
                               {".parquet", ExportFormat::kParquet}};
@@ -92,6 +94,8 @@ std::string extensionOf(ExportFormat format) {
       return ".speedscope.json";
     case ExportFormat::kFolded:
       return ".folded";
+    case ExportFormat::kSvg:
+      return ".svg";
     case ExportFormat::kDot:
       return ".dot";
     case ExportFormat::kSbt:
@@ -102,6 +106,11 @@ std::string extensionOf(ExportFormat format) {
   return "";
 }
 
+bool isFlameGraph(ExportFormat format) {
+  return format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded ||
+         format == ExportFormat::kSvg;
+}
+
 std::string_view viewerOf(ExportFormat format) {
   switch (format) {
     case ExportFormat::kPerfetto:
@@ -109,6 +118,8 @@ std::string_view viewerOf(ExportFormat format) {
       return "; open it at https://ui.perfetto.dev";
     case ExportFormat::kSpeedscope:
       return "; open it at https://www.speedscope.app";
+    case ExportFormat::kSvg:
+      return "; open it in a browser";
     default:
       return "";
   }
@@ -136,6 +147,12 @@ Status exportTrace(const Trace& trace, ExportFormat format, const std::string& p
       }
       format == ExportFormat::kFolded ? writeFoldedStacks(trace, selection, out)
                                       : writeSpeedscope(trace, selection, out);
+      return out.finish();
+    }
+    case ExportFormat::kSvg: {
+      const Selection selection(trace, options.from_ns, options.to_ns, options.streams);
+      TS_TRY(Output out, Output::toFile(path));
+      writeSvgByStack(trace, selection, by.value_or(StackWeight::kDeviceTime), out);
       return out.finish();
     }
     case ExportFormat::kDot: {

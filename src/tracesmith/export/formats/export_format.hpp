@@ -18,6 +18,7 @@ enum class ExportFormat : uint8_t {
   kCsv,
   kSpeedscope,
   kFolded,
+  kSvg,  ///< a flame graph
   kDot,
   kSbt,
   kParquet,  ///< recognised by its extension, but not supported: parquetAdvice()
@@ -29,19 +30,23 @@ std::string parquetAdvice();
 std::optional<ExportFormat> exportFormatByName(const std::string& name);
 
 /// Determines the format by file extension: .pftrace, .perfetto, .perfetto-trace, .json, .csv,
-/// .speedscope.json, .folded, .dot, .sbt, .parquet.
+/// .speedscope.json, .folded, .svg, .dot, .sbt, .parquet.
 std::optional<ExportFormat> exportFormatByPath(const std::string& path);
 
 /// "dir/run.sbt" and ".json" give "dir/run.json"; a name without an extension gets one.
 std::string withExtension(const std::string& path, const std::string& extension);
 std::string extensionOf(ExportFormat format);
 
+/// Whether an export of this format can show stacks (`by` of exportTrace).
+bool isFlameGraph(ExportFormat format);
+
 /// Where to view an export of this format: the end of a sentence, or "".
 std::string_view viewerOf(ExportFormat format);
 
 /// Writes `trace` to `path`, completely or not at all. `table` is for CSV, which has one table.
-/// `by` is for speedscope and folded: call stacks instead of slices over time. Not for .sbt (see
-/// export/sbt/sbt_export.hpp). Fails with kUnsupported for Parquet, with instructions.
+/// `by` is for speedscope, folded and svg (default: device time): call stacks instead of slices
+/// over time. Not for .sbt (see export/sbt/sbt_export.hpp). Fails with kUnsupported for Parquet,
+/// with instructions.
 Status exportTrace(const Trace& trace, ExportFormat format, const std::string& path,
                    const PerfettoOptions& options, TableId table = TableId::kKernel,
                    std::optional<StackWeight> by = {});

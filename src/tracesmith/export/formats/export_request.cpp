@@ -9,10 +9,6 @@
 namespace tracesmith {
 namespace {
 
-bool isFlameGraph(ExportFormat format) {
-  return format == ExportFormat::kSpeedscope || format == ExportFormat::kFolded;
-}
-
 Selection selectionOf(const ExportRequest& request, const Trace& trace) {
   const PerfettoOptions& options = request.options;
   return {trace, options.from_ns, options.to_ns, options.streams};

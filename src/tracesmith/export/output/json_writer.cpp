@@ -15,28 +15,6 @@ constexpr std::array<bool, 256> kPlain = [] {
   return plain;
 }();
 
-/// Length of the well-formed UTF-8 sequence at the start of `s` (Unicode 15, table 3-7), or 0.
-size_t utf8Length(std::string_view s) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
-  const auto between = [&](size_t i, int low, int high) {
-    return i < s.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const uint8_t b = byte(0);
-  if (b < 0x80) return 1;
-  if (b >= 0xc2 && b <= 0xdf) return between(1, 0x80, 0xbf) ? 2 : 0;
-  if (b >= 0xe0 && b <= 0xef) {
-    const int low = b == 0xe0 ? 0xa0 : 0x80;
-    const int high = b == 0xed ? 0x9f : 0xbf;  // no surrogates
-    return between(1, low, high) && between(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  if (b >= 0xf0 && b <= 0xf4) {
-    const int low = b == 0xf0 ? 0x90 : 0x80;
-    const int high = b == 0xf4 ? 0x8f : 0xbf;
-    return between(1, low, high) && between(2, 0x80, 0xbf) && between(3, 0x80, 0xbf) ? 4 : 0;
-  }
-  return 0;
-}
-
 void appendControl(std::string& out, uint8_t c) {
   constexpr char kHex[] = "0123456789abcdef";
   switch (c) {
@@ -63,6 +41,27 @@ void appendControl(std::string& out, uint8_t c) {
 }
 
 }  // namespace
+
+size_t utf8Length(std::string_view s) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
+  const auto between = [&](size_t i, int low, int high) {
+    return i < s.size() && byte(i) >= low && byte(i) <= high;
+  };
+  const uint8_t b = byte(0);
+  if (b < 0x80) return 1;
+  if (b >= 0xc2 && b <= 0xdf) return between(1, 0x80, 0xbf) ? 2 : 0;
+  if (b >= 0xe0 && b <= 0xef) {
+    const int low = b == 0xe0 ? 0xa0 : 0x80;
+    const int high = b == 0xed ? 0x9f : 0xbf;  // no surrogates
+    return between(1, low, high) && between(2, 0x80, 0xbf) ? 3 : 0;
+  }
+  if (b >= 0xf0 && b <= 0xf4) {
+    const int low = b == 0xf0 ? 0x90 : 0x80;
+    const int high = b == 0xf4 ? 0x8f : 0xbf;
+    return between(1, low, high) && between(2, 0x80, 0xbf) && between(3, 0x80, 0xbf) ? 4 : 0;
+  }
+  return 0;
+}
 
 void appendJsonEscaped(std::string& out, std::string_view text) {
   while (!text.empty()) {

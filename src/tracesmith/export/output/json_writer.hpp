@@ -3,6 +3,7 @@
 // escaping. A text may be any bytes: those that are not UTF-8 become U+FFFD.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,10 @@
 #include "tracesmith/export/output/output.hpp"
 
 namespace tracesmith {
+
+/// Length of the well-formed UTF-8 sequence at the start of `s` (Unicode 15, table 3-7), or 0. `s`
+/// must not be empty.
+size_t utf8Length(std::string_view s);
 
 /// Appends `text` to `out`, escaped for a JSON string, without quotes.
 void appendJsonEscaped(std::string& out, std::string_view text);
