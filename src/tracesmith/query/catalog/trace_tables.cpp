@@ -161,11 +161,10 @@ std::shared_ptr<const TraceTables::Loaded> TraceTables::loaded() const { return 
 
 Result<TraceTables> TraceTables::open(TraceReader reader) {
   auto impl = std::make_unique<Impl>(std::move(reader));
-  if (impl->reader.losses().empty()) {
-    TS_CHECK_OK(impl->readBase());
-  } else {
-    TS_CHECK_OK(impl->readAllBlocks());
-  }
+  if (impl->reader.losses().empty()) TS_CHECK_OK(impl->readBase());
+  // Some damage shows only when a block is read. Rows of one table can then be missing because of
+  // another one's: attributes of lost rows.
+  if (!impl->reader.losses().empty()) TS_CHECK_OK(impl->readAllBlocks());
   return TraceTables(std::move(impl));
 }
 
