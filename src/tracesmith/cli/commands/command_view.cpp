@@ -68,10 +68,8 @@ class ViewCommand : public Command {
     const ListFormat format = json_ || format_ == "json" ? ListFormat::kJson
                               : format_ == "csv"         ? ListFormat::kCsv
                                                          : ListFormat::kText;
-    if (interactive_) {
-      const std::string problem = whyNotInteractive(session.terminal, format);
-      if (!problem.empty())
-        return failWith({ErrorCode::kInvalidArgument, problem, "--interactive"});
+    if (const Status sense = checkOptions(format, session.terminal); !sense) {
+      return failWith(sense.error());
     }
     const size_t limit = limitFor(format);
     uint64_t not_read = 0;
@@ -84,29 +82,10 @@ class ViewCommand : public Command {
     if (const Status chosen = chooseOrAlignRanks(*file, rank_); !chosen) {
       return failWith(chosen.error());
     }
-    const Result<TimeWindow> window = windowOf(file->trace, from_ns_, to_ns_);
-    if (!window) return failWith(window.error());
-    const Result<std::vector<StreamId>> streams = streamsOf(file->trace, streams_);
-    if (!streams) return failWith(streams.error());
-    EventFilter filter{.streams = *streams,
-                       .name_regex = name_,
-                       .from_ns = window->from_ns,
-                       .to_ns = window->to_ns};
-    for (const auto& [name, table] : listableTables()) {
-      for (const std::string& type : types_) {
-        if (type == name) filter.tables.push_back(table);
-      }
-    }
-    const Result<EventMatcher> matches = EventMatcher::of(file->trace, filter);
+    const Result<EventFilter> filter = filterOf(file->trace);
+    if (!filter) return failWith(filter.error());
+    const Result<EventMatcher> matches = EventMatcher::of(file->trace, *filter);
     if (!matches) return failWith(matches.error());
-
-    if (format == ListFormat::kCsv && timeline_) {
-      return failWith({ErrorCode::kInvalidArgument, "a timeline is text or JSON", "-f csv"});
-    }
-    if (stats_ && timeline_ && format != ListFormat::kText) {
-      return failWith(
-          {ErrorCode::kInvalidArgument, "only text output can combine them", "--stats --timeline"});
-    }
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
                               .utf8 = session.terminal.utf8};
@@ -117,7 +96,7 @@ class ViewCommand : public Command {
     }
     Output out = standardOutput();
     if (timeline_) {
-      drawTimeline(file->trace, filter, *matches, format, style, out);
+      drawTimeline(file->trace, *filter, *matches, format, style, out);
       if (stats_) out.put('\n');
     }
     if (stats_) showStats(file->trace, *matches, limit, format, full_names_, style, out);
@@ -137,6 +116,22 @@ class ViewCommand : public Command {
     return *limit_ == 0 ? SIZE_MAX : static_cast<size_t>(*limit_);
   }
 
+  /// Fails with kInvalidArgument if options exclude each other.
+  Status checkOptions(ListFormat format, const Terminal& terminal) const {
+    if (interactive_) {
+      const std::string problem = whyNotInteractive(terminal, format);
+      if (!problem.empty()) return fail(ErrorCode::kInvalidArgument, problem, "--interactive");
+    }
+    if (format == ListFormat::kCsv && timeline_) {
+      return fail(ErrorCode::kInvalidArgument, "a timeline is text or JSON", "-f csv");
+    }
+    if (stats_ && timeline_ && format != ListFormat::kText) {
+      return fail(ErrorCode::kInvalidArgument, "only text output can combine them",
+                  "--stats --timeline");
+    }
+    return {};
+  }
+
   /// "" if it can be.
   std::string whyNotInteractive(const Terminal& terminal, ListFormat format) const {
     if (!timeline_) return "only a timeline is interactive; add --timeline";
@@ -146,6 +141,21 @@ class ViewCommand : public Command {
       return "needs a terminal as input and output; leave it out to get the timeline as text";
     }
     return {};
+  }
+
+  Result<EventFilter> filterOf(const Trace& trace) const {
+    TS_TRY(const TimeWindow window, windowOf(trace, from_ns_, to_ns_));
+    TS_TRY(std::vector<StreamId> streams, streamsOf(trace, streams_));
+    EventFilter filter{.streams = std::move(streams),
+                       .name_regex = name_,
+                       .from_ns = window.from_ns,
+                       .to_ns = window.to_ns};
+    for (const auto& [name, table] : listableTables()) {
+      for (const std::string& type : types_) {
+        if (type == name) filter.tables.push_back(table);
+      }
+    }
+    return filter;
   }
 
   /// For a large trace, reads only what can be shown. Sets `total` to the number of events in the
