@@ -295,7 +295,8 @@ ReportTables TraceFile::analyze(const std::vector<std::string>& parts, uint64_t 
 
 ReportTables TraceFile::operators(const std::string& by, const std::string& sort, uint64_t limit) {
   const OperatorsBy of = valueOf(operatorsByOf(by));
-  const OperatorsSort sorted = valueOf(operatorsSortOf(sort));
+  std::optional<OperatorsSort> sorted;
+  if (!sort.empty()) sorted = valueOf(operatorsSortOf(sort));
   ReportOptions options;
   options.limit = limit;
   options.whole_paths = true;

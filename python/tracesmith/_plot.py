@@ -176,7 +176,6 @@ class Plots:
         side = "device"
         if "host_self_ns" in table.columns and not any(table["device_self_ns"]):
             side = "host"
-            table = self._trace.operators(by, sort="host-self", limit=count)[f"operators_by_{by}"]
         if len(table) == 0:
             raise NoDataError("no host range and no work of a device is in the trace", self._trace.path)
         own = [float(time) for time in table[f"{side}_self_ns"]]

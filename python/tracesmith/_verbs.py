@@ -40,12 +40,13 @@ class Verbs:
         InvalidArgumentError: there is no such part."""
         return Report(self._file.analyze(list(parts), checked_limit(limit)))
 
-    def operators(self, by: str = "operator", *, sort: str = "device-self", limit: int = 15) -> Report:
+    def operators(self, by: str = "operator", *, sort: str | None = None, limit: int = 15) -> Report:
         """Device and host time of each operator, as `tracesmith analyze --operators` shows it
         (docs/operators.md): the table `operators_by_...`. `by`: operator, module, family, stack, step, stream
-        or device. `sort`: device-self, device-total, host-self, host-total or calls. `limit`: the number of
-        rows; 0: all. InvalidArgumentError: there is no such `by` or `sort`."""
-        return Report(self._file.operators(by, sort, checked_limit(limit)))
+        or device. `sort`: device-self, device-total, host-self, host-total or calls; None: device-self, or
+        host-self in a trace without device work. `limit`: the number of rows; 0: all.
+        InvalidArgumentError: there is no such `by` or `sort`."""
+        return Report(self._file.operators(by, sort or "", checked_limit(limit)))
 
     def findings(self, *, predict: bool = True) -> Report:
         """What the run loses most time to, or why it cannot be trusted (docs/findings.md): the tables "verdict",

@@ -199,6 +199,17 @@ std::vector<ReportValue> rowOf(NamedCost& of, OperatorsBy by, int64_t all_ns) {
   return row;
 }
 
+/// Leaves name, calls and host times.
+void leaveOutDeviceTimes(ReportTable& table) {
+  for (size_t i = table.columns.size(); i-- > 1;) {
+    const std::string& key = table.columns[i].key;
+    if (key == "calls" || key.starts_with("host_")) continue;
+    table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
+    for (auto& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
+  }
+  report_parts::note(table, "the trace has no device work");
+}
+
 template <class Enum, size_t N>
 Result<Enum> byNameIn(const std::array<std::string_view, N>& names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -232,7 +243,7 @@ std::string pathText(const OperatorTree& tree, uint32_t node, bool whole) {
   return text;
 }
 
-ReportTable operatorTable(const Trace& trace, OperatorsBy by, OperatorsSort sort,
+ReportTable operatorTable(const Trace& trace, OperatorsBy by, std::optional<OperatorsSort> sort,
                           const ReportOptions& options) {
   Maker maker{.trace = trace,
               .options = options,
@@ -240,10 +251,14 @@ ReportTable operatorTable(const Trace& trace, OperatorsBy by, OperatorsSort sort
               .begin_ns = timeRange(trace).begin_ns};
   maker.nameStreams();
   std::vector<NamedCost> costs = costsBy(maker, by);
+  const bool has_device_work =
+      std::any_of(maker.ops.ops.begin(), maker.ops.ops.end(), isDeviceWork);
+  const OperatorsSort order =
+      sort.value_or(has_device_work ? OperatorsSort::kDeviceSelf : OperatorsSort::kHostSelf);
   if (by != OperatorsBy::kStep) {
     std::stable_sort(costs.begin(), costs.end(), [&](const NamedCost& a, const NamedCost& b) {
-      return std::make_tuple(valueOf(a.cost, sort), a.cost.host_self_ns) >
-             std::make_tuple(valueOf(b.cost, sort), b.cost.host_self_ns);
+      return std::make_tuple(valueOf(a.cost, order), a.cost.host_self_ns) >
+             std::make_tuple(valueOf(b.cost, order), b.cost.host_self_ns);
     });
   }
   int64_t all_ns = 0;
@@ -254,6 +269,7 @@ ReportTable operatorTable(const Trace& trace, OperatorsBy by, OperatorsSort sort
     table.rows.push_back(rowOf(costs[i], by, all_ns));
   }
   report_parts::noteRest(table, costs.size());
+  if (!has_device_work && hasRanges(by) && !options.whole_paths) leaveOutDeviceTimes(table);
   if (table.rows.empty()) {
     table.note = "nothing recorded: the trace has no host ranges and no device work";
   } else if (hasRanges(by) && costs.size() == 1 && costs[0].cost.calls == 0) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,9 +31,11 @@ Result<OperatorsSort> operatorsSortOf(std::string_view name);
 
 /// The sum of the device self times of all rows is the sum of the durations of all kernels, copies
 /// and fills. Steps are in order of time, and have only device times, as families, streams and
-/// devices have. Uses `analysis`, `limit` and `whole_paths` of the options.
+/// devices have. Without `sort`: by device self time, or by host self time if there is no device
+/// work; columns of device times are then left out, unless `whole_paths` is set. Uses `analysis`,
+/// `limit` and `whole_paths` of the options.
 ReportTable operatorTable(const Trace& trace, OperatorsBy by,
-                          OperatorsSort sort = OperatorsSort::kDeviceSelf,
+                          std::optional<OperatorsSort> sort = std::nullopt,
                           const ReportOptions& options = {});
 
 /// "outer > inner"; unless `whole`, only the innermost names.

@@ -57,7 +57,8 @@ class AnalyzeCommand : public Command {
            "What a row of --operators is: an operator (default), a module of PyTorch, a family of "
            "kernels, a path of ranges, a step, a stream or a device");
     choice("--sort", sort_, "COLUMN", namesOf<OperatorsSort, kOperatorsSorts>(),
-           "Order of the rows of --operators, the largest first (default device-self)");
+           "Order of the rows of --operators, the largest first (default device-self, or "
+           "host-self in a trace without device work)");
     text("--range", range_, "NAME",
          "Critical path of one host range, by its name or the start of it");
     count("--instance", instance_, "N",
@@ -117,9 +118,10 @@ class AnalyzeCommand : public Command {
     BusyLine busy("analyzing " + inputs_.front());
     if (findings_ || (!selects() && as_hta_.empty())) shown.findings = findIn(*file);
     if (operators_) {
-      shown.report.push_back(
-          operatorTable(file->trace, operatorsByOf(by_).value_or(OperatorsBy::kOperator),
-                        operatorsSortOf(sort_).value_or(OperatorsSort::kDeviceSelf), options));
+      std::optional<OperatorsSort> sort;
+      if (!sort_.empty()) sort = operatorsSortOf(sort_).value();
+      shown.report.push_back(operatorTable(
+          file->trace, operatorsByOf(by_).value_or(OperatorsBy::kOperator), sort, options));
     }
     if (!options.parts.empty() || !selects()) {
       for (ReportTable& table : analyze(file->trace, options)) {
