@@ -176,8 +176,9 @@ void order(std::vector<Finding>& list) {
       if (part.part_of != list[i].rule) continue;
       named += fmt::format("{}{} {}", named.empty() ? "" : ", ", part.rule,
                            formatPercent(part.share.value_or(0)));
-      // The largest part decides what to do, if it is most of the whole.
-      if (at == i && 2 * part.share.value_or(0) >= list[i].share.value_or(1)) {
+      // The largest part decides what to do, if it is most of the whole and mending it would help.
+      const double helps = part.gain.share.value_or(part.share.value_or(0));
+      if (at == i && 2 * std::min(helps, part.share.value_or(0)) >= list[i].share.value_or(1)) {
         list[i].advice = part.advice;
       }
       list.insert(list.begin() + static_cast<std::ptrdiff_t>(++at), std::move(part));

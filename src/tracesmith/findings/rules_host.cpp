@@ -124,7 +124,7 @@ void findLateHost(const Context& context) {
   out.title =
       fmt::format("The host was late: devices idled {} of the run before work was launched.",
                   formatPercent(share));
-  out.cause = "During the idle time, the launching threads were " + inWords(facts, activity) + ".";
+  out.cause = "During these gaps, the launching threads were " + inWords(facts, activity) + ".";
   out.share = out.possible = share;
   context.setGaps(out, late);
   out.evidence.command = context.command("analyze", "--idle --hotspots");
@@ -212,8 +212,9 @@ void findLaunchBound(const Context& context) {
   Finding out;
   out.rule = "launch-bound";
   if (2 * late >= lost) out.part_of = kHostLate;
-  out.title = fmt::format("Kernels are too short for their launches: {} of the run are short gaps.",
-                          formatPercent(share));
+  out.title = fmt::format(
+      "{} of the run is lost in short gaps: the host had not yet launched the next kernel.",
+      formatPercent(share));
   out.cause = fmt::format(
       "{} gaps below {} come before kernels that the host had not yet launched; {} of these "
       "kernels run shorter than their launch call.",

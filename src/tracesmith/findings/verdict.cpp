@@ -44,11 +44,12 @@ std::string idleClause(const Facts& facts) {
     case GapCause::kInLaunch:
       return fmt::format("; {} of the idle time a launch call took long", share);
     case GapCause::kQueued:
-      return fmt::format("; {} of the idle time launched work waited", share);
+      return fmt::format("; {} of the idle time work waited although it was launched", share);
     case GapCause::kLaunchUnknown:
       break;
   }
-  return fmt::format("; the launches before {} of the idle time are not in the trace", share);
+  return fmt::format("; for {} of the idle time the trace has no launch, so the cause is unknown",
+                     share);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ class FindingsText {
 
   std::string gainOf(const Gain& gain) const {
     if (!gain.share) return "cannot say: " + gain.why_not;
-    return fmt::format("{} shorter {}; error of the model {}", formatPercent(*gain.share),
+    return fmt::format("{} shorter {} (simulated; error {})", formatPercent(*gain.share),
                        gain.change, formatPercent(gain.error));
   }
 

@@ -93,7 +93,7 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
       std::vector<std::string> left_out;
       out.write(lines.render(style, "  ", &left_out));
       if (!left_out.empty()) {
-        writeNote(fmt::format("too narrow for {}", fmt::join(left_out, ", ")), style, out);
+        writeNote(fmt::format("left out for width: {}", fmt::join(left_out, ", ")), style, out);
       }
     }
     if (!table.note.empty()) writeNote(table.note, style, out);

@@ -74,7 +74,7 @@ void writeText(const std::vector<Group>& groups, size_t limit, const TerminalSty
     std::vector<std::string> left_out;
     out.write(table.render(style, "", &left_out));
     if (!left_out.empty()) {
-      out.write(style.dim(fmt::format("too narrow for {}\n", fmt::join(left_out, ", "))));
+      out.write(style.dim(fmt::format("left out for width: {}\n", fmt::join(left_out, ", "))));
     }
     uint64_t first_launches = 0;
     for (const NamedStats& stats : group.names) first_launches += stats.first_launches;
