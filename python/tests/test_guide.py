@@ -70,6 +70,9 @@ PAGES = {file.stem: file for file in (ROOT / "README.md", *sorted(DOCS.glob("*.m
 
 def shared(name):
     """A trace of another tool, of those that the tests have."""
+    kept = sorted((ROOT / "tests" / "data").rglob(name))
+    if kept:
+        return kept[0]
     if name == "trace.json.gz":
         found = sorted((SHARED / "traces" / "kineto").rglob("*.json.gz"))
     else:
