@@ -98,8 +98,8 @@ std::string_view examinedPart(std::string_view name) {
 }
 
 std::string lowerOf(std::string_view name) {
-  std::string out;
-  for (const char c : name) out += isUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string out(name);
+  for (char& c : out) c = isUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
   return out;
 }
 
