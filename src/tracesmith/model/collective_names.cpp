@@ -175,6 +175,12 @@ std::string_view collectiveLibraryOf(std::string_view name) {
 
 bool isCollectiveKernel(std::string_view name) { return match(name).library != nullptr; }
 
+std::vector<std::string_view> collectiveTexts() {
+  std::vector<std::string_view> out;
+  for (const Library& library : kLibraries) out.push_back(library.text);
+  return out;
+}
+
 std::string_view toString(CollectiveOp op) {
   constexpr std::string_view kNames[] = {
       "none",   "other",  "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",

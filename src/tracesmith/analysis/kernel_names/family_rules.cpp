@@ -376,14 +376,18 @@ constexpr FamilyRule kRules[] = {
 std::span<const FamilyRule> familyRules() { return kRules; }
 
 KernelFamily familyByRules(std::string_view head, size_t function_bytes) {
-  if (isCollectiveKernel(head)) return kCollective;
+  // The texts of the rules, followed by those of collectives.
   static const PatternSet kTexts([] {
     std::vector<std::string_view> texts;
     for (const FamilyRule& rule : kRules) texts.push_back(rule.text);
+    const std::vector<std::string_view> collectives = collectiveTexts();
+    texts.insert(texts.end(), collectives.begin(), collectives.end());
     return texts;
   }());
   size_t first = std::size(kRules);
+  bool maybe_collective = false;
   kTexts.search(head, [&](size_t pattern, size_t end) {
+    maybe_collective = maybe_collective || pattern >= std::size(kRules);
     if (pattern >= first) return;
     const FamilyRule& rule = kRules[pattern];
     if (rule.place == kStart && end != rule.text.size()) return;
@@ -394,6 +398,7 @@ KernelFamily familyByRules(std::string_view head, size_t function_bytes) {
     }
     first = pattern;
   });
+  if (maybe_collective && isCollectiveKernel(head)) return kCollective;
   return first == std::size(kRules) ? kOther : kRules[first].family;
 }
 
