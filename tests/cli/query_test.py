@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""query: the prompt, views, and the sources of imported events."""
+"""query: the prompt, views, the sources of imported events, and the page that lists the columns."""
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import unittest
 
-from harness import PROGRAM, CommandTest
+from harness import PROGRAM, SOURCE, CommandTest
 
 EVENTS = [
     {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0,
@@ -85,6 +86,45 @@ class Sources(QueryTest):
         result = self.run_command("query", "--csv", self.trace,
                                   "SELECT operation, (SELECT count(*) FROM kernel) FROM collective")
         self.assertEqual(result.stdout.decode().splitlines()[1], "all_reduce,2")
+
+
+class Page(QueryTest):
+    """docs/query.md has the tables and columns that the command has."""
+
+    def setUp(self):
+        super().setUp()
+        with open(os.path.join(SOURCE, "docs", "query.md"), encoding="utf-8") as file:
+            self.section = file.read().split("\n## Tables\n")[1].split("\n## Functions\n")[0]
+        rows = json.loads(self.ask("SELECT table_name, column_name FROM schema;", "--json").stdout)
+        self.columns = {}
+        for row in rows:
+            self.columns.setdefault(row["table_name"], set()).add(row["column_name"])
+
+    def test_has_the_columns_of_its_tables(self):
+        seen = 0
+        for name, text in re.findall(r"^\*\*(\w+)\*\*(.*?)(?=\n\n)", self.section, re.M | re.S):
+            told = set(re.findall(r"`(\w+)`", text))
+            columns = self.columns[name]
+            if name == "collective":  # those of span, and one more
+                self.assertEqual(columns, self.columns["span"] | {"operation"})
+                continue
+            self.assertEqual(columns - told, set(), name)
+            # Names of other tables, and words that a column holds.
+            self.assertEqual(told - columns - set(self.columns) - {"instant"}, set(), name)
+            seen += 1
+        self.assertGreater(seen, 20)
+
+    def test_has_the_columns_of_its_views(self):
+        rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", self.section, re.M)
+        self.assertGreater(len(rows), 5)
+        for name, text in rows:
+            self.assertEqual(set(re.findall(r"`(\w+)`", text)), self.columns[name], name)
+
+    def test_names_every_table(self):
+        told = set(re.findall(r"^(?:\*\*|\| `)(\w+)", self.section, re.M))
+        others = re.search(r"^Other tables: (.*?)\.", self.section, re.M | re.S)[1]
+        told |= set(re.findall(r"`(\w+)`", others))
+        self.assertEqual(set(self.columns) - told, set())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "tracesmith/model/collective_names.hpp"
+
 namespace tracesmith {
 
 Result<NameSelector> NameSelector::parse(std::string_view text) {
@@ -14,6 +16,10 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
                                                                       {"host", Of::kHost}}};
   NameSelector out;
   out.text_ = text;
+  if (text == kCommunication) {
+    out.of_ = Of::kCommunication;
+    return out;
+  }
   std::string_view expression = text;
   for (const auto& [word, of] : kKinds) {
     if (!text.starts_with(word)) continue;
@@ -37,14 +43,19 @@ Result<NameSelector> NameSelector::parse(std::string_view text) {
 }
 
 bool NameSelector::matches(const Trace& trace, StringId name) const {
-  if (names_.matchesEverything()) return true;
+  const bool communication = of_ == Of::kCommunication;
+  if (!communication && names_.matchesEverything()) return true;
   const auto [it, fresh] = known_.try_emplace(name, false);
-  if (fresh) it->second = names_.matches(trace.text(name));
+  if (fresh) {
+    const std::string_view text = trace.text(name);
+    it->second = communication ? isCollectiveKernel(text) : names_.matches(text);
+  }
   return it->second;
 }
 
 bool NameSelector::matches(const Trace& trace, TableId table, StringId name) const {
   const bool right = of_ == Of::kWork || (of_ == Of::kKernel && table == TableId::kKernel) ||
+                     (of_ == Of::kCommunication && table == TableId::kKernel) ||
                      (of_ == Of::kCopy && table == TableId::kCopy) ||
                      (of_ == Of::kFill && table == TableId::kFill);
   return right && matches(trace, name);

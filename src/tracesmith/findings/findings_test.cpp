@@ -155,6 +155,21 @@ TEST(Findings, ExposedCommunication) {
   EXPECT_NEAR(*communication.gain.share, 4.0 / 24, 0.01);
 }
 
+TEST(Findings, GainOfCommunicationIsAboutAllCollectiveLibraries) {
+  for (const char* name : {"mscclKernel_AllReduce", "hcom_allReduce__428_0_1", "xccl::allreduce",
+                           "two_shot_all_reduce_kernel"}) {
+    Program program = clean();
+    for (int i = 0; i < 10; ++i) program.launch("ncclDevKernel_AllReduce", 200'000);
+    for (int i = 0; i < 10; ++i) program.launch(name, 200'000);
+    // A connected-component labelling communicates nothing.
+    for (int i = 0; i < 20; ++i) program.launch("ccl_label", 200'000);
+    const Finding communication = finding(of(program), "communication-exposed");
+    EXPECT_NEAR(*communication.share, 4.0 / 28, 0.01) << name;
+    EXPECT_NEAR(*communication.gain.share, 4.0 / 28, 0.01) << name;
+    EXPECT_THAT(communication.gain.command, HasSubstr("--remove 'communication'"));
+  }
+}
+
 TEST(Findings, OverlappedCommunicationIsNone) {
   Program program;
   for (int i = 0; i < 100; ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tracesmith/base/human_units.hpp"
+#include "tracesmith/emulate/name_selector.hpp"
 #include "tracesmith/findings/rules.hpp"
 
 namespace tracesmith::findings {
@@ -14,8 +15,6 @@ namespace {
 /// transfers. At 64 KiB the fixed cost of a transfer (about 10 us) still exceeds its own time.
 constexpr uint64_t kSmallBytes = 64 * 1024;
 constexpr uint64_t kLeastSmallCopies = 100;
-/// Kernels that classOfKernel() counts as communication.
-constexpr const char* kCommunication = "kernel=nccl|rccl|hccl|oneccl|ccl_|cross_device_reduce";
 
 struct Longest {
   const DeviceOp* op = nullptr;
@@ -73,7 +72,7 @@ void findExposedCommunication(const Context& context) {
       "Start collectives earlier and beside compute (buckets during the backward pass, "
       "prefetched shards), send less, and check the ranks for stragglers.";
   out.gain = context.gain({.words = "if communication took no time",
-                           .remove = {kCommunication},
+                           .remove = {std::string(NameSelector::kCommunication)},
                            .scale = {},
                            .streams = {}});
   context.add(std::move(out));

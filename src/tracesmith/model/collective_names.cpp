@@ -98,8 +98,8 @@ std::string_view examinedPart(std::string_view name) {
 }
 
 std::string lowerOf(std::string_view name) {
-  std::string out;
-  for (const char c : name) out += isUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string out(name);
+  for (char& c : out) c = isUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
   return out;
 }
 
@@ -174,6 +174,12 @@ std::string_view collectiveLibraryOf(std::string_view name) {
 }
 
 bool isCollectiveKernel(std::string_view name) { return match(name).library != nullptr; }
+
+std::vector<std::string_view> collectiveTexts() {
+  std::vector<std::string_view> out;
+  for (const Library& library : kLibraries) out.push_back(library.text);
+  return out;
+}
 
 std::string_view toString(CollectiveOp op) {
   constexpr std::string_view kNames[] = {

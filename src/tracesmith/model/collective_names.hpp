@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace tracesmith {
 
@@ -35,6 +36,9 @@ std::string_view collectiveLibraryOf(std::string_view name);
 /// Whether a device running this kernel was communicating. For libraries whose kernels all
 /// communicate, this includes names that do not tell the operation.
 bool isCollectiveKernel(std::string_view name);
+/// Texts in lower case. isCollectiveKernel() is true only of names that contain one of them,
+/// without regard to case, so a search for many texts at once can exclude the other names.
+std::vector<std::string_view> collectiveTexts();
 std::string_view toString(CollectiveOp op);
 
 }  // namespace tracesmith

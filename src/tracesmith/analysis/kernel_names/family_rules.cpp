@@ -2,7 +2,6 @@
 #include "tracesmith/analysis/kernel_names/family_rules.hpp"
 
 #include <iterator>
-#include <optional>
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/pattern_set.hpp"
@@ -15,24 +14,6 @@ using enum KernelFamily;
 using enum RulePlace;
 
 constexpr FamilyRule kRules[] = {
-    // Candidates, which isCollectiveKernel() confirms: its table knows the libraries.
-    {kCollective, kStart, "nccl"},
-    {kCollective, kStart, "rccl"},
-    {kCollective, kStart, "msccl"},
-    {kCollective, kStart, "mccl"},
-    {kCollective, kStart, "hcom_"},
-    {kCollective, kStart, "hccl"},
-    {kCollective, kStart, "cncl"},
-    {kCollective, kStart, "bkcl"},
-    {kCollective, kStart, "xccl"},
-    {kCollective, kFunction, "ccl_"},
-    {kCollective, kFunction, "oneccl"},
-    {kCollective, kFunction, "cross_device_reduce"},
-    {kCollective, kFunction, "all_reduce_kernel"},
-    {kCollective, kFunction, "allreducekernel"},
-    {kCollective, kFunction, "allreduce_fusion_kernel"},
-    {kCollective, kFunction, "allreduceaicpukernel"},
-
     // Copies and fills of drivers and runtimes: Kineto, Nsight Systems, ROCclr.
     {kCopy, kStart, "memcpy"},
     {kFill, kStart, "memset"},
@@ -395,14 +376,18 @@ constexpr FamilyRule kRules[] = {
 std::span<const FamilyRule> familyRules() { return kRules; }
 
 KernelFamily familyByRules(std::string_view head, size_t function_bytes) {
+  // The texts of the rules, followed by those of collectives.
   static const PatternSet kTexts([] {
     std::vector<std::string_view> texts;
     for (const FamilyRule& rule : kRules) texts.push_back(rule.text);
+    const std::vector<std::string_view> collectives = collectiveTexts();
+    texts.insert(texts.end(), collectives.begin(), collectives.end());
     return texts;
   }());
   size_t first = std::size(kRules);
-  std::optional<bool> is_collective;
+  bool maybe_collective = false;
   kTexts.search(head, [&](size_t pattern, size_t end) {
+    maybe_collective = maybe_collective || pattern >= std::size(kRules);
     if (pattern >= first) return;
     const FamilyRule& rule = kRules[pattern];
     if (rule.place == kStart && end != rule.text.size()) return;
@@ -411,12 +396,9 @@ KernelFamily familyByRules(std::string_view head, size_t function_bytes) {
         head.substr(0, end - rule.text.size()).ends_with(rule.not_after)) {
       return;
     }
-    if (rule.family == kCollective) {
-      if (!is_collective) is_collective = isCollectiveKernel(head);
-      if (!*is_collective) return;
-    }
     first = pattern;
   });
+  if (maybe_collective && isCollectiveKernel(head)) return kCollective;
   return first == std::size(kRules) ? kOther : kRules[first].family;
 }
 

@@ -24,7 +24,7 @@ struct FamilyRule {
   std::string_view not_after = {};  ///< no match directly after this text
 };
 
-/// The first rule that matches decides.
+/// The first rule that matches decides. No rule is about collectives: isCollectiveKernel() is.
 std::span<const FamilyRule> familyRules();
 
 /// The family of a function, by the rules. `head` is its name with namespaces and template

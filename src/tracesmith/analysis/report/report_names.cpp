@@ -151,7 +151,7 @@ void addMemory(Maker& maker) {
                                     {"frees", "frees", Q::kCount, 3},
                                     {"allocated_bytes", "allocated", Q::kBytes},
                                     {"freed_bytes", "freed", Q::kBytes, 2},
-                                    {"peak_bytes", "peak of the trace's own", Q::kBytes},
+                                    {"peak_bytes", "peak of this trace", Q::kBytes},
                                     {"peak_at_ns", "at", Q::kTimeNs, 1},
                                     {"kept_bytes", "never freed", Q::kBytes}});
   if (events.empty()) {

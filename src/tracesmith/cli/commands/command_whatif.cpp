@@ -35,10 +35,11 @@ class WhatIfCommand : public Command {
         "Computes the times of the trace again with a model of host threads, launches, streams, "
         "events, copy engines and devices that kernels share. Waiting times are computed, not "
         "copied from the trace. WHAT is a regular expression (POSIX extended) for names of device "
-        "work, or kernel=RE, copy=RE, fill=RE, call=RE. Changes can be repeated and combined; they "
-        "apply in the order remove, fuse, scale, bandwidth, streams. Without changes, shows how "
-        "well the model fits this trace. docs/whatif.md defines every number and lists the "
-        "assumptions.");
+        "work, or kernel=RE, copy=RE, fill=RE, call=RE, or the word communication for the kernels "
+        "of "
+        "collective libraries. Changes can be repeated and combined; they apply in the order "
+        "remove, fuse, scale, bandwidth, streams. Without changes, shows how well the model fits "
+        "this trace. docs/whatif.md defines every number and lists the assumptions.");
     example("tracesmith whatif trace.sbt", "Check the model against the trace");
     example("tracesmith whatif trace.sbt --scale 'kernel=gemm:0.5'",
             "Make matrix products twice as fast");
