@@ -110,7 +110,7 @@ KernelName readKernelName(std::string_view full) {
     full = readable;
   }
   // The loader of HSA adds ".kd" to names of kernels.
-  if (full.ends_with(".kd")) full.remove_suffix(3);
+  if (full.size() > 3 && full.ends_with(".kd")) full.remove_suffix(3);
   KernelName out;
   if (isInductorName(full)) {
     out.family = inductorFamily(full);

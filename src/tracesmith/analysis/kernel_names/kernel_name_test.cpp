@@ -91,6 +91,7 @@ constexpr Case kCases[] = {
     // OpenCL, and names that tell nothing.
     {"vector_add", "vector_add", kElementwise},
     {"my_kernel.kd", "my_kernel", kOther},
+    {".kd", ".kd", kOther},
     {"", "", kOther},
 };
 
