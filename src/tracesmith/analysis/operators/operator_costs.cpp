@@ -30,14 +30,14 @@ std::vector<OperatorCost> operatorCosts(const OperatorTree& tree) {
   for (const OperatorNode& node : tree.nodes) {
     OperatorCost& cost = costs[node.name];
     cost.calls += node.calls;
-    cost.host_self_ns += node.host_self_ns;
-    cost.device_self_ns += node.device_self_ns;
+    cost.host_self_ns = endOf(cost.host_self_ns, node.host_self_ns);
+    cost.device_self_ns = endOf(cost.device_self_ns, node.device_self_ns);
     cost.launches += node.launches;
     cost.bytes += node.bytes;
     if (isRecursive(tree, node)) continue;
-    cost.host_total_ns += node.host_total_ns;
-    cost.device_total_ns += node.device_total_ns;
-    cost.backward_total_ns += node.backward_total_ns;
+    cost.host_total_ns = endOf(cost.host_total_ns, node.host_total_ns);
+    cost.device_total_ns = endOf(cost.device_total_ns, node.device_total_ns);
+    cost.backward_total_ns = endOf(cost.backward_total_ns, node.backward_total_ns);
   }
   costs[0].device_total_ns = costs[0].device_self_ns;
   costs[0].backward_total_ns = 0;

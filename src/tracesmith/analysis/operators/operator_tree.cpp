@@ -77,16 +77,19 @@ class TreeBuilder {
       if (moves_) {
         walk(b.work, caused_by == kNoNode ? 0 : caused_by, true);
       } else if (caused_by != kNoNode) {
-        tree_.nodes[caused_by].backward_ns += b.device_ns;
+        int64_t& backward = tree_.nodes[caused_by].backward_ns;
+        backward = endOf(backward, b.device_ns);
       }
     }
     for (size_t i = tree_.nodes.size(); i-- > 0;) {
       OperatorNode& node = tree_.nodes[i];
-      node.device_total_ns += node.device_self_ns;
-      node.backward_total_ns += node.backward_ns;
+      node.host_self_ns = lengthOf(nested_ns_[i], node.host_total_ns);
+      node.device_total_ns = endOf(node.device_total_ns, node.device_self_ns);
+      node.backward_total_ns = endOf(node.backward_total_ns, node.backward_ns);
       if (i == 0) break;
-      tree_.nodes[node.parent].device_total_ns += node.device_total_ns;
-      tree_.nodes[node.parent].backward_total_ns += node.backward_total_ns;
+      OperatorNode& parent = tree_.nodes[node.parent];
+      parent.device_total_ns = endOf(parent.device_total_ns, node.device_total_ns);
+      parent.backward_total_ns = endOf(parent.backward_total_ns, node.backward_total_ns);
     }
   }
 
@@ -95,7 +98,7 @@ class TreeBuilder {
     tree_.node_of_op[index] = node;
     OperatorNode& at = tree_.nodes[node];
     ++at.launches;
-    at.device_self_ns += lengthOf(op.begin_ns, op.end_ns);
+    at.device_self_ns = endOf(at.device_self_ns, lengthOf(op.begin_ns, op.end_ns));
     at.bytes += bytesOf(trace_, op);
   }
 
@@ -160,7 +163,8 @@ class TreeBuilder {
     closeUntil(at);
     addWork(current(), op);
     if (!moves_ && in_backward_ != kNoNode && at < in_backward_end_ns_) {
-      backward_[in_backward_].device_ns += lengthOf(ops_.ops[op].begin_ns, ops_.ops[op].end_ns);
+      int64_t& sum = backward_[in_backward_].device_ns;
+      sum = endOf(sum, lengthOf(ops_.ops[op].begin_ns, ops_.ops[op].end_ns));
     }
   }
 
@@ -180,14 +184,13 @@ class TreeBuilder {
   void open(const HostRange& at) {
     const int64_t around = open_.empty() ? INT64_MAX : open_.back().first_end_ns;
     if (!open_.empty()) {
-      tree_.nodes[open_.back().node].host_self_ns -=
-          std::min(at.end_ns, open_.back().end_ns) - at.begin_ns;
+      int64_t& nested = nested_ns_[open_.back().node];
+      nested = endOf(nested, lengthOf(at.begin_ns, std::min(at.end_ns, open_.back().end_ns)));
     }
     const uint32_t node = child(current(), at.name);
     OperatorNode& opened = tree_.nodes[node];
     ++opened.calls;
-    opened.host_total_ns += at.end_ns - at.begin_ns;
-    opened.host_self_ns += at.end_ns - at.begin_ns;
+    opened.host_total_ns = endOf(opened.host_total_ns, lengthOf(at.begin_ns, at.end_ns));
     open_.push_back({at.end_ns, std::min(around, at.end_ns), node, at.name});
   }
 
@@ -205,7 +208,10 @@ class TreeBuilder {
   uint32_t child(uint32_t parent, uint32_t name) {
     const auto [it, fresh] = children_.try_emplace(uint64_t{parent} << 32 | name,
                                                    static_cast<uint32_t>(tree_.nodes.size()));
-    if (fresh) tree_.nodes.push_back({.parent = parent, .name = name});
+    if (fresh) {
+      tree_.nodes.push_back({.parent = parent, .name = name});
+      nested_ns_.push_back(0);
+    }
     return it->second;
   }
 
@@ -214,6 +220,7 @@ class TreeBuilder {
   OperatorTree& tree_;
   const bool moves_;  ///< backward operators become nodes below the forward operator
   std::unordered_map<uint64_t, uint32_t> children_;
+  std::vector<int64_t> nested_ns_ = {0};  ///< of each node: time of directly nested ranges
   ForwardOperators forward_;
   std::vector<Backward> backward_;
   std::vector<Open> open_;

@@ -139,6 +139,18 @@ TEST(OperatorTree, ACallWithinACallOfTheSameOperatorAddsNothingToTotals) {
   EXPECT_EQ(costs.at("g").device_self_ns, 0);
 }
 
+TEST(OperatorTree, SumsOfAbsurdTimesStayAtTheLargest) {
+  Program p;
+  for (uint32_t thread = 1; thread <= 3; ++thread) {
+    p.range("f", INT64_MIN / 2, INT64_MAX / 2, {.thread = thread});
+    p.range("g", INT64_MIN / 4, INT64_MAX / 4, {.thread = thread});
+  }
+  const auto costs = p.costs(OperatorRanges::kOperators);
+  EXPECT_EQ(costs.at("f").host_total_ns, INT64_MAX);
+  EXPECT_EQ(costs.at("g").host_total_ns, INT64_MAX);
+  EXPECT_GE(costs.at("f").host_self_ns, 0);
+}
+
 TEST(OperatorTree, AddressesDoNotSplitNames) {
   EXPECT_EQ(foldedName("<built-in method f of type object at 0x7ce2d4>"),
             "<built-in method f of type object at 0x*>");

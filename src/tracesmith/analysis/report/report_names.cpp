@@ -79,7 +79,7 @@ void addLaunchPaths(Maker& maker) {
   int64_t all = 0;
   for (uint32_t i = 0; i < tree.nodes.size(); ++i) {
     if (tree.nodes[i].launches > 0) order.push_back(i);
-    all += tree.nodes[i].device_self_ns;
+    all = endOf(all, tree.nodes[i].device_self_ns);
   }
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return tree.nodes[a].device_self_ns > tree.nodes[b].device_self_ns;

@@ -71,7 +71,7 @@ std::vector<NamedCost> byPlace(const Maker& maker, const Place& place) {
     if (fresh) it->second.name = place.name(op);
     OperatorCost& cost = it->second.cost;
     ++cost.launches;
-    cost.device_self_ns += lengthOf(op.begin_ns, op.end_ns);
+    cost.device_self_ns = endOf(cost.device_self_ns, lengthOf(op.begin_ns, op.end_ns));
     cost.device_total_ns = cost.device_self_ns;
     cost.bytes += bytesOf(maker.trace, op);
   }
@@ -262,7 +262,7 @@ ReportTable operatorTable(const Trace& trace, OperatorsBy by, std::optional<Oper
     });
   }
   int64_t all_ns = 0;
-  for (const NamedCost& of : costs) all_ns += of.cost.device_self_ns;
+  for (const NamedCost& of : costs) all_ns = endOf(all_ns, of.cost.device_self_ns);
   const std::string name(toString(by));
   ReportTable table{"operators_by_" + name, "Time by " + name, columnsOf(by), {}, {}};
   for (size_t i = 0; i < maker.limit(costs.size()); ++i) {

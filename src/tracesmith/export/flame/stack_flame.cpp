@@ -141,10 +141,10 @@ std::string foldedName(const std::string& name) {
   return out;
 }
 
-std::string_view titleOf(StackWeight weight) {
+std::string_view titleOf(const Trace& trace, StackWeight weight) {
   switch (weight) {
     case StackWeight::kDeviceTime:
-      return "device time by call stack";
+      return trace.call_path.empty() ? "device time by host range" : "device time by call stack";
     case StackWeight::kHostTime:
       return "host time by call stack";
     default:
@@ -178,7 +178,7 @@ void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, Stac
   json.field("exporter", std::string("tracesmith ") + getVersionString());
   json.field("name", trace.metadataValue("application"));
   json.key("profiles").beginArray().beginObject();
-  json.field("type", "sampled").field("name", titleOf(weight));
+  json.field("type", "sampled").field("name", titleOf(trace, weight));
   json.field("unit", weight == StackWeight::kBytes ? "bytes" : "nanoseconds");
   json.field("startValue", 0).field("endValue", sum);
   json.key("samples").beginArray();
@@ -208,7 +208,9 @@ void writeSvgByStack(const Trace& trace, const Selection& selection, StackWeight
     for (const uint32_t frame : stack.frames) frames.push_back(names.at(frame));
     tree.add(frames, stack.weight);
   }
-  writeFlameSvg(tree, titleOf(weight), weight == StackWeight::kBytes, out);
+  std::string title(titleOf(trace, weight));
+  if (tree.nodes().front().weight == 0) title += ": nothing recorded";
+  writeFlameSvg(tree, title, weight == StackWeight::kBytes, out);
 }
 
 }  // namespace tracesmith
