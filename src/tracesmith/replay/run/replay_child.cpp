@@ -98,8 +98,9 @@ constexpr uint8_t kError = 'E';
   _exit(0);
 }
 
-/// Whether an OpenCL driver is loaded. Drivers export one of the two functions by which loaders
-/// find their platforms (cl_khr_icd). Loaders export the second one, too, but with all other calls.
+/// Whether an OpenCL driver is loaded. A driver exports one of the two functions with which loaders
+/// find its platforms (cl_khr_icd). Loaders export the second one as well, so a library with that
+/// one is a driver only if it lacks the other calls of OpenCL.
 bool hasDriver() {
   return anyModule([](const LoadedModule& module) {
     return findExport(module, "clIcdGetPlatformIDsKHR") != nullptr ||
