@@ -2,6 +2,7 @@
 #include "tracesmith/analysis/operators/operator_tree.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -29,19 +30,17 @@ struct ThreadWork {
 class ForwardOperators {
  public:
   void add(ProcessId process, uint64_t number, int64_t begin_ns, uint32_t node) {
-    of_[{process, number}].push_back({begin_ns, node});
+    std::vector<Place>& places = of_[{process, number}];
+    places.insert(std::upper_bound(places.begin(), places.end(), begin_ns, startsAfter),
+                  {begin_ns, node});
   }
   /// The node of the last one that started before `time_ns`; kNoNode if there is none.
   uint32_t before(ProcessId process, uint64_t number, int64_t time_ns) const {
     const auto found = of_.find({process, number});
     if (found == of_.end()) return kNoNode;
-    const Place* last = nullptr;
-    for (const Place& place : found->second) {
-      if (place.begin_ns <= time_ns && (last == nullptr || place.begin_ns >= last->begin_ns)) {
-        last = &place;
-      }
-    }
-    return last == nullptr ? kNoNode : last->node;
+    const std::vector<Place>& places = found->second;
+    const auto after = std::upper_bound(places.begin(), places.end(), time_ns, startsAfter);
+    return after == places.begin() ? kNoNode : std::prev(after)->node;
   }
 
  private:
@@ -49,11 +48,13 @@ class ForwardOperators {
     int64_t begin_ns;
     uint32_t node;
   };
+  static bool startsAfter(int64_t time_ns, const Place& place) { return time_ns < place.begin_ns; }
   struct Hash {
     size_t operator()(const std::pair<ProcessId, uint64_t>& key) const {
       return std::hash<uint64_t>()(key.second ^ uint64_t{static_cast<uint32_t>(key.first)} << 40);
     }
   };
+  /// By start.
   std::unordered_map<std::pair<ProcessId, uint64_t>, std::vector<Place>, Hash> of_;
 };
 
