@@ -257,7 +257,7 @@ void alignRanks(Trace& trace) {
       if (rank == 0 || rank > trace.rank.size()) continue;
       const std::string_view name = trace.text(names[i]);
       const std::string prefix = "rank " + std::to_string(trace.rank.number[rank - 1]);
-      if (name.starts_with(prefix)) continue;
+      if (name == prefix || name.starts_with(prefix + ":")) continue;
       names[i] = trace.strings.intern(name.empty() ? prefix : prefix + ": " + std::string(name));
     }
   };

@@ -270,13 +270,17 @@ ReportTable operatorTable(const Trace& trace, OperatorsBy by, std::optional<Oper
   }
   report_parts::noteRest(table, costs.size());
   if (!has_device_work && hasRanges(by) && !options.whole_paths) leaveOutDeviceTimes(table);
-  if (table.rows.empty()) {
+  const bool any_range = std::any_of(costs.begin(), costs.end(),
+                                     [](const NamedCost& of) { return of.cost.calls > 0; });
+  if (trace.range.empty() && !has_device_work) {
     table.note = "nothing recorded: the trace has no host ranges and no device work";
-  } else if (hasRanges(by) && costs.size() == 1 && costs[0].cost.calls == 0) {
+  } else if (hasRanges(by) && !any_range) {
     report_parts::note(table, by == OperatorsBy::kModule
                                   ? "the trace names no modules; PyTorch's profiler records them "
                                     "with with_modules=True or with_stack=True"
                                   : "the trace has no host ranges");
+  } else if (!hasRanges(by) && !has_device_work) {
+    table.note = "the trace has no device work";
   }
   return table;
 }

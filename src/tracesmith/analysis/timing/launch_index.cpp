@@ -56,8 +56,8 @@ void LaunchIndex::sortRepeated() {
     return endOf(calls_.start_ns[key.row], calls_.duration_ns[key.row]);
   };
   const auto earlier = [&](const Key& a, const Key& b) {
-    return std::tuple(calls_.start_ns[a.row], -end_of(a), a.row) <
-           std::tuple(calls_.start_ns[b.row], -end_of(b), b.row);
+    return std::tuple(calls_.start_ns[a.row], ~end_of(a), a.row) <
+           std::tuple(calls_.start_ns[b.row], ~end_of(b), b.row);
   };
   size_t kept = 0;
   for (size_t begin = 0, end = 0; begin < keys_.size(); begin = end) {

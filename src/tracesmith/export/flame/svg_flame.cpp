@@ -33,8 +33,8 @@ function zoom(to) {
   const x0 = num(to, 'data-x'), w0 = num(to, 'data-w'), level = num(to, 'data-level');
   for (const box of boxes) {
     const x = num(box, 'data-x'), w = num(box, 'data-w'), above = num(box, 'data-level') < level;
-    const around = above && x <= x0 + 1e-12 && x + w >= x0 + w0 - 1e-12;
-    const inside = !above && x >= x0 - 1e-12 && x + w <= x0 + w0 + 1e-12;
+    const around = above && x <= x0 + 1e-9 && x + w >= x0 + w0 - 1e-9;
+    const inside = !above && x >= x0 - 1e-9 && x + w <= x0 + w0 + 1e-9;
     box.style.display = around || inside ? '' : 'none';
     if (!around && !inside) continue;
     place(box, around ? 0 : (x - x0) / w0 * W, around ? W : w / w0 * W);
@@ -177,7 +177,7 @@ class Drawing {
     const std::string weight =
         bytes_ ? formatBytes(node.weight) : formatDuration(static_cast<int64_t>(node.weight));
     out_.write(
-        fmt::format("<g class=\"box\" data-x=\"{:.12g}\" data-w=\"{:.12g}\" data-level=\"{}\" "
+        fmt::format("<g class=\"box\" data-x=\"{:.17g}\" data-w=\"{:.17g}\" data-level=\"{}\" "
                     "data-name=\"{}\"><title>{}: {} ({:.1f} %)</title>"
                     "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"/>"
                     "<text x=\"{:.2f}\" y=\"{}\">{}</text></g>\n",

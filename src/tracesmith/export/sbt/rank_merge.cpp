@@ -125,7 +125,8 @@ void forEachFlowNumber(Trace& trace, F f) {
 void NumberMapping::start(uint64_t largest) {
   base_ = next_;
   // SQL shows numbers as signed ones. Formats that use hashes as ids have larger ones already.
-  dense_ = largest > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) - base_;
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  dense_ = base_ > kMost || largest > kMost - base_;
   dense_numbers_.clear();
   if (!dense_) next_ = base_ + largest;
 }
