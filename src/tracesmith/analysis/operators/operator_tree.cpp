@@ -12,6 +12,8 @@ namespace tracesmith {
 namespace {
 
 constexpr uint32_t kNoNode = ~uint32_t{0};
+/// Beyond this many nodes, a range that outlives its enclosing one keeps its path.
+constexpr size_t kMostMovedNodes = 1 << 20;
 
 struct HostRange {
   int64_t begin_ns;
@@ -153,6 +155,7 @@ class TreeBuilder {
       enter(at);
       ++range;
     }
+    closeUntil(INT64_MAX);  // host times of ranges that overlap are settled when they end
   }
 
   bool isBackward(uint32_t range) const {
@@ -195,14 +198,32 @@ class TreeBuilder {
     open_.push_back({at.end_ns, std::min(around, at.end_ns), node, at.name});
   }
 
+  /// Closes ranges in the order of their ends.
   void closeUntil(int64_t time_ns) {
-    while (!open_.empty() && open_.back().end_ns <= time_ns) open_.pop_back();
-    if (open_.empty() || open_.back().first_end_ns > time_ns) return;
-    const std::vector<Open> left = std::exchange(open_, {});
-    for (const Open& o : left) {
-      if (o.end_ns <= time_ns) continue;
+    while (!open_.empty() && open_.back().first_end_ns <= time_ns) {
+      if (open_.back().end_ns == open_.back().first_end_ns) {
+        open_.pop_back();
+      } else {
+        closeEnclosing(open_.back().first_end_ns);
+      }
+    }
+  }
+
+  /// Closes ranges that end before others in them: these go on in the next enclosing one.
+  void closeEnclosing(int64_t end_ns) {
+    const std::vector<Open> all = std::exchange(open_, {});
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Open& o = all[i];
+      if (o.end_ns <= end_ns) continue;
+      if (i > 0 && all[i - 1].end_ns <= end_ns && !open_.empty()) {
+        int64_t& nested = nested_ns_[open_.back().node];
+        nested = endOf(nested, lengthOf(end_ns, std::min(o.end_ns, open_.back().end_ns)));
+      }
       const int64_t around = open_.empty() ? INT64_MAX : open_.back().first_end_ns;
-      open_.push_back({o.end_ns, std::min(around, o.end_ns), child(current(), o.name), o.name});
+      // Many ranges that overlap like stairs would make nodes by the square of their number.
+      const uint32_t node =
+          tree_.nodes.size() < kMostMovedNodes ? child(current(), o.name) : o.node;
+      open_.push_back({o.end_ns, std::min(around, o.end_ns), node, o.name});
     }
   }
 

@@ -139,6 +139,32 @@ TEST(OperatorTree, ACallWithinACallOfTheSameOperatorAddsNothingToTotals) {
   EXPECT_EQ(costs.at("g").device_self_ns, 0);
 }
 
+TEST(OperatorTree, SelfTimesOfRangesThatOverlapAreNoMoreThanTheTimeThatPassed) {
+  Program p;
+  p.range("a", 0, 100);
+  p.range("b", 0, 60);
+  p.range("c", 50, 100);
+  const auto costs = p.costs(OperatorRanges::kOperators);
+  EXPECT_EQ(costs.at("a").host_self_ns, 0);
+  EXPECT_EQ(costs.at("b").host_self_ns, 50);
+  EXPECT_EQ(costs.at("c").host_self_ns, 50);
+}
+
+TEST(OperatorTree, RangesLikeStairsTakeBoundedMemory) {
+  Program p;
+  constexpr int64_t kRanges = 2'000;  // by the square: 2 million nodes
+  for (int64_t i = 0; i < kRanges; ++i) {
+    p.range("r" + std::to_string(i), i, kRanges + i);
+  }
+  p.kernel(7, 2 * kRanges - 2);
+  const OperatorTree tree = p.tree(OperatorRanges::kOperators);
+  EXPECT_LT(tree.nodes.size(), size_t{1'100'000});
+  const auto costs = operatorCosts(tree);
+  int64_t device_ns = 0;
+  for (const OperatorCost& cost : costs) device_ns += cost.device_self_ns;
+  EXPECT_EQ(device_ns, 7);
+}
+
 TEST(OperatorTree, SumsOfAbsurdTimesStayAtTheLargest) {
   Program p;
   for (uint32_t thread = 1; thread <= 3; ++thread) {
