@@ -117,6 +117,13 @@ class MergeCommand : public Command {
     const Status finished = out.finish(ranks);
     if (!finished) return tl::unexpected<Error>(target.named(finished.error()));
     bytes_ = out.bytesWritten();
+    if (out.attributesLeftOut() > 0) {
+      code_ = kExitPartlyRead;
+      sayWarning(
+          fmt::format("{} attributes were left out: the rows that they describe are not in "
+                      "their traces",
+                      out.attributesLeftOut()));
+    }
     return {};
   }
 

@@ -168,13 +168,32 @@ Status RankMerge::mapRows(Trace& trace) {
                 "the ranks have more ids together than a trace can hold; merge fewer ranks",
                 writer_.path());
   }
-  for (size_t i = 0; i < trace.attribute.size(); ++i) {
-    trace.attribute.row_number[i] += rows_[static_cast<TableId>(trace.attribute.table[i])];
-  }
+  shiftAttributes(trace);
   forEachTable(trace, [&](auto& table) { mapIds(table, ids); });
   forEachTable(trace,
                [&](auto& table) { rows_[std::decay_t<decltype(table)>::kId] += table.size(); });
   return {};
+}
+
+/// Attributes of rows that the trace lacks would describe rows of the next rank.
+void RankMerge::shiftAttributes(Trace& trace) {
+  std::map<TableId, uint64_t> sizes;
+  forEachTable(
+      trace, [&](const auto& table) { sizes[std::decay_t<decltype(table)>::kId] = table.size(); });
+  AttributeTable& attributes = trace.attribute;
+  size_t kept = 0;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    AttributeRow row = attributes.row(i);
+    const auto table = static_cast<TableId>(row.table);
+    const auto size = sizes.find(table);
+    if (size == sizes.end() || row.row_number >= size->second) {
+      ++attributes_left_out_;
+      continue;
+    }
+    row.row_number += rows_[table];
+    attributes.set(kept++, row);
+  }
+  attributes.resize(kept);
 }
 
 void RankMerge::mapNumbers(Trace& trace) {

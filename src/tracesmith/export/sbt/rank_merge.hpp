@@ -53,10 +53,13 @@ class RankMerge {
   Status finish(std::span<const Rank> ranks);
 
   uint64_t bytesWritten() const { return writer_.bytesWritten(); }
+  /// Attributes that described no row of their trace.
+  uint64_t attributesLeftOut() const { return attributes_left_out_; }
 
  private:
   explicit RankMerge(TraceWriter writer) : writer_(std::move(writer)) {}
   Status mapRows(Trace& trace);
+  void shiftAttributes(Trace& trace);
   void mapNumbers(Trace& trace);
 
   using Metadata = std::map<std::string, std::string>;
@@ -65,6 +68,7 @@ class RankMerge {
   StringTable strings_;
   std::map<TableId, uint64_t> rows_;  // rows, or ids, of each table so far
   NumberMapping correlations_, flows_;
+  uint64_t attributes_left_out_ = 0;
   std::vector<Metadata> metadata_;  // of each rank
 };
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -243,6 +244,29 @@ TEST(RankMerge, DamagedReferencesDoNotReachAnotherRank) {
     if (ranks.of(merged.trace.kernel, i) == RankId{1}) ++first;
   }
   EXPECT_EQ(first, 2u);
+}
+
+TEST(RankMerge, AttributesOfRowsThatAreNotThereAreLeftOutAndCounted) {
+  Trace first = rankTrace(1'000, "a");
+  first.attribute.push({.table = static_cast<uint32_t>(TableId::kKernel), .row_number = 3});
+  const test::TempFile file;
+  Result<RankMerge> merge = RankMerge::create(file.path());
+  ASSERT_TRUE(merge->add(std::move(first)));
+  ASSERT_TRUE(merge->add(rankTrace(2'000, "b")));
+  EXPECT_EQ(merge->attributesLeftOut(), 1U);
+}
+
+TEST(NumberMapping, IdsThatAreLargeInSeveralRanksDoNotCollide) {
+  constexpr uint64_t kLargest = uint64_t{1} << 63;
+  NumberMapping numbers;
+  numbers.start(kLargest - 1);
+  std::set<uint64_t> seen = {numbers(1), numbers(kLargest - 1)};
+  numbers.start(5);
+  seen.insert(numbers(5));
+  numbers.start(kLargest + 1);
+  seen.insert(numbers(1));
+  seen.insert(numbers(kLargest + 1));
+  EXPECT_EQ(seen.size(), 5U);
 }
 
 TEST(NumberMapping, LargeNumbersAreNumberedAnew) {
