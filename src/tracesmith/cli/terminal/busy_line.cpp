@@ -6,11 +6,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/text/terminal_table.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -76,9 +78,9 @@ void BusyLine::show() {
   std::unique_lock lock(mutex_);
   for (uint64_t seconds = 1; !changed_.wait_for(lock, kPatience, [&] { return ended_; });
        ++seconds) {
-    std::string text = fmt::format("{} ({} s)", what_, seconds);
-    const size_t most = columnsOfTerminal() - 1;
-    if (text.size() > most) text = text.substr(0, most - 3) + "...";
+    const std::string text =
+        cutToWidth(fmt::format("{} ({} s)", what_, seconds),
+                   static_cast<int>(std::max<size_t>(columnsOfTerminal(), 2)) - 1, TerminalStyle{});
     const std::lock_guard terminal(terminalMutex());
     draw("\r\x1b[K" + text);
     g_shown = true;
