@@ -82,4 +82,6 @@ def test_pyopencl_is_recorded(tmp_path, system_has_one, inject):
     assert (recorded.returncode, recorded.stdout, recorded.stderr) == (0, alone.stdout, alone.stderr)
     data = tracesmith.open(trace)
     assert list(data.query("SELECT name, count(*) FROM kernel GROUP BY name")) == [("twice", 5)]
+    calls = "SELECT count(*) FROM host_call WHERE name = 'clEnqueueNDRangeKernel'"
+    assert list(data.query(calls)) == [(5,)]
     assert list(data.query("SELECT coalesce(sum(dropped), 0) FROM loss")) == [(0,)]

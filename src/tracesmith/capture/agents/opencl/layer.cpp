@@ -9,8 +9,6 @@
 #include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 #include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"
 
-extern "C" void tracesmith_opencl_attempt(int attempting);
-
 using namespace tracesmith::agent;  // NOLINT: the functions below are C functions
 using tracesmith::findModule;
 using tracesmith::LoadedModule;
@@ -22,7 +20,10 @@ namespace {
 /// (capture/launch/preload_path.cpp).
 bool isPreloadedElsewhere() {
   const void* const its = dlsym(RTLD_DEFAULT, tracesmith::opencl_attempt::kFunctionName);
-  return its != nullptr && its != reinterpret_cast<const void*>(&tracesmith_opencl_attempt);
+  // In a copy, the address of an exported function is that of the preloaded copy's function.
+  LoadedModule own;
+  return its != nullptr && findModule(reinterpret_cast<const void*>(&isPreloadedElsewhere), own) &&
+         !own.holds(reinterpret_cast<uintptr_t>(its));
 }
 
 /// Keeps the loader in memory. The driver calls the agent when commands end, and the agent calls
