@@ -48,6 +48,7 @@ constexpr Rule kRules[] = {
     {"allocation", Needs::kLaunches, findAllocations},
     {"build", Needs::kCalls, findBuilds},
     {"idle-unexplained", Needs::kWork, findUnexplainedIdle},
+    {"start-and-end", Needs::kLaunches, findStartAndEnd},
     {"communication-exposed", Needs::kWork, findExposedCommunication},
     {"copies-exposed", Needs::kWork, findExposedCopies},
     {"small-copies", Needs::kCopySizes, findSmallCopies},
@@ -227,6 +228,16 @@ std::string counted(uint64_t n, std::string_view singular, std::string_view plur
   if (n == 1) return fmt::format("1 {}", singular);
   if (!plural.empty()) return fmt::format("{} {}", formatCount(n), plural);
   return fmt::format("{} {}s", formatCount(n), singular);
+}
+
+std::string listed(const Facts& facts, const std::vector<CallTime>& calls) {
+  constexpr size_t kMost = 3;
+  std::string out;
+  for (size_t i = 0; i < std::min(kMost, calls.size()); ++i) {
+    out += fmt::format("{}{} ({}, {})", i == 0 ? "" : ", ", facts.trace.text(calls[i].name),
+                       calls[i].calls, formatDuration(calls[i].ns));
+  }
+  return out;
 }
 
 std::string exactly(std::string_view kind, std::string_view name) {

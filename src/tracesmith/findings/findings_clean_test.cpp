@@ -105,8 +105,8 @@ TEST(CleanFindings, RulesWithoutDataAreNamedWithTheReason) {
   Program device_only;
   for (int i = 0; i < 20; ++i) device_only.deviceOnly("k", i * 1'000, 500);
   EXPECT_THAT(of(device_only),
-              Contains("host-late, synchronization, launch-bound, slow-launch, allocation, build: "
-                       "the trace has no API calls"));
+              Contains("host-late, synchronization, launch-bound, slow-launch, allocation, build, "
+                       "start-and-end: the trace has no API calls"));
   EXPECT_THAT(of(device_only), Contains(StartsWith("events-lost: the trace does not say")));
   EXPECT_THAT(of(device_only), Contains("step-variance: the trace marks no steps"));
   EXPECT_THAT(of(device_only),

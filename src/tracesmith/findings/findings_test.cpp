@@ -92,6 +92,7 @@ TEST(Findings, Synchronization) {
   const Findings found = of(program);
   const Finding sync = finding(found, "synchronization");
   EXPECT_THAT(sync.title, HasSubstr("39 calls of cudaStreamSynchronize"));
+  EXPECT_THAT(sync.cause, HasSubstr("99.6 % of this idle time it is outside of API calls"));
   EXPECT_NEAR(*sync.share, 0.44, 0.03);
   ASSERT_TRUE(sync.gain.share) << sync.gain.why_not;
   EXPECT_NEAR(*sync.gain.share, 0.44, 0.05);  // host and device run at the same time then
@@ -134,6 +135,48 @@ TEST(Findings, Build) {
   const Finding build = finding(of(program), "build");
   EXPECT_NEAR(*build.share, 0.5, 0.01);  // 20 ms before 20 ms of kernels
   EXPECT_THAT(build.cause, HasSubstr("1 build, before the first device work"));
+  EXPECT_EQ(build.part_of, "start-and-end");
+}
+
+TEST(Findings, StartAndEnd) {
+  Program program = clean();  // 20 ms of device work
+  program.finish();
+  program.call("cudaFree", CallKind::kMemory, 4'000'000);
+  program.sleep(14'000'000);
+  program.call("cudaDeviceReset", CallKind::kOther, 2'000'000);
+  const Findings found = of(program);
+  const Finding end = finding(found, "start-and-end");
+  EXPECT_NEAR(*end.share, 0.5, 0.01);
+  EXPECT_NEAR(end.possible, 0.075, 0.005);  // half of 6 ms of calls in 40 ms
+  EXPECT_EQ(end.evidence.rows, 3U);  // with the first launch, before its kernel starts
+  EXPECT_THAT(end.evidence.text, HasSubstr("cudaFree (1, 4.00 ms), cudaDeviceReset (1, 2.00 ms)"));
+  EXPECT_NEAR(static_cast<double>(end.evidence.begin_ns), 20e6, 0.1e6);
+  EXPECT_FALSE(end.gain.share);
+  EXPECT_THAT(found.verdict, HasSubstr("50.0 % of the run is before the first or after the last"));
+  EXPECT_THAT(rulesOf(clean()), Not(Contains("start-and-end")));
+}
+
+TEST(Findings, CallsOfSeveralThreadsCountOnceInStartAndEnd) {
+  Program program;
+  program.call("clBuildProgram", CallKind::kBuild, 20'000'000);
+  program.secondThread("clCreateContext", CallKind::kOther, 0, 20'000'000);
+  for (int i = 0; i < 200; ++i) program.launch("kernel " + std::to_string(i % 10), 100'000);
+  const Finding start = finding(of(program), "start-and-end");
+  EXPECT_NEAR(start.possible, 0.25, 0.01);
+  EXPECT_EQ(start.evidence.rows, 3U);
+}
+
+TEST(Findings, ABuildAfterTheFirstWorkIsNoPartOfTheStart) {
+  Program program;
+  for (int i = 0; i < 200; ++i) {
+    if (i == 100) {
+      program.finish();
+      program.call("clBuildProgram", CallKind::kBuild, 20'000'000);
+    }
+    program.launch("kernel " + std::to_string(i % 10), 100'000);
+  }
+  EXPECT_EQ(finding(of(program), "build").part_of, "host-late");
+  EXPECT_THAT(rulesOf(program), Not(Contains("start-and-end")));
 }
 
 TEST(Findings, UnexplainedIdle) {
@@ -186,6 +229,16 @@ TEST(Findings, ExposedAndSmallCopies) {
   EXPECT_NEAR(*finding(found, "copies-exposed").share, 3.0 / 23, 0.01);
   EXPECT_NEAR(*finding(found, "small-copies").share, 3.0 / 23, 0.01);
   EXPECT_THAT(rulesOf(program), Not(Contains("pageable-copies")));
+}
+
+TEST(Findings, OverlapIsNoAdviceForCopiesThatTakeFarLongerThanKernels) {
+  const auto advice = [](int copies) {
+    Program program = clean();
+    for (int i = 0; i < copies; ++i) program.copy(CopyKind::kHostToDevice, 1'000'000, 1'000'000, "");
+    return finding(of(program), "copies-exposed").advice;
+  };
+  EXPECT_THAT(advice(30), HasSubstr("Copy the next input in a stream of its own"));
+  EXPECT_THAT(advice(50), HasSubstr("Kernels take only 20.0 ms"));
 }
 
 TEST(Findings, PageableCopies) {

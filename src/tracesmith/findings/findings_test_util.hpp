@@ -86,6 +86,11 @@ class Program {
     sample_.hostCall(name, kind, thread_, StreamId::kNone, now_ns_, duration_ns, ++next_);
     now_ns_ += duration_ns;
   }
+  /// A call of another thread; the time of the first does not change.
+  void secondThread(std::string_view name, CallKind kind, int64_t start_ns, int64_t duration_ns) {
+    if (second_thread_ == ThreadId{}) second_thread_ = sample_.thread(process_, 2);
+    sample_.hostCall(name, kind, second_thread_, StreamId::kNone, start_ns, duration_ns, ++next_);
+  }
   /// A call that returns when all streams are empty.
   void wait(std::string_view name) {
     int64_t end = now_ns_ + kCallNs;
@@ -161,6 +166,7 @@ class Program {
   tracesmith::test::SampleTrace sample_;
   ProcessId process_{};
   ThreadId thread_{};
+  ThreadId second_thread_{};
   std::vector<DeviceId> devices_;
   std::vector<Stream> streams_;
   int64_t now_ns_ = 0;

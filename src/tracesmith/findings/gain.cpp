@@ -75,6 +75,7 @@ void GainPredictor::prepare() {
 Gain GainPredictor::predict(const Change& change) {
   Gain out;
   out.change = change.words;
+  out.removes = change.scale.empty();
   out.command = fmt::format("tracesmith whatif {}{}", shellWord(file_), optionsOf(change));
   prepare();
   if (!graph_) {

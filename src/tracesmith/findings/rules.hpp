@@ -18,8 +18,9 @@ constexpr double kLeastShare = 0.02;
 /// From this part on, a finding is major.
 constexpr double kMajorShare = 0.10;
 
-/// The rule that other rules explain parts of.
+/// The rules that other rules explain parts of.
 inline constexpr const char* kHostLate = "host-late";
+inline constexpr const char* kStartAndEnd = "start-and-end";
 
 struct Context {
   const Facts& facts;
@@ -47,6 +48,8 @@ struct Context {
 Gain cannotSay(std::string why);
 /// "1 copy", "2 copies": English plural with s unless `plural` is given.
 std::string counted(uint64_t n, std::string_view singular, std::string_view plural = {});
+/// "cudaMalloc (12, 3.1 ms), cudaFree (2, 1.0 ms)": at most three.
+std::string listed(const Facts& facts, const std::vector<CallTime>& calls);
 /// A selector of exactly this name: "call=^cudaFree$".
 std::string exactly(std::string_view kind, std::string_view name);
 
@@ -60,6 +63,7 @@ void findSlowLaunches(const Context& context);
 void findAllocations(const Context& context);
 void findBuilds(const Context& context);
 void findUnexplainedIdle(const Context& context);
+void findStartAndEnd(const Context& context);
 void findExposedCommunication(const Context& context);
 void findExposedCopies(const Context& context);
 void findSmallCopies(const Context& context);

@@ -92,16 +92,6 @@ std::string adviceFor(const Facts& facts, const HostActivity& activity) {
                      facts.trace.text(activity.calls.front().name));
 }
 
-std::string listed(const Facts& facts, const std::vector<CallTime>& calls) {
-  constexpr size_t kMost = 3;
-  std::string out;
-  for (size_t i = 0; i < std::min(kMost, calls.size()); ++i) {
-    out += fmt::format("{}{} ({}, {})", i == 0 ? "" : ", ", facts.trace.text(calls[i].name),
-                       calls[i].calls, formatDuration(calls[i].ns));
-  }
-  return out;
-}
-
 std::string anyOf(const Facts& facts, const std::vector<CallTime>& calls) {
   std::string names;
   for (const CallTime& call : calls) {
@@ -141,6 +131,7 @@ void findSynchronization(const Context& context) {
   const HostCallTable& calls = facts.trace.host_call;
   CallTimes times(facts.trace);
   std::map<StringId, const Gap*> worst;
+  std::map<StringId, int64_t> in_calls;  // of the launching thread, in the gaps
   for (const Gap& gap : facts.gaps) {
     if (gap.cause != GapCause::kHostLate) continue;
     const DeviceOp& before = facts.ops.ops[gap.before];
@@ -152,6 +143,8 @@ void findSynchronization(const Context& context) {
                        (calls.kind[call] == CallKind::kCopy && call == before.launch);
     if (!waits || facts.ops.call_begin_ns[call] >= before.end_ns) continue;
     times.add(call, gap.length());
+    facts.forEachCallIn(calls.thread_id[launch], gap.begin_ns, gap.end_ns,
+                        [&](uint32_t, int64_t ns) { in_calls[calls.name[call]] += ns; });
     const Gap*& longest_gap = worst[calls.name[call]];
     if (longest_gap == nullptr || gap.length() > longest_gap->length()) longest_gap = &gap;
   }
@@ -164,9 +157,10 @@ void findSynchronization(const Context& context) {
     out.part_of = kHostLate;
     out.title = fmt::format("After {} of {}, the device idles: {} of the run.",
                             counted(of.calls, "call"), text, formatPercent(share));
-    out.cause =
-        "The host waits until the device has nothing left to do, and only then launches the next "
-        "work.";
+    out.cause = fmt::format(
+        "The host waits until the device has nothing left to do, and only then prepares and "
+        "launches the next work. {} of this idle time it is outside of API calls.",
+        formatPercent(1 - part(in_calls[of.name], of.ns)));
     out.share = out.possible = share;
     out.evidence.rows = of.calls;
     out.evidence.text = fmt::format("{} of idle time start within the call", formatDuration(of.ns));
@@ -301,13 +295,16 @@ void findBuilds(const Context& context) {
     first_work = std::min(first_work, device.time.begin_ns);
   }
   uint64_t during = 0;
+  int64_t before_ns = 0;  // of builds that end before it
   for (const ThreadCalls& thread : facts.threads) {
     for (const uint32_t row : thread.rows) {
       if (calls.kind[row] != CallKind::kBuild) continue;
       const Interval interval{facts.ops.call_begin_ns[row], facts.ops.call_end_ns[row]};
       intervals.push_back(interval);
+      const int64_t length = lengthOf(interval.begin_ns, interval.end_ns);
       during += interval.begin_ns > first_work;
-      times.add(row, lengthOf(interval.begin_ns, interval.end_ns));
+      if (interval.end_ns <= first_work) before_ns += length;
+      times.add(row, length);
     }
   }
   const double share = facts.shareOfTime(coveredNs(std::move(intervals)));
@@ -318,6 +315,7 @@ void findBuilds(const Context& context) {
   out.rule = "build";
   // Builds before the first device work are in no gap.
   if (in_gaps.is_late && 2 * in_gaps.in_calls_ns >= times.totalNs()) out.part_of = kHostLate;
+  if (2 * before_ns >= times.totalNs()) out.part_of = kStartAndEnd;
   out.title =
       fmt::format("Compiling or loading device code takes {} of the run.", formatPercent(share));
   out.cause = during == 0 ? counted(times.calls(), "build") + ", before the first device work."

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules on the run as a whole: steps of different length, devices of different load, memory.
+// Rules on the run as a whole: its start and end, steps of different length, devices of different
+// load, memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 namespace tracesmith::findings {
 namespace {
 
+constexpr double kLeastStartAndEnd = 0.05;
 constexpr size_t kLeastSteps = 4;
 constexpr double kLongStep = 1.1;        // of the median step
 constexpr double kLeastImbalance = 0.1;  // of the busiest device
@@ -31,6 +33,47 @@ int64_t medianOf(std::vector<int64_t> values) {
 std::string placeName(const Trace& trace, DeviceId device) {
   return device == DeviceId::kNone ? "the host" : deviceName(trace, device);
 }
+
+/// The parts of the run before the first and after the last work of each device.
+struct StartAndEnd {
+  int64_t start_ns = 0;  ///< sums over devices
+  int64_t end_ns = 0;
+  int64_t in_calls_ns = 0;  ///< any thread is in a call
+  std::vector<CallTime> calls;
+  uint64_t count = 0;
+  Interval longest;
+
+  explicit StartAndEnd(const Facts& facts) {
+    CallTimes times(facts.trace);
+    for (const DeviceFacts& device : facts.devices) {
+      const int64_t first = device.time.begin_ns;
+      const int64_t last = endOf(first, device.time.span_ns);
+      start_ns += lengthOf(facts.run_begin_ns, first);
+      end_ns += lengthOf(last, facts.run_end_ns);
+      for (const Interval part : {Interval{facts.run_begin_ns, first}, {last, facts.run_end_ns}}) {
+        addCalls(facts, part, times);
+        if (lengthOf(part.begin_ns, part.end_ns) > lengthOf(longest.begin_ns, longest.end_ns)) {
+          longest = part;
+        }
+      }
+    }
+    calls = times.list();
+    count = times.calls();
+  }
+
+ private:
+  void addCalls(const Facts& facts, Interval part, CallTimes& times) {
+    std::vector<Interval> of_calls;
+    for (const ThreadCalls& thread : facts.threads) {
+      facts.forEachCallIn(thread.thread, part.begin_ns, part.end_ns, [&](uint32_t row, int64_t ns) {
+        const int64_t from = std::max(part.begin_ns, facts.ops.call_begin_ns[row]);
+        of_calls.push_back({from, endOf(from, ns)});
+        times.add(row, ns);
+      });
+    }
+    in_calls_ns += coveredNs(std::move(of_calls));
+  }
+};
 
 /// The lowest number of live bytes in each quarter of the run, of one device.
 std::array<uint64_t, kParts> lowestByPart(const MemoryCurve& curve, int64_t begin_ns,
@@ -102,6 +145,36 @@ void findPeak(const Context& context, const MemoryTotals& totals, const std::str
 }
 
 }  // namespace
+
+void findStartAndEnd(const Context& context) {
+  const Facts& facts = context.facts;
+  const StartAndEnd parts(facts);
+  const double share = facts.shareOfRun(parts.start_ns + parts.end_ns);
+  if (share < kLeastStartAndEnd) return;
+  const double in_calls = facts.shareOfRun(parts.in_calls_ns);
+  Finding out;
+  out.rule = kStartAndEnd;
+  out.title = fmt::format("Devices have no work at the start and the end of the run: {} of it.",
+                          formatPercent(share));
+  out.cause = fmt::format(
+      "{} is before the first device work and {} after the last. API calls take {} of the run "
+      "there; the rest is the host's own code.",
+      formatPercent(facts.shareOfRun(parts.start_ns)), formatPercent(facts.shareOfRun(parts.end_ns)),
+      formatPercent(in_calls));
+  out.share = share;
+  out.possible = in_calls / 2;  // a longer run has a start and an end only once as well
+  out.evidence.rows = parts.count;
+  out.evidence.text = parts.calls.empty() ? "no API call lies there"
+                                          : "longest API calls: " + listed(facts, parts.calls);
+  out.evidence.command = context.command("view", "--timeline");
+  context.setPart(out, parts.longest.begin_ns, parts.longest.end_ns);
+  out.advice =
+      "If only the steps between matter, record only these (profile --range, the schedule of "
+      "PyTorch's profiler). Otherwise start device work earlier, and look at the host's own code "
+      "with a profiler for the CPU.";
+  out.gain = cannotSay("a model of the device's work does not shorten time without any");
+  context.add(std::move(out));
+}
 
 void findStepVariance(const Context& context) {
   const Facts& facts = context.facts;

@@ -62,8 +62,8 @@ class FindingsText {
     labelled("shown by", evidenceOf(finding));
     command(finding.evidence.command);
     labelled("do", finding.advice);
-    labelled("gain", gainOf(finding.gain));
-    if (finding.gain.share) command(finding.gain.command);
+    labelled("gain", gainOf(finding));
+    if (!finding.gain.command.empty()) command(finding.gain.command);
     labelled("rule", fmt::format("{} ({}{}{})", finding.rule, toString(finding.severity),
                                  finding.part_of.empty() ? "" : ", part of ", finding.part_of));
   }
@@ -77,10 +77,21 @@ class FindingsText {
                       : fmt::format("{} (see {} to {})", evidence.text, from, to);
   }
 
-  std::string gainOf(const Gain& gain) const {
-    if (!gain.share) return "cannot say: " + gain.why_not;
-    return fmt::format("{} shorter {} (simulated; error {})", formatPercent(*gain.share),
-                       gain.change, formatPercent(gain.error));
+  /// The same reason is given once.
+  std::string gainOf(const Finding& finding) {
+    const Gain& gain = finding.gain;
+    if (!gain.share) {
+      if (gain.why_not == last_why_not_) return "cannot say, as above";
+      last_why_not_ = gain.why_not;
+      return "cannot say: " + gain.why_not;
+    }
+    std::string out = fmt::format("{} shorter {} (simulated; error {})", formatPercent(*gain.share),
+                                  gain.change, formatPercent(gain.error));
+    if (gain.removes && finding.share && 2 * *gain.share < *finding.share) {
+      out += fmt::format("; less than half of {}, because other work or waits then take its place",
+                         formatPercent(*finding.share));
+    }
+    return out;
   }
 
   void labelled(std::string_view label, const std::string& text) {
@@ -103,6 +114,7 @@ class FindingsText {
   }
 
   const TerminalStyle& style_;
+  std::string last_why_not_;
   int width_;
   Output& out_;
 };
