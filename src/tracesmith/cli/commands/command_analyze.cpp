@@ -303,7 +303,8 @@ class AnalyzeCommand : public Command {
                         style, out);
       if (!shown.report.empty()) out.put('\n');
     }
-    writeReportText(shown.report, style, out);
+    writeReportText(shown.report, style, out,
+                    selects() ? EmptyTables::kInPlace : EmptyTables::kListed);
   }
 
   std::vector<std::string> inputs_;

@@ -61,17 +61,31 @@ void writeNote(std::string_view note, const TerminalStyle& style, Output& out) {
   }
 }
 
+void writeTitle(std::string_view title, const TerminalStyle& style, Output& out) {
+  for (const std::string& line : wrapText(title, style.width, &style)) {
+    out.write(style.bold(line) + "\n");
+  }
+}
+
+/// "Launch latency" of "Launch latency (in ns), the longest first".
+std::string_view shortTitle(std::string_view title) {
+  return title.substr(0, std::min(title.find(" ("), title.find(',')));
+}
+
 }  // namespace
 
 void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle& style,
-                     Output& out) {
+                     Output& out, EmptyTables empty) {
   bool first = true;
+  std::vector<const ReportTable*> without_rows;
   for (const ReportTable& table : report) {
+    if (empty == EmptyTables::kListed && table.rows.empty()) {
+      without_rows.push_back(&table);
+      continue;
+    }
     if (!first) out.put('\n');
     first = false;
-    for (const std::string& line : wrapText(table.title, style.width, &style)) {
-      out.write(style.bold(line) + "\n");
-    }
+    writeTitle(table.title, style, out);
     if (!table.rows.empty()) {
       std::vector<TextTable::Column> columns;
       for (const ReportColumn& c : table.columns) {
@@ -97,6 +111,12 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
       }
     }
     if (!table.note.empty()) writeNote(table.note, style, out);
+  }
+  if (without_rows.empty()) return;
+  if (!first) out.put('\n');
+  writeTitle("Nothing to show", style, out);
+  for (const ReportTable* table : without_rows) {
+    writeNote(fmt::format("{}: {}", shortTitle(table->title), table->note), style, out);
   }
 }
 

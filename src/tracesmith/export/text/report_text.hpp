@@ -4,6 +4,7 @@
 // member "notes" holds notes by table name.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "tracesmith/analysis/report/report.hpp"
@@ -12,8 +13,11 @@
 
 namespace tracesmith {
 
+/// Where tables without rows go: to their place, or to a list at the end with the reasons.
+enum class EmptyTables : uint8_t { kInPlace, kListed };
+
 void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle& style,
-                     Output& out);
+                     Output& out, EmptyTables empty = EmptyTables::kInPlace);
 void writeReportJson(const std::vector<ReportTable>& report, Output& out);
 
 }  // namespace tracesmith
