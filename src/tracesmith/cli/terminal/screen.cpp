@@ -69,6 +69,10 @@ class CursesScreen : public Screen {
 
   bool open() {
     std::setlocale(LC_CTYPE, "");
+    // newterm() installs handlers of its own, which must not come back.
+    for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
+      sigaction(kEndingSignals[i], nullptr, &before_[i]);
+    }
     screen_ = newterm(nullptr, stdout, stdin);
     if (screen_ == nullptr) return false;
     handleSignals();
@@ -131,10 +135,8 @@ class CursesScreen : public Screen {
     action.sa_handler = [](int number) { ending_signal = number; };
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
-      sigaction(kEndingSignals[i], &action, &before_[i]);
-      // ncurses handles these signals itself from newterm() on; its handler must not come back.
-      before_[i].sa_handler = before_[i].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL;
-      if (before_[i].sa_handler == SIG_IGN) sigaction(kEndingSignals[i], &before_[i], nullptr);
+      const bool ignored = before_[i].sa_handler == SIG_IGN;
+      sigaction(kEndingSignals[i], ignored ? &before_[i] : &action, nullptr);
     }
     handling_ = true;
   }
