@@ -120,7 +120,9 @@ void RowWindow::forget(std::string_view table_name) {
     using Table = std::decay_t<decltype(table)>;
     if (Table::kName == table_name && !sbt::isAlwaysRead(Table::kId)) table = Table{};
   });
-  if (peek_->trace.strings.size() > kMostTextsKept) peek_ = nullptr;
+  if (peek_->trace.strings.size() <= kMostTextsKept) return;
+  labels_ = nullptr;
+  peek_ = nullptr;
 }
 
 Result<Rows> RowWindow::at(OpenTrace& open, std::string_view table,
@@ -130,10 +132,8 @@ Result<Rows> RowWindow::at(OpenTrace& open, std::string_view table,
   if (begin) {
     const bool labelled = std::find(columns.begin(), columns.end(), "short_name") != columns.end();
     if (labelled && labels_ == nullptr) {
-      const std::string name = "name";
-      TS_TRY(const OpenTrace::Loaded named, open.tables().need("kernel", std::span(&name, 1)));
-      labels_ = std::make_unique<KernelLabels>(named->trace);
-      labelled_ = named;
+      labels_ = std::make_unique<KernelLabels>(peek_->trace.strings,
+                                               open.tables().reader().kernelNames());
     }
     peek_->catalog = std::make_unique<Catalog>(peek_->trace, labels_.get());
   } else {

@@ -47,8 +47,7 @@ class RowWindow {
 
   std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries
   // Labels of kernels depend on the names of all kernels, so these are read for the first label.
-  std::unique_ptr<KernelLabels> labels_;
-  OpenTrace::Loaded labelled_;  // has the names that `labels_` points to
+  std::unique_ptr<KernelLabels> labels_;  // of texts of `peek_`
 };
 
 }  // namespace tracesmith::python

@@ -287,6 +287,15 @@ class Trace:
                   b.max_time, b.kind, b.directory_bytes, b.required)
                  for b in self.blocks if b.kind not in (INDEX, END)]
         need(rows == found, "the index names every block")
+        self.kernel_names = None  # the hint of the index, if it has one
+        hint = indexes[0].columns(self.data).get(65280) if indexes else None
+        if hint is not None:
+            self.kernel_names, name = [], 0
+            for step in varints(hint, sum(byte < 0x80 for byte in hint)):
+                name += step
+                self.kernel_names.append(name)
+            need(self.kernel_names == sorted(set(self.column(KERNEL, 3))),
+                 "the index has the names of all kernels")
 
 
 def read(path):

@@ -98,6 +98,7 @@ class SbtReader(unittest.TestCase):
         ours.check_index()
         kernel_blocks = [b for b in ours.blocks if b.table == sbt_reader.KERNEL]
         self.assertGreater(len(kernel_blocks), 1)
+        self.assertGreater(len(ours.kernel_names), 1)
 
     def test_reads_as_much_of_a_cut_file(self):
         data = self.record("20ms")

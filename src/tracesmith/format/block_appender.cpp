@@ -111,7 +111,7 @@ void BlockAppender::rewind(const Position& to) {
   (void)cut();
 }
 
-Status BlockAppender::writeIndexAndEnd(BlockBuilder& builder) {
+Status BlockAppender::writeIndexAndEnd(BlockBuilder& builder, ByteView kernel_names) {
   BlockHeader end;
   end.kind = BlockKind::kEnd;
   end.first_row = at_.offset;
@@ -140,6 +140,7 @@ Status BlockAppender::writeIndexAndEnd(BlockBuilder& builder) {
     add(IndexColumn::kKind, kU64, [](B b) { return b.header.kind; });
     add(IndexColumn::kDirectoryBytes, kU64, [](B b) { return b.header.directory_bytes; });
     add(IndexColumn::kRequiredFlags, kU64, [](B b) { return b.header.required_flags; });
+    if (begin == 0) builder.addBytes(kKernelNamesHint, kernel_names);
     BlockHeader header;
     header.kind = BlockKind::kIndex;
     TS_CHECK_OK(append(header, builder.contents()));

@@ -45,8 +45,9 @@ class BlockAppender {
     if (!status) rewind(before);
     return status;
   }
-  /// Writes the index and the end marker, using `builder`, and syncs to disk.
-  Status writeIndexAndEnd(BlockBuilder& builder);
+  /// Writes the index and the end marker, using `builder`, and syncs to disk. `kernel_names`: the
+  /// hint for the first block of the index, if any.
+  Status writeIndexAndEnd(BlockBuilder& builder, ByteView kernel_names = {});
 
   const std::string& path() const { return path_; }
   FileHandle& file() { return file_; }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "tracesmith/format/name_set.hpp"
 #include "tracesmith/format/table_traits.hpp"
 
 namespace tracesmith::sbt {
@@ -121,6 +122,7 @@ void BlockLog::reset() {
   rows_.clear();
   blocks_.clear();
   foreign_.clear();
+  kernel_names_.reset();
   losses_.clear();
   tail_loss_.clear();
   skipped_.clear();
@@ -281,7 +283,10 @@ bool BlockLog::loadIndex() {
     return false;
   }
   std::vector<LogBlock> found;
-  if (!readIndex(end, end_offset, found)) return false;
+  if (!readIndex(end, end_offset, found)) {
+    kernel_names_.reset();
+    return false;
+  }
 
   uint64_t previous = header_.header_bytes;
   for (const LogBlock& block : found) {
@@ -295,6 +300,18 @@ bool BlockLog::loadIndex() {
   complete_ = true;
   position_ = size_;
   return true;
+}
+
+void BlockLog::readKernelNames(BlockContents& index) {
+  kernel_names_.reset();
+  const ColumnEntry* const entry = index.find(kKernelNamesHint);
+  ByteView bytes;
+  std::vector<StringId> names;
+  if (entry == nullptr || entry->encoded_bytes > kMostKernelNamesBytes ||
+      index.bytes(*entry, bytes) || !decodeNames(bytes, names)) {
+    return;
+  }
+  kernel_names_ = std::move(names);
 }
 
 bool BlockLog::readIndex(const BlockHeader& end, uint64_t end_offset,
@@ -313,6 +330,7 @@ bool BlockLog::readIndex(const BlockHeader& end, uint64_t end_offset,
     // Each entry describes a block of at least the size of a header.
     if (found.size() + header.rows > size_ / kBlockHeaderBytes) return false;
     if (!columns.read(contents, header.rows)) return false;
+    if (i == 0) readKernelNames(contents);
     for (size_t row = 0; row < header.rows; ++row) {
       LogBlock block;
       if (!columns.makeBlock(row, size_, block)) return false;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class BlockLog {
   /// Blocks of unknown kinds, or with unknown required flags; resume() keeps them.
   const std::vector<LogBlock>& foreignBlocks() const { return foreign_; }
   bool complete() const { return complete_; }
+  /// The distinct names of all kernels; empty if the index does not have them.
+  const std::optional<std::vector<StringId>>& kernelNames() const { return kernel_names_; }
   /// Bytes at the end that start a block whose rest is missing (or not written yet).
   uint64_t cutBytes() const { return cut_bytes_; }
   /// How often refresh() found that the file had been replaced or truncated, and started again.
@@ -57,6 +60,7 @@ class BlockLog {
   bool loadIndex();
   /// Reads the blocks listed by the index before the end marker; false if the index is damaged.
   bool readIndex(const BlockHeader& end, uint64_t end_offset, std::vector<LogBlock>& found);
+  void readKernelNames(BlockContents& index);
   void scan();
   void accept(uint64_t offset, const BlockHeader& header);
   bool readHeader(uint64_t offset, BlockHeader& header);
@@ -85,6 +89,7 @@ class BlockLog {
   std::map<uint16_t, uint64_t> rows_;  // number of rows of each table before position_
   std::vector<LogBlock> blocks_;
   std::vector<LogBlock> foreign_;
+  std::optional<std::vector<StringId>> kernel_names_;
   std::vector<DataLoss> header_losses_;
   std::vector<DataLoss> losses_;
   std::vector<DataLoss> tail_loss_;  // none or one; determined anew by each refresh

@@ -17,6 +17,7 @@
 #include "tracesmith/format/block_rows.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
 #include "tracesmith/format/source_blocks.hpp"
+#include "tracesmith/format/name_set.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
@@ -410,6 +411,29 @@ Status TraceReader::readColumns(TableId table_id, std::span<const uint16_t> colu
     }
   });
   return status;
+}
+
+std::vector<StringId> TraceReader::kernelNames(std::optional<uint64_t> until_offset) {
+  if (!until_offset && impl_->log.kernelNames()) return *impl_->log.kernelNames();
+  constexpr uint16_t kKernelName = 3;
+  BlockContents& contents = impl_->contents;
+  NameSet found;
+  std::vector<StringId> names;
+  for (const LogBlock& block : impl_->log.blocks()) {
+    if (static_cast<TableId>(block.header.table) != TableId::kKernel) continue;
+    if (until_offset && block.end() > *until_offset) break;
+    Problem problem =
+        contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+    names.assign(block.header.rows, StringId::kNone);
+    const ColumnEntry* const entry = problem ? nullptr : contents.find(kKernelName);
+    if (entry != nullptr) problem = readColumn(contents, *entry, names.data(), impl_->words);
+    if (problem) {
+      impl_->note(block, problem);
+    } else {
+      found.add(names);
+    }
+  }
+  return found.names();
 }
 
 Result<std::optional<int64_t>> TraceReader::beginNs() {

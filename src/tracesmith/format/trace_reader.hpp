@@ -100,6 +100,10 @@ class TraceReader {
   /// Number of rows of a table in the file, including lost ones; does not read any rows.
   uint64_t rows(TableId table) const;
 
+  /// The distinct names of the kernels, ascending: from the index, or else from the kernels' name
+  /// column. `until_offset`: only those of blocks that end at or before this byte.
+  std::vector<StringId> kernelNames(std::optional<uint64_t> until_offset = std::nullopt);
+
   /// Looks for blocks appended since; returns their number.
   Result<size_t> refresh();
 

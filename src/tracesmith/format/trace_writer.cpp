@@ -15,6 +15,7 @@
 #include "tracesmith/format/block_encoder.hpp"
 #include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
+#include "tracesmith/format/name_set.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_reader.hpp"
@@ -52,6 +53,7 @@ struct TraceWriter::Impl {
   BlockAppender file;
   WriterOptions options;
   TimeHints hints;
+  NameSet kernel_names;  // of the rows that are in the file
   BlockEncoder encoder;
   BlockEncoder beside;                  // used by the second thread
   const SourceRows* sources = nullptr;  // of the current write
@@ -264,6 +266,7 @@ Result<TraceWriter> TraceWriter::resume(const std::string& path, uint64_t keep_u
   clocks.until_offset = impl->file.position().offset;
   TS_TRY(const Trace known, reader.read(clocks));
   impl->hints.learn(known);
+  impl->kernel_names.add(reader.kernelNames(clocks.until_offset));
   TS_CHECK_OK(impl->file.cut());
   return TraceWriter(std::move(impl));
 }
@@ -276,13 +279,19 @@ Status TraceWriter::write(const Trace& delta, const SourceRows* sources) {
   impl_->sources = sources;
   Status status = impl_->file.appendAtomically([&] { return impl_->writeDelta(delta); });
   impl_->sources = nullptr;
+  if (status) impl_->kernel_names.add(delta.kernel.name);
   return status;
 }
 
 Status TraceWriter::finish() {
   if (impl_->finished) return {};
+  Bytes names;
+  if (impl_->rowsOf(TableId::kKernel) >= kFewestKernelsWithNames) {
+    names = encodeNames(impl_->kernel_names.names());
+  }
+  if (names.size() > kMostKernelNamesBytes) names.clear();
   TS_CHECK_OK(impl_->file.appendAtomically(
-      [&] { return impl_->file.writeIndexAndEnd(impl_->encoder.builder()); }));
+      [&] { return impl_->file.writeIndexAndEnd(impl_->encoder.builder(), names); }));
   impl_->finished = true;
   impl_->file.file().unlock();
   return {};

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 
 #include <map>
+#include <set>
 
+#include "tracesmith/format/block_log.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
 
@@ -227,6 +229,43 @@ TEST(TraceWriter, ResumeContinuesAfterACutAtAnyPlace) {
       EXPECT_TRUE(TraceReader::open(file.path())->complete());
     }
   }
+}
+
+TEST(TraceWriter, TheIndexHasTheNamesOfKernelsAlsoAfterAResume) {
+  const TempFile file;
+  Trace whole;
+  const auto addKernels = [&](const char* prefix, uint32_t names) {
+    for (uint32_t i = 0; i < sbt::kFewestKernelsWithNames; ++i) {
+      const StringId name = whole.strings.intern(prefix + std::to_string(i % names));
+      whole.kernel.push({.start_ns = i, .duration_ns = 1, .name = name});
+    }
+  };
+  const auto namesOf = [&] {
+    std::set<StringId> names(whole.kernel.name.begin(), whole.kernel.name.end());
+    return std::vector<StringId>(names.begin(), names.end());
+  };
+  whole.strings.intern("no kernel");
+  addKernels("a", 300);
+  uint64_t first_part = 0;
+  {
+    auto writer = TraceWriter::create(file.path());
+    ASSERT_TRUE(writer && writer->write(whole));
+    first_part = writer->bytesWritten();
+    ASSERT_EQ(TraceReader::open(file.path())->kernelNames(), namesOf()) << "without an index";
+    ASSERT_TRUE(writer->finish());
+  }
+  EXPECT_EQ(TraceReader::open(file.path())->kernelNames(), namesOf());
+  EXPECT_TRUE(TraceReader::open(file.path())->kernelNames(first_part - 1).empty());
+
+  const Trace before = whole;
+  addKernels("b", 7);
+  auto writer = TraceWriter::resume(file.path(), first_part,
+                                    static_cast<uint32_t>(before.strings.size()));
+  ASSERT_TRUE(writer && writer->write(rowsSince(whole, before)) && writer->finish());
+  EXPECT_EQ(TraceReader::open(file.path())->kernelNames(), namesOf());
+  auto log = sbt::BlockLog::open(file.path());
+  ASSERT_TRUE(log && log->kernelNames());
+  EXPECT_EQ(*log->kernelNames(), namesOf());
 }
 
 TEST(TraceWriter, ResumeRefusesAWrongStringCountAForeignFileAndALivingWriter) {

@@ -128,13 +128,20 @@ std::vector<std::string> distinctLabels(std::span<const std::string_view> names)
 
 KernelLabels::KernelLabels(const Trace& trace) {
   std::vector<bool> seen(trace.strings.size() + 1, false);
-  std::vector<std::string_view> names;
+  std::vector<StringId> ids;
   for (const StringId id : trace.kernel.name) {
     const auto i = static_cast<size_t>(id);
     if (i >= seen.size() || seen[i]) continue;
     seen[i] = true;
-    names.push_back(trace.text(id));
+    ids.push_back(id);
   }
+  *this = KernelLabels(trace.strings, ids);
+}
+
+KernelLabels::KernelLabels(const StringTable& texts, std::span<const StringId> ids) {
+  std::vector<std::string_view> names;
+  names.reserve(ids.size());
+  for (const StringId id : ids) names.push_back(texts.at(id));
   std::vector<std::string> labels = distinctLabels(names);
   for (size_t i = 0; i < names.size(); ++i) labels_.try_emplace(names[i], std::move(labels[i]));
 }

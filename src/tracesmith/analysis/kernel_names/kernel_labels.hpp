@@ -17,6 +17,7 @@
 
 namespace tracesmith {
 
+class StringTable;
 struct Trace;
 
 /// One label per name, in the order of `names`. Names with equal short names get a suffix: the
@@ -29,6 +30,8 @@ class KernelLabels {
  public:
   KernelLabels() = default;
   explicit KernelLabels(const Trace& trace);
+  /// `ids`: distinct names of kernels. The texts must outlive this object.
+  KernelLabels(const StringTable& texts, std::span<const StringId> ids);
 
   /// The label of a kernel's name; any other text is returned as it is. Valid until this object or
   /// the trace ends.

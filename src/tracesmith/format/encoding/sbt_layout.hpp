@@ -70,6 +70,12 @@ constexpr size_t kMostLeaves = 2000;  // per block
 /// Columns from this number on only help readers (zone maps, orders, filters). A reader that does
 /// not know such a column skips it silently, in any table and in an index.
 constexpr uint16_t kFirstHintColumn = 0xff00;
+/// In the first block of an index: the distinct names of all kernels (format/name_set.hpp).
+constexpr uint16_t kKernelNamesHint = kFirstHintColumn;
+/// Files with fewer kernels do not have it: reading their names takes no time.
+constexpr uint64_t kFewestKernelsWithNames = 65536;
+/// A longer hint is neither written nor read.
+constexpr uint32_t kMostKernelNamesBytes = 1u << 20;
 
 /// How many columns of a block may be the base of other columns.
 constexpr size_t kMostBaseColumns = 4;
