@@ -76,8 +76,21 @@ Result<ColumnArray> arrayOf(const OpenTrace::Loaded& loaded, std::string_view ta
   return fail(ErrorCode::kNotFound, "there is no such column", name);
 }
 
-Result<std::optional<uint64_t>> RowWindow::read(TraceReader& reader, std::string_view table_name,
+Result<std::optional<uint64_t>> RowWindow::read(TraceReader& reader, std::string_view table,
                                                 uint64_t first, uint64_t count) {
+  if (held_ && held_->table == table && held_->first == first && held_->count == count) {
+    return held_->begin;
+  }
+  forget();
+  held_ = Held{std::string(table), first, count, {}};
+  Result<std::optional<uint64_t>> begin = readAnew(reader, table, first, count);
+  begin ? void(held_->begin = *begin) : forget();
+  return begin;
+}
+
+Result<std::optional<uint64_t>> RowWindow::readAnew(TraceReader& reader,
+                                                    std::string_view table_name, uint64_t first,
+                                                    uint64_t count) {
   if (!reader.losses().empty()) return std::nullopt;  // rows are numbered anew without the lost
   if (peek_ == nullptr) {
     ReadOptions options;
@@ -98,14 +111,13 @@ Result<std::optional<uint64_t>> RowWindow::read(TraceReader& reader, std::string
       if (blocks[i].table != kId || block_first + blocks[i].rows <= first) continue;
       if (block_first >= first && block_first - first >= count) break;
       begin = begin.value_or(block_first);
-      status = reader.readBlock(i, peek_->trace);
-      if (table.size() != block_first + blocks[i].rows - *begin) {
+      const uint64_t wanted = std::min<uint64_t>(blocks[i].rows, first - block_first + count);
+      status = reader.readBlock(i, peek_->trace, 0, static_cast<size_t>(wanted));
+      if (table.size() != block_first + wanted - *begin) {
         status = fail(ErrorCode::kDamaged, "rows are missing");
       }
     }
     if (!begin) begin = reader.rows(kId);
-    const uint64_t wanted = first < *begin ? 0 : first - *begin + count;
-    if (wanted < table.size()) table.resize(static_cast<size_t>(wanted));
     convertToHostTime(peek_->trace, kId);
   });
   if (!status && status.error().code == ErrorCode::kDamaged) return std::nullopt;
@@ -113,13 +125,16 @@ Result<std::optional<uint64_t>> RowWindow::read(TraceReader& reader, std::string
   return begin;
 }
 
-void RowWindow::forget(std::string_view table_name) {
+void RowWindow::forget() {
+  if (held_ && peek_ != nullptr) {
+    peek_->catalog.reset();
+    forEachTable(peek_->trace, [&](auto& table) {
+      using Table = std::decay_t<decltype(table)>;
+      if (Table::kName == held_->table && !sbt::isAlwaysRead(Table::kId)) table = Table{};
+    });
+  }
+  held_.reset();
   if (peek_ == nullptr) return;
-  peek_->catalog.reset();
-  forEachTable(peek_->trace, [&](auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if (Table::kName == table_name && !sbt::isAlwaysRead(Table::kId)) table = Table{};
-  });
   if (peek_->trace.strings.size() <= kMostTextsKept) return;
   labels_ = nullptr;
   peek_ = nullptr;
@@ -149,7 +164,7 @@ Result<Rows> RowWindow::at(OpenTrace& open, std::string_view table,
     TS_TRY(const ColumnArray array, arrayOf(loaded, table, name));
     found.columns.push_back(takeRows(array, positions));
   }
-  forget(table);
+  if (peek_ != nullptr && peek_->trace.strings.size() > kMostTextsKept) forget();
   return found;
 }
 

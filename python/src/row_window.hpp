@@ -38,14 +38,26 @@ class RowWindow {
   Result<std::optional<uint64_t>> read(TraceReader& reader, std::string_view table, uint64_t first,
                                        uint64_t count);
 
-  /// Releases the rows, and the dictionaries if they are large.
-  void forget(std::string_view table);
+  Result<std::optional<uint64_t>> readAnew(TraceReader& reader, std::string_view table,
+                                           uint64_t first, uint64_t count);
+
+  /// Releases the rows of `held_`, and the dictionaries if they are large.
+  void forget();
 
   /// Dictionaries with more texts are read again for each window, so that they do not stay in
   /// memory twice. 190,000 texts of 70 bytes take 26 MiB, and 30 ms to read.
   static constexpr size_t kMostTextsKept = 1'000'000;
 
-  std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries
+  /// Rows that `peek_` has, and the number of the first.
+  struct Held {
+    std::string table;
+    uint64_t first = 0;
+    uint64_t count = 0;
+    std::optional<uint64_t> begin;
+  };
+
+  std::shared_ptr<TraceTables::Loaded> peek_;  // the dictionaries, and the rows of `held_`
+  std::optional<Held> held_;  // what is shown is often asked for again: its length, its rows
   // Labels of kernels depend on the names of all kernels, so these are read for the first label.
   std::unique_ptr<KernelLabels> labels_;  // of texts of `peek_`
 };

@@ -100,6 +100,7 @@ def test_head_reads_only_its_rows(tmp_path):
         assert kernels.head(20).rows() == expected[:20]
         assert [row for row, _ in zip(kernels, range(5))] == expected[:5]
         assert kernels[3] == expected[3]
+        assert list(kernels.head()) == list(kernels.head(10)) == expected[:10]
         assert trace.damage == []  # not seen so far
         assert trace.kernels[3] == whole[3]
         assert len(trace.kernels) < len(whole) and trace.damage

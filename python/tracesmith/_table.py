@@ -293,6 +293,9 @@ class Table:
         return [kind._make(row) for row in zip(*columns)]
 
     def __iter__(self) -> Iterator[Any]:
+        if self._window() is not None:
+            yield from self.rows()
+            return
         first = self.head(_ROWS_SHOWN).rows()  # whoever looks at a few rows reads no others
         yield from first
         if len(first) < _ROWS_SHOWN:

@@ -21,11 +21,11 @@ std::string_view toString(Severity severity);
 /// How much shorter the run would be after a change, by the emulator (docs/whatif.md).
 struct Gain {
   std::optional<double> share;  ///< of the run; none: not predicted
-  double error = 0;     ///< error of the model on the unchanged trace, as a share of the run
-  std::string change;   ///< assumed change, in words: "if the host were twice as fast"
+  double error = 0;      ///< error of the model on the unchanged trace, as a share of the run
+  std::string change;    ///< assumed change, in words: "if the host were twice as fast"
   bool removes = false;  ///< the change takes the work away, not a part of its time
-  std::string command;  ///< makes the same prediction; "" if there is none
-  std::string why_not;  ///< why it is not predicted
+  std::string command;   ///< makes the same prediction; "" if there is none
+  std::string why_not;   ///< why it is not predicted
 };
 
 struct Evidence {

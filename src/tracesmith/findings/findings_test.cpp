@@ -148,7 +148,7 @@ TEST(Findings, StartAndEnd) {
   const Finding end = finding(found, "start-and-end");
   EXPECT_NEAR(*end.share, 0.5, 0.01);
   EXPECT_NEAR(end.possible, 0.075, 0.005);  // half of 6 ms of calls in 40 ms
-  EXPECT_EQ(end.evidence.rows, 3U);  // with the first launch, before its kernel starts
+  EXPECT_EQ(end.evidence.rows, 3U);         // with the first launch, before its kernel starts
   EXPECT_THAT(end.evidence.text, HasSubstr("cudaFree (1, 4.00 ms), cudaDeviceReset (1, 2.00 ms)"));
   EXPECT_NEAR(static_cast<double>(end.evidence.begin_ns), 20e6, 0.1e6);
   EXPECT_FALSE(end.gain.share);
@@ -234,7 +234,8 @@ TEST(Findings, ExposedAndSmallCopies) {
 TEST(Findings, OverlapIsNoAdviceForCopiesThatTakeFarLongerThanKernels) {
   const auto advice = [](int copies) {
     Program program = clean();
-    for (int i = 0; i < copies; ++i) program.copy(CopyKind::kHostToDevice, 1'000'000, 1'000'000, "");
+    for (int i = 0; i < copies; ++i)
+      program.copy(CopyKind::kHostToDevice, 1'000'000, 1'000'000, "");
     return finding(of(program), "copies-exposed").advice;
   };
   EXPECT_THAT(advice(30), HasSubstr("Copy the next input in a stream of its own"));

@@ -159,8 +159,8 @@ void findStartAndEnd(const Context& context) {
   out.cause = fmt::format(
       "{} is before the first device work and {} after the last. API calls take {} of the run "
       "there; the rest is the host's own code.",
-      formatPercent(facts.shareOfRun(parts.start_ns)), formatPercent(facts.shareOfRun(parts.end_ns)),
-      formatPercent(in_calls));
+      formatPercent(facts.shareOfRun(parts.start_ns)),
+      formatPercent(facts.shareOfRun(parts.end_ns)), formatPercent(in_calls));
   out.share = share;
   out.possible = in_calls / 2;  // a longer run has a start and an end only once as well
   out.evidence.rows = parts.count;

@@ -102,10 +102,11 @@ void findExposedCopies(const Context& context) {
   context.setPart(out, all.op->begin_ns, all.op->end_ns);
   const int64_t kernels = facts.all.time.compute_ns + facts.all.time.communication_ns;
   out.advice = 2 * kernels < alone
-                   ? fmt::format("Keep data on the device, copy less, or copy faster (pinned memory, "
-                                 "fewer and larger copies). Kernels take only {}, so overlap can "
-                                 "hide no more than that.",
-                                 formatDuration(kernels))
+                   ? fmt::format(
+                         "Keep data on the device, copy less, or copy faster (pinned memory, "
+                         "fewer and larger copies). Kernels take only {}, so overlap can "
+                         "hide no more than that.",
+                         formatDuration(kernels))
                    : "Copy the next input in a stream of its own while kernels run (pinned memory, "
                      "prefetch), keep data on the device, or copy less.";
   out.gain = context.gain(

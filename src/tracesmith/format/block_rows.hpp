@@ -21,21 +21,22 @@ struct ColumnProblem {
   bool dropped = false;  ///< the rows of this block were omitted
 };
 
-/// Decodes a column into `out`, which has rows() values. `words` is scratch space.
+/// Decodes the first `rows` values of a column into `out`. `words` is scratch space.
 template <class T>
-Problem readColumn(BlockContents& block, const ColumnEntry& entry, T* out,
+Problem readColumn(BlockContents& block, const ColumnEntry& entry, size_t rows, T* out,
                    std::vector<uint64_t>& words) {
-  if (std::is_integral_v<T> && sizeof(T) == 8 &&
+  const bool whole = rows == block.rows();
+  if (whole && std::is_integral_v<T> && sizeof(T) == 8 &&
       entry.type == elementTypeOf<T>()) {  // stored as in memory
     return block.words(entry, {reinterpret_cast<uint64_t*>(out), block.rows()});
   }
-  if (sizeof(T) == 4 &&
+  if (whole && sizeof(T) == 4 &&
       block.words(entry, std::span(reinterpret_cast<uint32_t*>(out), block.rows()))) {
     return {};  // also stored as in memory; the code below finds out about any problem
   }
   words.resize(block.rows());
   Problem problem = block.words(entry, words);
-  if (!problem && !fromWords(words, entry.type, out)) {
+  if (!problem && !fromWords(std::span(words).first(rows), entry.type, out)) {
     problem = damaged("it holds values that are too large");
   }
   return problem;
@@ -47,6 +48,7 @@ struct RowDecoder {
   std::vector<uint64_t>& words;
   const char* table;
   size_t before;   // rows that the table had
+  size_t rows;     // that it gets
   bool rows_stay;  // rows must keep their positions
   bool dropped = false;
   uint16_t known_columns = 0;
@@ -54,11 +56,11 @@ struct RowDecoder {
 
   template <class T>
   [[gnu::noinline]] void decode(const ColumnInfo& info, Column<T>& column) {
-    column.resize(before + block.rows());
+    column.resize(before + rows);
     const ColumnEntry* entry = block.find(info.number);
     if (entry == nullptr || dropped) return;
     ++known_columns;
-    Problem problem = readColumn(block, *entry, column.data() + before, words);
+    Problem problem = readColumn(block, *entry, rows, column.data() + before, words);
     if (!problem) return;
     std::fill(column.begin() + before, column.end(), T{});
     note(info, std::move(problem));
@@ -67,16 +69,17 @@ struct RowDecoder {
   void noteUnknown(std::span<const ColumnInfo> schema);
 };
 
-/// Appends the rows of `block` to `table`. An unreadable column reads as zeros if zero means "none"
-/// (references, kinds), and in tables whose rows must keep their position. In other columns a zero
-/// would be wrong (a kernel of 0 ns), so the block's rows are omitted.
+/// Appends the first `most_rows` rows of `block` to `table`. An unreadable column reads as zeros if
+/// zero means "none" (references, kinds), and in tables whose rows must keep their position. In
+/// other columns a zero would be wrong (a kernel of 0 ns), so the block's rows are omitted.
 template <class Table>
 std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
-                                      std::vector<uint64_t>& words) {
+                                      std::vector<uint64_t>& words, size_t most_rows) {
   RowDecoder rows{.block = block,
                   .words = words,
                   .table = Table::kName,
                   .before = table.size(),
+                  .rows = std::min<size_t>(block.rows(), most_rows),
                   .rows_stay = isDictionary(Table::kId) || isKeyed(Table::kId)};
   Table::visitColumns(table,
                       [&](const ColumnInfo& info, auto& column) { rows.decode(info, column); });

@@ -16,8 +16,8 @@
 #include "tracesmith/format/block_log.hpp"
 #include "tracesmith/format/block_rows.hpp"
 #include "tracesmith/format/keyed_rows.hpp"
-#include "tracesmith/format/source_blocks.hpp"
 #include "tracesmith/format/name_set.hpp"
+#include "tracesmith/format/source_blocks.hpp"
 #include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
@@ -121,8 +121,9 @@ struct TraceReader::Impl {
                  Column<T>& column) {
     if (std::find(wanted.begin(), wanted.end(), info.number) == wanted.end()) return {};
     const ColumnEntry* entry = contents.find(info.number);
-    return entry == nullptr ? Problem{}
-                            : readColumn(contents, *entry, column.data() + first_row, words);
+    return entry == nullptr
+               ? Problem{}
+               : readColumn(contents, *entry, contents.rows(), column.data() + first_row, words);
   }
 
   const std::vector<BlockInfo>& blockInfos() {
@@ -150,7 +151,7 @@ struct TraceReader::Impl {
     return infos;
   }
 
-  Status appendBlock(const LogBlock& block, Trace& out);
+  Status appendBlock(const LogBlock& block, Trace& out, size_t most_events = SIZE_MAX);
   /// Whether the block in `contents` has, or may have, times of a device's clock. Uses `words`.
   bool inDeviceClock(const LogBlock& block);
   int64_t endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events);
@@ -170,7 +171,7 @@ struct TraceReader::Impl {
   Status checkMemory(const std::vector<const LogBlock*>& wanted, uint64_t limit) const;
 };
 
-Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
+Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out, size_t most_events) {
   const auto table_id = static_cast<TableId>(block.header.table);
   if (isReadApart(table_id)) return {};  // see readSources()
   TS_CHECK_OK(checkCancelled());
@@ -211,7 +212,8 @@ Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out) {
       table.resize(static_cast<size_t>(first));
     }
     if (!problem) {
-      note(block, appendRows(contents, table, words));
+      const bool is_dictionary = isDictionary(Table::kId) || isKeyed(Table::kId);
+      note(block, appendRows(contents, table, words, is_dictionary ? SIZE_MAX : most_events));
       return;
     }
     note(block, problem, fmt::format("; {} rows of {} were left out", rows, Table::kName));
@@ -349,7 +351,8 @@ const std::vector<DataLoss>& TraceReader::skipped() const {
   return impl_->all_skipped;
 }
 
-Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_bytes) {
+Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_bytes,
+                              size_t most_events) {
   if (index >= impl_->log.blocks().size()) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("there is no block {}", index),
                 impl_->log.path());
@@ -357,7 +360,7 @@ Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_byte
   const LogBlock& block = impl_->log.blocks()[index];
   TS_CHECK_OK(
       impl_->checkMemory({&block}, max_memory_bytes != 0 ? max_memory_bytes : memoryBudget()));
-  return impl_->appendBlock(block, out);
+  return impl_->appendBlock(block, out, most_events);
 }
 
 bool TraceReader::readSources(size_t index, const StringTable& strings, SourceShapes& shapes,
@@ -426,7 +429,8 @@ std::vector<StringId> TraceReader::kernelNames(std::optional<uint64_t> until_off
         contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
     names.assign(block.header.rows, StringId::kNone);
     const ColumnEntry* const entry = problem ? nullptr : contents.find(kKernelName);
-    if (entry != nullptr) problem = readColumn(contents, *entry, names.data(), impl_->words);
+    if (entry != nullptr)
+      problem = readColumn(contents, *entry, names.size(), names.data(), impl_->words);
     if (problem) {
       impl_->note(block, problem);
     } else {

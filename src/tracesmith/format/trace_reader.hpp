@@ -127,8 +127,10 @@ class TraceReader {
   /// Appends the rows of one block to `out`, as stored on disk, for streaming and recovery. Read
   /// blocks of a dictionary in file order, and into a trace whose dictionary has no other rows.
   /// Damage is not a failure; it is reported by losses(). Fails if `index` or `out` is unsuitable,
-  /// or if rows exceed `max_memory_bytes` (see ReadOptions).
-  Status readBlock(size_t index, Trace& out, uint64_t max_memory_bytes = 0);
+  /// or if rows exceed `max_memory_bytes` (see ReadOptions). Of a table of events, only the first
+  /// `most_events` rows of the block are appended.
+  Status readBlock(size_t index, Trace& out, uint64_t max_memory_bytes = 0,
+                   size_t most_events = SIZE_MAX);
 
   /// Reads block `index` of the table of sources (TableId::kSource); `strings` are the trace's.
   /// Returns false if it is damaged, and losses() says so.

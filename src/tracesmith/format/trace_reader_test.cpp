@@ -507,6 +507,25 @@ TEST(TraceReader, ManyEqualRowsInASmallFileAreRead) {
   EXPECT_EQ(trace->kernel.size(), kRows);
 }
 
+TEST(TraceReader, ReadBlockGivesTheFirstRowsOfEachBlock) {
+  const TempFile file;
+  sampleTrace(file, 3, false);
+  auto reader = TraceReader::open(file.path());
+  ASSERT_TRUE(reader);
+  Trace whole;
+  Trace part;
+  for (size_t i = 0; i < reader->blocks().size(); ++i) {
+    ASSERT_TRUE(reader->readBlock(i, whole));
+    ASSERT_TRUE(reader->readBlock(i, part, 0, 2));
+  }
+  ASSERT_EQ(part.kernel.size(), 6u);
+  for (size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(part.kernel.correlation_id[i], whole.kernel.correlation_id[i / 2 * 5 + i % 2]);
+  EXPECT_EQ(part.launch_shape.size(), whole.launch_shape.size()) << "others refer to its rows";
+  EXPECT_EQ(part.strings.size(), whole.strings.size());
+  EXPECT_EQ(part.attribute.size(), 6u);
+}
+
 TEST(TraceReader, ReadBlockGivesTheRowsOfOneBlockAfterAnother) {
   const TempFile file;
   sampleTrace(file, 3, false);

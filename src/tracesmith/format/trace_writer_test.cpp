@@ -259,8 +259,8 @@ TEST(TraceWriter, TheIndexHasTheNamesOfKernelsAlsoAfterAResume) {
 
   const Trace before = whole;
   addKernels("b", 7);
-  auto writer = TraceWriter::resume(file.path(), first_part,
-                                    static_cast<uint32_t>(before.strings.size()));
+  auto writer =
+      TraceWriter::resume(file.path(), first_part, static_cast<uint32_t>(before.strings.size()));
   ASSERT_TRUE(writer && writer->write(rowsSince(whole, before)) && writer->finish());
   EXPECT_EQ(TraceReader::open(file.path())->kernelNames(), namesOf());
   auto log = sbt::BlockLog::open(file.path());
