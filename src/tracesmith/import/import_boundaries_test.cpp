@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kBatch = 262'144;  // rows per batch of TraceBuilder
+constexpr int64_t kBatch = test::SmallBatches::kRows;
 
 std::vector<int64_t> rowsAround(int64_t limit) {
   return {limit - 2, limit - 1, limit, limit + 1, limit + 2};
@@ -82,6 +82,7 @@ std::string nsysCalls(int64_t calls) {
 }
 
 TEST(ImportBoundaries, NsysWorkFindsItsCallWhereverTheBatchEnds) {
+  const test::SmallBatches small;
   for (const int64_t calls : rowsAround(kBatch)) {
     SCOPED_TRACE(calls);
     // The kernels start at the boundary. Waits refer to event records before it.
@@ -110,6 +111,7 @@ TEST(ImportBoundaries, NsysWorkFindsItsCallWhereverTheBatchEnds) {
 }
 
 TEST(ImportBoundaries, NsysWaitsFindTheirRecordABatchBefore) {
+  const test::SmallBatches small;
   for (const int64_t between : rowsAround(kBatch - 1)) {
     SCOPED_TRACE(between);
     const FromSql got(
@@ -135,6 +137,7 @@ TEST(ImportBoundaries, NsysWaitsFindTheirRecordABatchBefore) {
 }
 
 TEST(ImportBoundaries, RocpdWorkAndCountersFindTheirEventWhereverTheBatchEnds) {
+  const test::SmallBatches small;
   for (const int64_t calls : rowsAround(kBatch)) {
     SCOPED_TRACE(calls);
     const FromSql got(
@@ -204,6 +207,7 @@ TEST(ImportBoundaries, DatabaseRowsOfAnyPatternAreKept) {
 }
 
 TEST(ImportBoundaries, XRayCallsAreWholeWhereverTheBatchEnds) {
+  const test::SmallBatches small;
   for (const int64_t calls : rowsAround(kBatch)) {
     XRayLogBuilder log(3, XRayMode::kBasic);
     for (int64_t i = 0; i < calls; ++i) {

@@ -211,9 +211,10 @@ TEST(ImportLimits, RecordsMayHaveAnyNumberOfValuesAndLayouts) {
   EXPECT_THAT(got.counts.damage, IsEmpty());
 }
 
-/// Rows are written in batches of 262,144; references to much earlier rows must still be found.
+/// Rows are written in batches; references to much earlier rows must still be found.
 TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossBatches) {
-  constexpr int64_t kBatch = 262'144;
+  constexpr int64_t kBatch = test::SmallBatches::kRows;
+  const test::SmallBatches small;
   const test::TempFile made, output;
   test::Database(made.path())
       .run(
@@ -246,7 +247,8 @@ TEST(ImportLimits, DatabaseRowsFindTheirCallAcrossBatches) {
 }
 
 TEST(ImportLimits, XRayEntriesFindTheirExitsAcrossBatches) {
-  constexpr size_t kBatch = 262'144;
+  constexpr size_t kBatch = test::SmallBatches::kRows;
+  const test::SmallBatches small;
   test::XRayLogBuilder log(3, XRayMode::kBasic);
   uint64_t now = 1;
   log.basic(0, 1, now++);  // encloses all others

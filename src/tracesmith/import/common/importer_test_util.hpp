@@ -12,9 +12,23 @@
 
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
+#include "tracesmith/import/common/trace_builder.hpp"
 #include "tracesmith/import/import_trace.hpp"
 
 namespace tracesmith::test {
+
+/// Batches of few rows, as long as it lives: what happens at their end does not depend on their
+/// size.
+struct SmallBatches {
+  static constexpr size_t kRows = 2'000;
+  SmallBatches() { import::rows_per_batch = kRows; }
+  ~SmallBatches() { import::rows_per_batch = before_; }
+  SmallBatches(const SmallBatches&) = delete;
+  SmallBatches& operator=(const SmallBatches&) = delete;
+
+ private:
+  size_t before_ = import::rows_per_batch;
+};
 
 struct ImportedText {
   bool ok = false;

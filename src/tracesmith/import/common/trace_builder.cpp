@@ -4,8 +4,6 @@
 namespace tracesmith::import {
 namespace {
 
-constexpr size_t kBuilderBatchRows = 1u << 18;  // two blocks of a table
-
 /// The bytes of a row's values, as a key: equal rows have equal keys. `one`: scratch table.
 template <class Table>
 std::string keyOf(const typename Table::Row& row, Table& one) {
@@ -159,7 +157,7 @@ void TraceBuilder::keep(TableId table, uint32_t source_shape, std::span<const in
 
 void TraceBuilder::added(size_t count) {
   pending_ += count;
-  if (pending_ >= kBuilderBatchRows) writeBatch();
+  if (pending_ >= rows_per_batch) writeBatch();
 }
 
 void TraceBuilder::writeBatch() {

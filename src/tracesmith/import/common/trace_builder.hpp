@@ -23,6 +23,10 @@
 
 namespace tracesmith::import {
 
+/// After how many rows importers write them: two blocks of a table. Only tests of what happens at
+/// the end of a batch change it, while no importer runs.
+inline size_t rows_per_batch = 1u << 18;
+
 class TraceBuilder {
  public:
   /// `facts`: initial content of the trace.
