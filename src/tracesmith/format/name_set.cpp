@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/format/name_set.hpp"
 
-#include <algorithm>
-
 namespace tracesmith::sbt {
 
 void NameSet::add(std::span<const StringId> names) {
-  if (names.empty()) return;
-  const auto largest = static_cast<size_t>(*std::max_element(names.begin(), names.end()));
-  if (largest >= has_.size()) has_.resize(largest + 1, false);
-  for (const StringId name : names) has_[static_cast<size_t>(name)] = true;
+  uint32_t number = 0;
+  std::bitset<kPartBits>* part = nullptr;
+  for (const StringId name : names) {
+    const auto id = static_cast<uint32_t>(name);
+    if (part == nullptr || id / kPartBits != number) {
+      number = id / kPartBits;
+      part = &parts_[number];
+    }
+    part->set(id % kPartBits);
+  }
 }
 
 std::vector<StringId> NameSet::names() const {
   std::vector<StringId> out;
-  for (size_t id = 0; id < has_.size(); ++id) {
-    if (has_[id]) out.push_back(static_cast<StringId>(id));
+  for (const auto& [number, part] : parts_) {
+    for (uint32_t bit = 0; bit < kPartBits; ++bit) {
+      if (part.test(bit)) out.push_back(static_cast<StringId>(number * kPartBits + bit));
+    }
   }
   return out;
 }

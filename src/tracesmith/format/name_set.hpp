@@ -3,7 +3,9 @@
 // need not read all rows.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -19,7 +21,9 @@ class NameSet {
   std::vector<StringId> names() const;
 
  private:
-  std::vector<bool> has_;  // by id
+  /// Parts, so that one huge id in a damaged file costs no more than the names that are there.
+  static constexpr uint32_t kPartBits = 4096;
+  std::map<uint32_t, std::bitset<kPartBits>> parts_;  // by id / kPartBits
 };
 
 /// Ascending ids as varints: each as the difference to the one before.

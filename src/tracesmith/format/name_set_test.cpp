@@ -20,6 +20,14 @@ TEST(NameSet, HasEachNameOnceInOrder) {
   EXPECT_EQ(set.names(), ids({0, 3, 7, 70000}));
 }
 
+// A damaged file can name the last id there is. sbt_fuzz stops a case after 5 seconds.
+TEST(NameSet, KeepsIdsThatAreFarApart) {
+  NameSet set;
+  const std::vector<StringId> names{StringId{7}, StringId{4096}, StringId{UINT32_MAX}};
+  for (auto name = names.rbegin(); name != names.rend(); ++name) set.add({&*name, 1});
+  EXPECT_EQ(set.names(), names);
+}
+
 TEST(NameSet, IsReadAsItWasWritten) {
   for (const auto& names : {ids({}), ids({0}), ids({1, 2, 3}), ids({0, 300, UINT32_MAX})}) {
     std::vector<StringId> read = ids({9});
