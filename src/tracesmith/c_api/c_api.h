@@ -181,7 +181,8 @@ TRACESMITH_API void tracesmith_interrupt(tracesmith_trace* trace);
 
 /* The output of `tracesmith analyze --json` (docs/analysis.md); free it with
  * tracesmith_string_free(). `parts`: names of the parts to include ("gpu-util", "idle", ...); count
- * 0: all. `limit`: rows in tables by name; 0: all. */
+ * 0: all. `limit`: rows in tables by name; 0: all. A trace of several ranks is refused
+ * (TRACESMITH_INVALID_ARGUMENT), because each has its own clock. */
 TRACESMITH_API tracesmith_status tracesmith_analyze(tracesmith_trace* trace,
                                                     const char* const* parts, size_t count,
                                                     uint64_t limit, char** json);
@@ -189,7 +190,8 @@ TRACESMITH_API tracesmith_status tracesmith_analyze(tracesmith_trace* trace,
 /* Exports to a file for other tools: Chrome's JSON if `path` ends in .json, else Perfetto's
  * protobuf. An existing file is replaced when the new one is complete. Stacks omit the frames of
  * the interpreter, libffi and the loader (docs/stacks.md); tracesmith_export_all_frames() includes
- * them. */
+ * them. Ranks of a merged trace start at the same time, because the offset of their clocks is not
+ * measured. */
 TRACESMITH_API tracesmith_status tracesmith_export(tracesmith_trace* trace, const char* path);
 TRACESMITH_API tracesmith_status tracesmith_export_all_frames(tracesmith_trace* trace,
                                                               const char* path);

@@ -8,13 +8,16 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tracesmith/export/sbt/rank_merge.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
 #include "tracesmith/query/arrow/arrow_abi.hpp"
 #include "tracesmith/replay/plan/recording_test_util.hpp"
+#include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
 namespace {
@@ -223,6 +226,53 @@ TEST_F(CApi, AnalysesAreJsonAndExportsAreFiles) {
   ASSERT_OK(tracesmith_export_all_frames(trace, path.c_str()));
   EXPECT_EQ(tracesmith_export_all_frames(trace, nullptr), TRACESMITH_INVALID_ARGUMENT);
   ASSERT_OK(tracesmith_session_export(session, path.c_str()));
+}
+
+TEST(CApiRanks, AreAlignedForViewersAndNeverComparedByTime) {
+  const std::string path = testing::TempDir() + "c_api_ranks.sbt";
+  Result<RankMerge> merge = RankMerge::create(path);
+  ASSERT_TRUE(merge);
+  std::vector<RankMerge::Rank> ranks;
+  for (const int64_t start_ns : {1'000'000, 900'000'000}) {
+    test::SampleTrace rank;
+    const StreamId stream = rank.stream(rank.device("GPU"), rank.process(100, "train"));
+    rank.kernel("k", stream, start_ns, 50, 1);
+    ASSERT_TRUE(merge->add(std::move(rank.trace)));
+    ranks.push_back({static_cast<uint32_t>(ranks.size()), RankSource::kTrace, 2, "rank"});
+  }
+  ASSERT_TRUE(merge->finish(ranks));
+
+  tracesmith_trace* trace = nullptr;
+  ASSERT_OK(tracesmith_open(path.c_str(), &trace));
+  char* json = nullptr;
+  EXPECT_EQ(tracesmith_analyze(trace, nullptr, 0, 0, &json), TRACESMITH_INVALID_ARGUMENT);
+  EXPECT_EQ(json, nullptr);
+  EXPECT_THAT(tracesmith_last_error(), HasSubstr("ranks 0 and 1"));
+
+  const std::string shown = testing::TempDir() + "c_api_ranks.json";
+  ASSERT_OK(tracesmith_export(trace, shown.c_str()));
+  std::ostringstream text;
+  text << std::ifstream(shown).rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("rank 1"));
+  std::set<std::string> starts;
+  const std::string key = "\"ts\":";
+  for (size_t at = text.str().find(key); at != std::string::npos;
+       at = text.str().find(key, at + 1)) {
+    starts.insert(text.str().substr(at, text.str().find(',', at) - at));
+  }
+  EXPECT_EQ(starts.size(), 1u) << text.str();
+  tracesmith_close(trace);
+
+  auto options = sized<tracesmith_replay_options>();
+  options.device = "simulated";
+  tracesmith_replay_result* result = nullptr;
+  ASSERT_OK(tracesmith_replay(path.c_str(), &options, &result));
+  auto info = sized<tracesmith_replay_info>();
+  ASSERT_OK(tracesmith_replay_get_info(result, &info));
+  EXPECT_FALSE(info.success) << info.summary;
+  ASSERT_GT(info.errors, 0u);
+  EXPECT_THAT(tracesmith_replay_error(result, 0), HasSubstr("ranks 0 and 1"));
+  tracesmith_replay_free(result);
 }
 
 TEST_F(CApi, ThreadsShareATrace) {

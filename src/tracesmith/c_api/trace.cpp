@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include "tracesmith/export/chrome/chrome_json.hpp"
 #include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/export/text/report_text.hpp"
+#include "tracesmith/model/ranks.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"
 #include "tracesmith/query/arrow/guarded_stream.hpp"
 #include "tracesmith/query/columns/utf8.hpp"
@@ -287,6 +289,7 @@ tracesmith_status tracesmith_analyze(tracesmith_trace* trace, const char* const*
     options.whole_paths = true;
     TS_TRY(options.parts, partsOf(parts, count));
     TS_TRY(const OpenTrace::Loaded loaded, shared.open.tables().needAll());
+    TS_CHECK_OK(haveOneClock(loaded->trace));
     std::string text;
     Output out = Output::toString(&text);
     writeReportJson(analyze(loaded->trace, options), out);
@@ -302,9 +305,11 @@ static tracesmith_status exportWith(tracesmith_trace* trace, const char* path,
   return inTrace(trace, [&](Shared& shared) -> Status {
     TS_NOT_NULL(path);
     TS_TRY(const OpenTrace::Loaded loaded, shared.open.tables().needAll());
-    return std::string_view(path).ends_with(".json")
-               ? exportChromeJson(loaded->trace, path, options)
-               : exportPerfetto(loaded->trace, path, options);
+    std::optional<Trace> aligned;
+    if (isMerged(loaded->trace)) alignRanks(aligned.emplace(loaded->trace));
+    const Trace& shown = aligned ? *aligned : loaded->trace;
+    return std::string_view(path).ends_with(".json") ? exportChromeJson(shown, path, options)
+                                                     : exportPerfetto(shown, path, options);
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/replay/replay_engine.hpp"
+#include "tracesmith/model/ranks.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -395,6 +396,7 @@ Status ReplayEngine::Impl::simulateTrace(const ReplayConfig& config, ReplayResul
     return fail(ErrorCode::kUnsupported,
                 "there is no recording, so nothing can be executed on this device", config.device);
   }
+  TS_CHECK_OK(haveOneClock(*trace));
   result.simulated = true;
   if (config.compute_checksums) {
     result.warnings.push_back("nothing was executed: there is no content to hash");
