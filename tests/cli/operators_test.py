@@ -85,6 +85,29 @@ class Operators(CommandTest):
         self.assertEqual(
             stacks["nn.Module: Linear_0 > model.py(3): forward > aten::mm"]["device_self_ns"], 7000)
 
+    def test_times_per_step_are_those_of_work_in_steps(self):
+        events = [span("warm-up", 0, 90), *launched(10, 200, 500, 1)]
+        for step, duration in enumerate((10, 20, 60)):
+            at = 1000 * (step + 1)
+            events += [span(f"ProfilerStep#{step}", at, 500), span("aten::mm", at + 10, 50),
+                       *launched(at + 20, at + 300, duration, 10 + step)]
+        trace = self.trace(events)
+        for by, inside, outside in (("operator", "aten::mm", "warm-up"),
+                                    ("stack", "aten::mm", "warm-up")):
+            rows = self.by_name(trace, by)
+            self.assertEqual(rows[inside]["device_self_per_step_ns"], 30000, by)
+            self.assertEqual(rows[outside]["device_self_per_step_ns"], 0, by)
+        family, = self.rows(trace, "family")
+        self.assertEqual(family["device_self_ns"], 590000)
+        self.assertEqual(family["device_self_per_step_ns"], 30000)
+        shown = self.run_command("analyze", trace, "--operators").stdout.decode()
+        self.assertIn("self per step", shown)
+
+    def test_without_steps_there_is_no_time_per_step(self):
+        trace = self.trace([span("f", 0, 90), *launched(10, 200, 500, 1)])
+        self.assertIsNone(self.by_name(trace, "operator")["f"]["device_self_per_step_ns"])
+        self.assertNotIn("per step", self.run_command("analyze", trace, "--operators").stdout.decode())
+
     def test_by_needs_operators(self):
         run = self.run_command("analyze", self.trace([span("f", 0, 1)]), "--by", "operator")
         self.assertEqual(run.returncode, 2)
@@ -116,6 +139,19 @@ class Operators(CommandTest):
     def test_host_times_equal_those_of_pytorch_with_stacks(self):
         self.compare_with_pytorch("training_stack", lambda operator: operator.startswith("aten::"))
 
+    def compare_time_per_step(self, path):
+        steps = [row["device_self_ns"] for row in self.rows("r.sbt", "step")
+                 if row["step"] != "(outside of steps)"]
+        for by in ("operator", "family", "stream"):
+            rows = self.rows("r.sbt", by)
+            found = [row["device_self_per_step_ns"] for row in rows]
+            if None in found:
+                continue
+            # Steps without device work have no row.
+            count = max(len(steps), round(sum(steps) / max(sum(found), 1)))
+            self.assertLessEqual(count * sum(found), sum(steps), path)
+            self.assertGreater(count * (sum(found) + len(rows)), sum(steps), path)
+
     def test_device_sums_of_real_traces_equal_sql(self):
         data = os.environ.get("TRACESMITH_TEST_DATA")
         if not data:
@@ -131,6 +167,7 @@ class Operators(CommandTest):
             for by in GROUPS:
                 found = sum(row["device_self_ns"] for row in self.rows("r.sbt", by))
                 self.assertEqual(found, expected, f"{path} by {by}")
+            self.compare_time_per_step(path)
             compared += expected > 0
         self.assertGreater(compared, 0)
 
