@@ -145,7 +145,7 @@ class Operators(CommandTest):
         for by in ("operator", "family", "stream"):
             rows = self.rows("r.sbt", by)
             found = [row["device_self_per_step_ns"] for row in rows]
-            if None in found:
+            if None in found or not steps:
                 continue
             # Steps without device work have no row.
             count = max(len(steps), round(sum(steps) / max(sum(found), 1)))
