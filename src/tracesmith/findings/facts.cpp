@@ -165,10 +165,7 @@ void Facts::findGaps() {
     if (op.end_ns > begin) last = next;
   }
   for (const Gap& gap : gaps) {
-    GapTotal& total = gap_totals[static_cast<size_t>(gap.cause)];
-    ++total.count;
-    total.ns += gap.length();
-    if (total.longest == nullptr || gap.length() > total.longest->length()) total.longest = &gap;
+    gap_totals[static_cast<size_t>(gap.cause)].add(gap);
   }
 }
 

@@ -43,6 +43,12 @@ struct GapTotal {
   uint64_t count = 0;
   int64_t ns = 0;
   const Gap* longest = nullptr;
+
+  void add(const Gap& gap) {
+    ++count;
+    ns += gap.length();
+    if (longest == nullptr || gap.length() > longest->length()) longest = &gap;
+  }
 };
 
 struct DeviceFacts {

@@ -45,7 +45,7 @@ std::vector<ReportTable> findingsReport(const Findings& findings) {
   std::vector<ReportTable> out;
   out.push_back({"verdict", "Verdict", {{"text", "verdict", Q::kText}}, {{findings.verdict}}, {}});
   ReportTable list{"findings",
-                   "Findings, the most important first",
+                   "Findings, by the most that a fix can save",
                    {{"rule", "rule", Q::kText},
                     {"part_of", "part of", Q::kText},
                     {"severity", "severity", Q::kText},

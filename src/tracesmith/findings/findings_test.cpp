@@ -68,7 +68,7 @@ TEST(Findings, HostLate) {
   EXPECT_EQ(late.evidence.rows, 39U);
   EXPECT_NEAR(*late.gain.share, 0.5, 0.05);  // the host alone determines the run time
   EXPECT_EQ(late.gain.command, "tracesmith whatif FILE --scale 'host:0.5' --scale 'call=.:0.5'");
-  EXPECT_THAT(found.verdict, HasSubstr("100.0 % of the idle time the host was late"));
+  EXPECT_THAT(found.verdict, HasSubstr("idle 49.5 %: the host was late for 49.5 %"));
 }
 
 TEST(Findings, NamesTheCallInWhichTheHostWasLate) {
@@ -82,6 +82,48 @@ TEST(Findings, NamesTheCallInWhichTheHostWasLate) {
   EXPECT_THAT(finding(of(program), "host-late").advice, HasSubstr("Call slowCall outside"));
 }
 
+TEST(Findings, SaysOfLateGapsOnlyWhatTheHostDidInThem) {
+  Program program;
+  for (int i = 0; i < 40; ++i) {
+    program.launch("kernel " + std::to_string(i % 10), 500'000);
+    program.sleep(1'000'000);
+  }
+  const std::string own = finding(of(program), "host-late").cause;
+  for (int i = 0; i < 10; ++i) {
+    program.finish();
+    program.launch("before", 100'000);
+    program.launch("slow " + std::to_string(i), 100'000, 9'000'000, 8'900'000);
+  }
+  const Findings found = of(program);
+  EXPECT_GT(*finding(found, "slow-launch").share, 0.5);
+  EXPECT_EQ(finding(found, "host-late").cause, own);
+}
+
+TEST(Findings, FewLongGapsAreNoCostOfLaunches) {
+  Program few = clean();
+  few.finish();
+  few.sleep(30'000'000);
+  few.launch("kernel 1", 100'000);
+  EXPECT_THAT(finding(of(few), "host-late").advice, HasSubstr("in the longest gaps"));
+  Program many;
+  for (int i = 0; i < 300; ++i) many.launch("kernel " + std::to_string(i % 10), 2'000, 8'000);
+  EXPECT_THAT(finding(of(many), "host-late").advice, Not(HasSubstr("in the longest gaps")));
+}
+
+TEST(Findings, APartIsNeverMoreThanItsWhole) {
+  Program program;
+  for (int i = 0; i < 300; ++i) {
+    // Every third launch starts before the gap.
+    program.launch("kernel " + std::to_string(i % 10), i % 3 == 0 ? 9'000 : 2'000, 8'000);
+  }
+  const Findings found = of(program);
+  const Finding whole = finding(found, "host-late");
+  const Finding part = finding(found, "launch-bound");
+  EXPECT_EQ(part.part_of, "host-late");
+  EXPECT_LE(*part.share, *whole.share);
+  EXPECT_LE(part.evidence.rows, whole.evidence.rows);
+}
+
 TEST(Findings, Synchronization) {
   Program program;
   for (int i = 0; i < 40; ++i) {
@@ -92,7 +134,8 @@ TEST(Findings, Synchronization) {
   const Findings found = of(program);
   const Finding sync = finding(found, "synchronization");
   EXPECT_THAT(sync.title, HasSubstr("39 calls of cudaStreamSynchronize"));
-  EXPECT_THAT(sync.cause, HasSubstr("99.6 % of this idle time it is outside of API calls"));
+  EXPECT_THAT(sync.cause,
+              HasSubstr("For 99.6 % of this idle time it is in the program's own code"));
   EXPECT_NEAR(*sync.share, 0.44, 0.03);
   ASSERT_TRUE(sync.gain.share) << sync.gain.why_not;
   EXPECT_NEAR(*sync.gain.share, 0.44, 0.05);  // host and device run at the same time then
@@ -152,7 +195,7 @@ TEST(Findings, StartAndEnd) {
   EXPECT_THAT(end.evidence.text, HasSubstr("cudaFree (1, 4.00 ms), cudaDeviceReset (1, 2.00 ms)"));
   EXPECT_NEAR(static_cast<double>(end.evidence.begin_ns), 20e6, 0.1e6);
   EXPECT_FALSE(end.gain.share);
-  EXPECT_THAT(found.verdict, HasSubstr("50.0 % of the run is before the first or after the last"));
+  EXPECT_THAT(found.verdict, HasSubstr("50.0 % before the first or after the last"));
   EXPECT_THAT(rulesOf(clean()), Not(Contains("start-and-end")));
 }
 
@@ -256,10 +299,11 @@ TEST(Findings, DominantKernel) {
   for (int i = 0; i < 100; ++i) program.launch("void ns::gemm<float>(float*)", 200'000);
   const Findings found = of(program);
   const Finding kernel = finding(found, "dominant-kernel");
-  EXPECT_EQ(kernel.title, "One kernel, gemm<f32>, takes 50.0 % of the kernel time.");
+  EXPECT_EQ(kernel.title,
+            "One kernel, gemm<f32>, takes 50.0 % of the run (50.0 % of kernel time).");
   EXPECT_NEAR(*kernel.gain.share, 0.25, 0.01);
   EXPECT_THAT(kernel.gain.command, HasSubstr("--scale 'kernel=gemm:0.5'"));
-  EXPECT_THAT(found.verdict, HasSubstr("gemm<f32> is 50.0 % of kernel time"));
+  EXPECT_THAT(found.verdict, HasSubstr("gemm<f32> takes 50.0 % of kernel time"));
 }
 
 TEST(Findings, OccupancyAndTails) {

@@ -20,7 +20,16 @@ constexpr int64_t kLaunchCostNs = 100'000;
 constexpr uint64_t kLeastLaunches = 50;
 /// A launch that takes this long does something else than launching.
 constexpr int64_t kSlowLaunchNs = 1'000'000;
+/// Gaps that are longer on average are no cost of launches.
+constexpr int64_t kLongGapNs = 1'000'000;
+/// A call that takes longer on average does what only a first call does, or waits.
+constexpr int64_t kLongCallNs = 10'000'000;
 constexpr uint64_t kLeastAllocations = 10;
+
+enum class Gaps : uint8_t {
+  kLate,        ///< those of host-late
+  kLateOrSlow,  ///< also those in which a launching call takes long
+};
 
 /// What launching threads did during gaps: time by the name of the outermost call.
 struct HostActivity {
@@ -35,12 +44,13 @@ struct HostActivity {
 
 /// Of calls that `keep` chooses. A call may lie in gaps of several devices.
 template <class Keep>
-HostActivity activityIn(const Facts& facts, const Keep& keep) {
+HostActivity activityIn(const Facts& facts, Gaps gaps, const Keep& keep) {
   CallTimes times(facts.trace);
   HostActivity out;
   int64_t late_ns = 0;
   for (const Gap& gap : facts.gaps) {
-    if (gap.cause != GapCause::kHostLate && gap.cause != GapCause::kInLaunch) continue;
+    const bool slow = gap.cause == GapCause::kInLaunch && gaps == Gaps::kLateOrSlow;
+    if (gap.cause != GapCause::kHostLate && !slow) continue;
     const uint32_t launch = facts.ops.ops[gap.after].launch;
     const ThreadId thread = facts.trace.host_call.thread_id[launch];
     int64_t in_calls = 0;
@@ -64,11 +74,13 @@ double part(int64_t ns, int64_t whole) {
   return whole > 0 ? static_cast<double>(ns) / static_cast<double>(whole) : 0;
 }
 
-/// "own code for 71.0 %, cudaFree for 12.0 %".
+/// "in the program's own code (outside of API calls) for 71.0 % of these gaps, in cudaFree for 12.0
+/// %".
 std::string inWords(const Facts& facts, const HostActivity& activity) {
   constexpr size_t kMostCalls = 3;
-  std::string out = fmt::format("outside of API calls for {}",
-                                formatPercent(part(activity.outside_ns, activity.total_ns)));
+  std::string out =
+      fmt::format("in the program's own code (outside of API calls) for {} of these gaps",
+                  formatPercent(part(activity.outside_ns, activity.total_ns)));
   for (size_t i = 0; i < std::min(kMostCalls, activity.calls.size()); ++i) {
     const double share = part(activity.calls[i].ns, activity.total_ns);
     if (share < kLeastShare) break;
@@ -78,8 +90,13 @@ std::string inWords(const Facts& facts, const HostActivity& activity) {
   return out;
 }
 
-std::string adviceFor(const Facts& facts, const HostActivity& activity) {
+std::string adviceFor(const Facts& facts, const HostActivity& activity, const GapTotal& late) {
   if (2 * activity.outside_ns > activity.total_ns || activity.calls.empty()) {
+    if (late.ns / static_cast<int64_t>(late.count) >= kLongGapNs) {
+      return "Find out what the program does on the host in the longest gaps, with a profiler for "
+             "the CPU (loading or preparing data, reading results, logging). Do it in another "
+             "thread, or before the run, and launch ahead.";
+    }
     return "Do less on the host between launches: prepare inputs in other threads, launch ahead, "
            "capture repeated launches in a graph, or compile the model.";
   }
@@ -88,8 +105,15 @@ std::string adviceFor(const Facts& facts, const HostActivity& activity) {
     return "Launch earlier and less often: fuse small kernels, or capture them in a graph. Run "
            "each kernel once before the part that matters, since first launches take long.";
   }
-  return fmt::format("Call {} outside of the loop, or make it asynchronous.",
-                     facts.trace.text(activity.calls.front().name));
+  const CallTime& call = activity.calls.front();
+  const std::string_view name = facts.trace.text(call.name);
+  if (call.ns / static_cast<int64_t>(call.calls) >= kLongCallNs) {
+    return fmt::format(
+        "Find out why {} takes so long. The first call of a kind loads and initializes code: do "
+        "that before the part that matters, and leave the first steps out of measurements.",
+        name);
+  }
+  return fmt::format("Call {} outside of the loop, or make it asynchronous.", name);
 }
 
 std::string anyOf(const Facts& facts, const std::vector<CallTime>& calls) {
@@ -108,17 +132,17 @@ void findLateHost(const Context& context) {
   const GapTotal& late = facts.gapsOf(GapCause::kHostLate);
   const double share = facts.shareOfRun(late.ns);
   if (share < kLeastShare) return;
-  const HostActivity activity = activityIn(facts, [](uint32_t) { return true; });
+  const HostActivity activity = activityIn(facts, Gaps::kLate, [](uint32_t) { return true; });
   Finding out;
   out.rule = kHostLate;
   out.title =
       fmt::format("The host was late: devices idled {} of the run before work was launched.",
                   formatPercent(share));
-  out.cause = "During these gaps, the launching threads were " + inWords(facts, activity) + ".";
+  out.cause = "The launching threads were " + inWords(facts, activity) + ".";
   out.share = out.possible = share;
   context.setGaps(out, late);
   out.evidence.command = context.command("analyze", "--idle --hotspots");
-  out.advice = adviceFor(facts, activity);
+  out.advice = adviceFor(facts, activity, late);
   out.gain = context.gain({.words = "if the host were twice as fast",
                            .remove = {},
                            .scale = {"host:0.5", "call=.:0.5"},
@@ -130,7 +154,7 @@ void findSynchronization(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
   CallTimes times(facts.trace);
-  std::map<StringId, const Gap*> worst;
+  std::map<StringId, GapTotal> gaps_after;
   std::map<StringId, int64_t> in_calls;  // of the launching thread, in the gaps
   for (const Gap& gap : facts.gaps) {
     if (gap.cause != GapCause::kHostLate) continue;
@@ -145,8 +169,7 @@ void findSynchronization(const Context& context) {
     times.add(call, gap.length());
     facts.forEachCallIn(calls.thread_id[launch], gap.begin_ns, gap.end_ns,
                         [&](uint32_t, int64_t ns) { in_calls[calls.name[call]] += ns; });
-    const Gap*& longest_gap = worst[calls.name[call]];
-    if (longest_gap == nullptr || gap.length() > longest_gap->length()) longest_gap = &gap;
+    gaps_after[calls.name[call]].add(gap);
   }
   for (const CallTime& of : times.list()) {
     const double share = facts.shareOfRun(of.ns);
@@ -159,15 +182,13 @@ void findSynchronization(const Context& context) {
                             counted(of.calls, "call"), text, formatPercent(share));
     out.cause = fmt::format(
         "The host waits until the device has nothing left to do, and only then prepares and "
-        "launches the next work. {} of this idle time it is outside of API calls.",
+        "launches the next work. For {} of this idle time it is in the program's own code.",
         formatPercent(1 - part(in_calls[of.name], of.ns)));
     out.share = out.possible = share;
-    out.evidence.rows = of.calls;
-    out.evidence.text = fmt::format("{} of idle time start within the call", formatDuration(of.ns));
+    context.setGaps(out, gaps_after[of.name]);
     const std::string exact = exactly("call", text);
     out.evidence.command = context.command(
         "view", "-t host_call --name " + shellQuoted(exact.substr(exact.find('^'))));
-    context.setPart(out, worst[of.name]->begin_ns, worst[of.name]->end_ns);
     out.advice =
         "Read results later, or in a copy that does not block (pinned memory, asynchronous), so "
         "that the next work is launched while this one runs.";
@@ -181,19 +202,28 @@ void findSynchronization(const Context& context) {
 
 void findLaunchBound(const Context& context) {
   const Facts& facts = context.facts;
+  const auto isShort = [&](const Gap& gap) {
+    return facts.ops.ops[gap.after].table == TableId::kKernel && gap.length() < kLaunchCostNs;
+  };
+  int64_t late = 0;
+  int64_t slow = 0;
+  for (const Gap& gap : facts.gaps) {
+    if (gap.cause == GapCause::kHostLate && isShort(gap)) late += gap.length();
+    if (gap.cause == GapCause::kInLaunch && isShort(gap)) slow += gap.length();
+  }
+  // A part of host-late has no gaps that are none of host-late.
+  const bool is_part = late >= slow;
   int64_t lost = 0;
   uint64_t gaps = 0;
   uint64_t short_kernels = 0;
-  int64_t late = 0;
   CallTimes launches(facts.trace);
   const Gap* first = nullptr;
   const Gap* last = nullptr;
   for (const Gap& gap : facts.gaps) {
+    if (gap.cause != GapCause::kHostLate && (is_part || gap.cause != GapCause::kInLaunch)) continue;
+    if (!isShort(gap)) continue;
     const DeviceOp& op = facts.ops.ops[gap.after];
-    if (gap.cause != GapCause::kHostLate && gap.cause != GapCause::kInLaunch) continue;
-    if (op.table != TableId::kKernel || gap.length() >= kLaunchCostNs) continue;
     lost += gap.length();
-    if (gap.cause == GapCause::kHostLate) late += gap.length();
     ++gaps;
     const int64_t call_ns = facts.ops.call_end_ns[op.launch] - facts.ops.call_begin_ns[op.launch];
     short_kernels += lengthOf(op.begin_ns, op.end_ns) < call_ns;
@@ -205,14 +235,17 @@ void findLaunchBound(const Context& context) {
   if (share < kLeastShare || gaps < kLeastLaunches) return;
   Finding out;
   out.rule = "launch-bound";
-  if (2 * late >= lost) out.part_of = kHostLate;
+  if (is_part) out.part_of = kHostLate;
   out.title = fmt::format(
       "{} of the run is lost in short gaps: the host had not yet launched the next kernel.",
       formatPercent(share));
-  out.cause = fmt::format(
-      "{} gaps below {} come before kernels that the host had not yet launched; {} of these "
-      "kernels run shorter than their launch call.",
-      formatCount(gaps), formatDuration(kLaunchCostNs), formatCount(short_kernels));
+  out.cause =
+      fmt::format("{} gaps below {} come before kernels that the host had not yet launched.",
+                  formatCount(gaps), formatDuration(kLaunchCostNs));
+  if (2 * short_kernels >= gaps) {
+    out.cause += fmt::format(" {} of these kernels run shorter than their launch call.",
+                             formatCount(short_kernels));
+  }
   out.share = out.possible = share;
   out.evidence.rows = gaps;
   out.evidence.text = fmt::format("{}, {} on average", formatDuration(lost),
@@ -232,7 +265,7 @@ void findLaunchBound(const Context& context) {
 void findSlowLaunches(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
-  const HostActivity slow = activityIn(facts, [&](uint32_t row) {
+  const HostActivity slow = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
     return calls.kind[row] == CallKind::kLaunch &&
            facts.ops.call_end_ns[row] - facts.ops.call_begin_ns[row] >= kSlowLaunchNs;
   });
@@ -259,8 +292,9 @@ void findSlowLaunches(const Context& context) {
 
 void findAllocations(const Context& context) {
   const Facts& facts = context.facts;
-  const HostActivity memory = activityIn(
-      facts, [&](uint32_t row) { return facts.trace.host_call.kind[row] == CallKind::kMemory; });
+  const HostActivity memory = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
+    return facts.trace.host_call.kind[row] == CallKind::kMemory;
+  });
   const double share = facts.shareOfRun(memory.in_calls_ns);
   if (share < kLeastShare || memory.count < kLeastAllocations) return;
   Finding out;
@@ -309,8 +343,8 @@ void findBuilds(const Context& context) {
   }
   const double share = facts.shareOfTime(coveredNs(std::move(intervals)));
   if (share < kLeastShare) return;
-  const HostActivity in_gaps =
-      activityIn(facts, [&](uint32_t row) { return calls.kind[row] == CallKind::kBuild; });
+  const HostActivity in_gaps = activityIn(
+      facts, Gaps::kLateOrSlow, [&](uint32_t row) { return calls.kind[row] == CallKind::kBuild; });
   Finding out;
   out.rule = "build";
   // Builds before the first device work are in no gap.
@@ -327,7 +361,7 @@ void findBuilds(const Context& context) {
   out.evidence.command = context.command("analyze", "--hotspots");
   out.advice =
       "Compile once and keep the binary (cl_program binaries, a kernel cache), and build all "
-      "programs before the loop.";
+      "programs before the first use of the device.";
   out.gain = context.gain({.words = "without these calls",
                            .remove = {anyOf(facts, times.list())},
                            .scale = {},

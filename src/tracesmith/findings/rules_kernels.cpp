@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "tracesmith/analysis/kernel_names/kernel_name.hpp"
 #include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/findings/rules.hpp"
@@ -60,6 +61,37 @@ std::optional<std::string> selectorOf(const Facts& facts, StringId name) {
   return exactly("kernel", text);
 }
 
+/// How far behind the second kernel is.
+std::string nextKernel(const Facts& facts) {
+  if (facts.kernels.size() < 2) return "The trace has no other kernel.";
+  const KernelTotal& next = facts.kernels[1];
+  return fmt::format("The next one, {}, takes {} of kernel time.", facts.label(next.name),
+                     formatPercent(static_cast<double>(next.total_ns) /
+                                   static_cast<double>(facts.all.kernel_sum_ns)));
+}
+
+std::string adviceForFamily(KernelFamily family) {
+  switch (family) {
+    case KernelFamily::kGemm:
+    case KernelFamily::kConvolution:
+      return "Use a smaller data type and shapes that matrix units take well, and let the library "
+             "choose its algorithm by measurement (autotuning).";
+    case KernelFamily::kAttention:
+      return "Check its data type, sequence lengths and masks (work that a mask discards need not "
+             "be done), and whether a newer version of it is faster.";
+    case KernelFamily::kNormalization:
+    case KernelFamily::kSoftmax:
+    case KernelFamily::kElementwise:
+    case KernelFamily::kReduction:
+    case KernelFamily::kCopy:
+      return "Fuse it with its neighbours, so that data are read and written once: by a compiler, "
+             "or with a fused kernel of a library (attention, layer norm).";
+    default:
+      return "Optimize this kernel first: a library's or a compiler's version, another data type "
+             "or algorithm, or fusion with its neighbours.";
+  }
+}
+
 }  // namespace
 
 void findDominantKernel(const Context& context) {
@@ -75,26 +107,28 @@ void findDominantKernel(const Context& context) {
   out.rule = "dominant-kernel";
   const double of_kernels =
       static_cast<double>(first.total_ns) / static_cast<double>(facts.all.kernel_sum_ns);
-  out.title =
-      fmt::format("One kernel, {}, takes {} of the kernel time.", label, formatPercent(of_kernels));
-  out.cause = share <= 1 ? fmt::format("Its share of the run is {}.", formatPercent(share))
-                         : fmt::format(
-                               "Its launches run concurrently, {:.1f} at a time on average "
-                               "over the run.",
-                               share);
+  out.title = share <= 1 ? fmt::format("One kernel, {}, takes {} of the run ({} of kernel time).",
+                                       label, formatPercent(share), formatPercent(of_kernels))
+                         : fmt::format("One kernel, {}, takes {} of kernel time.", label,
+                                       formatPercent(of_kernels));
+  out.cause = nextKernel(facts);
+  if (share > 1) {
+    out.cause += fmt::format(
+        " Its launches run concurrently, {:.1f} at a time on average over the run.", share);
+  }
   // Concurrent kernels may take more than the run together.
   out.share = std::min(share, 1.0);
   out.possible = *out.share / 2;
   out.evidence.rows = first.launches;
-  out.evidence.text =
-      fmt::format("{} in {}; the longest takes {}", formatDuration(first.total_ns),
-                  counted(first.launches, "launch", "launches"), formatDuration(first.longest_ns));
+  out.evidence.text = fmt::format("{} in {}", formatDuration(first.total_ns),
+                                  counted(first.launches, "launch", "launches"));
+  if (first.launches > 1) {
+    out.evidence.text += fmt::format("; the longest takes {}", formatDuration(first.longest_ns));
+  }
   out.evidence.command = context.command("analyze", "--kernels --occupancy");
   const DeviceOp& longest = facts.ops.ops[first.longest_op];
   context.setPart(out, longest.begin_ns, longest.end_ns);
-  out.advice =
-      "Optimize this kernel first: a library's or a compiler's version, another data type or "
-      "algorithm, or fusion with its neighbours.";
+  out.advice = adviceForFamily(readKernelName(facts.trace.text(first.name)).family);
   const std::optional<std::string> selector = selectorOf(facts, first.name);
   out.gain = selector ? context.gain({.words = "if it were twice as fast",
                                       .remove = {},

@@ -172,7 +172,7 @@ void findStartAndEnd(const Context& context) {
       "If only the steps between matter, record only these (profile --range, the schedule of "
       "PyTorch's profiler). Otherwise start device work earlier, and look at the host's own code "
       "with a profiler for the CPU.";
-  out.gain = cannotSay("a model of the device's work does not shorten time without any");
+  out.gain = cannotSay("the simulation changes device work and its launches, and none are there");
   context.add(std::move(out));
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/emulate/name_selector.hpp"
@@ -36,6 +38,31 @@ Longest longestOf(const Facts& facts, const Keep& keep) {
   return out;
 }
 
+/// ", 51.2 GiB host to device at 54.9 GiB/s": the kind of copy that takes most time. "" if its size
+/// is unknown.
+std::string longestKind(const Facts& facts) {
+  struct Total {
+    uint64_t bytes = 0;
+    int64_t ns = 0;
+  };
+  std::map<CopyKind, Total> totals;
+  for (const DeviceOp& op : facts.ops.ops) {
+    if (op.table != TableId::kCopy) continue;
+    Total& total = totals[facts.trace.copy.kind[op.row]];
+    total.bytes += facts.trace.copy.bytes[op.row];
+    total.ns += lengthOf(op.begin_ns, op.end_ns);
+  }
+  const auto most =
+      std::max_element(totals.begin(), totals.end(),
+                       [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
+  if (most == totals.end() || most->second.bytes == 0 || most->second.ns <= 0) return "";
+  const double seconds = static_cast<double>(most->second.ns) / 1e9;
+  const auto rate = static_cast<uint64_t>(static_cast<double>(most->second.bytes) / seconds);
+  std::string kind(toString(most->first));
+  std::replace(kind.begin(), kind.end(), '_', ' ');
+  return fmt::format(", {} {} at {}/s", formatBytes(most->second.bytes), kind, formatBytes(rate));
+}
+
 bool isPageable(const Trace& trace, const DeviceOp& op) {
   return op.table == TableId::kCopy &&
          trace.text(trace.copy.name[op.row]).find("Pageable") != std::string_view::npos;
@@ -54,18 +81,17 @@ void findExposedCommunication(const Context& context) {
   out.rule = "communication-exposed";
   out.title = fmt::format("Communication that no compute overlaps takes {} of the run.",
                           formatPercent(share));
-  const double hidden = 1 - static_cast<double>(alone) / static_cast<double>(std::max<int64_t>(
-                                                             facts.all.time.communication_ns, 1));
+  const double exposed = static_cast<double>(alone) /
+                         static_cast<double>(std::max<int64_t>(facts.all.time.communication_ns, 1));
   out.cause = fmt::format(
-      "{} of {} of communication run beside compute ({}). A collective's time includes its wait "
+      "{} of {} of communication ({}) run without compute. A collective's time includes its wait "
       "for the other ranks.",
-      formatDuration(facts.all.time.communication_ns - alone),
-      formatDuration(facts.all.time.communication_ns), formatPercent(hidden));
+      formatDuration(alone), formatDuration(facts.all.time.communication_ns),
+      formatPercent(exposed));
   out.share = out.possible = share;
   out.evidence.rows = all.count;
-  out.evidence.text =
-      fmt::format("{}, {} without compute; the longest takes {}", counted(all.count, "operation"),
-                  formatDuration(alone), formatDuration(all.op->end_ns - all.op->begin_ns));
+  out.evidence.text = fmt::format("{}; the longest takes {}", counted(all.count, "operation"),
+                                  formatDuration(all.op->end_ns - all.op->begin_ns));
   out.evidence.command = context.command("analyze", "--overlap --comm");
   context.setPart(out, all.op->begin_ns, all.op->end_ns);
   out.advice =
@@ -85,19 +111,20 @@ void findExposedCopies(const Context& context) {
   if (share < kLeastShare) return;
   const Longest all =
       longestOf(facts, [](const DeviceOp& op) { return op.work == WorkClass::kMemory; });
-  uint64_t bytes = 0;
-  for (const uint64_t n : facts.trace.copy.bytes) bytes += n;
   Finding out;
   out.rule = "copies-exposed";
   out.title =
       fmt::format("Copies that no kernel overlaps take {} of the run.", formatPercent(share));
   out.cause = fmt::format("{} of {} of copies and fills run while no kernel does.",
                           formatDuration(alone), formatDuration(facts.all.time.memory_ns));
+  if (facts.devices.size() > 1) {
+    out.cause += fmt::format(" These are sums over {} devices.", facts.devices.size());
+  }
   out.share = out.possible = share;
   out.evidence.rows = all.count;
   out.evidence.text = fmt::format(
-      "{}, {} in all; the longest takes {}", counted(all.count, "copy or fill", "copies and fills"),
-      formatBytes(bytes), formatDuration(all.op->end_ns - all.op->begin_ns));
+      "{}{}; the longest takes {}", counted(all.count, "copy or fill", "copies and fills"),
+      longestKind(facts), formatDuration(all.op->end_ns - all.op->begin_ns));
   out.evidence.command = context.command("analyze", "--overlap --memcpy");
   context.setPart(out, all.op->begin_ns, all.op->end_ns);
   const int64_t kernels = facts.all.time.compute_ns + facts.all.time.communication_ns;

@@ -32,10 +32,11 @@ Finding raceFinding(const Context& context, const races::RecordedProgram& record
       "{} may change results: {} and {} use the same bytes, and nothing orders "
       "them.",
       counted(report.races, "race"), nameOf(recorded, race.first), nameOf(recorded, race.second));
-  out.cause = fmt::format("A {} {} race in process {}: a wait is missing.", toString(race.grade),
-                          toString(race.conflict), pid);
+  out.cause = fmt::format("No wait orders the two in process {}. It is a {} race, graded {}.", pid,
+                          toString(race.conflict), toString(race.grade));
   out.evidence.rows = report.races;
-  out.evidence.text = fmt::format("{} in the recorded commands", counted(report.races, "race"));
+  out.evidence.text = fmt::format("{} in the recorded commands; these two were enqueued then",
+                                  counted(report.races, "race"));
   out.evidence.command = context.command("races", "");
   const int64_t first = recorded.steps[race.first].start_ns;
   const int64_t second = recorded.steps[race.second].start_ns;

@@ -26,30 +26,26 @@ std::string devicesOf(const Facts& facts) {
   return fmt::format("{} {}s", facts.devices.size(), word);
 }
 
-double ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
+/// Why devices idled between their first and last work, for most of that time.
 std::string idleClause(const Facts& facts) {
-  const int64_t idle = facts.all.time.idle_ns;
-  if (facts.shareOfRun(idle) < kLeastClause) return "";
+  const double idle = facts.shareOfRun(facts.all.time.idle_ns);
+  if (idle < kLeastClause) return "";
   const auto longest =
       std::max_element(facts.gap_totals.begin(), facts.gap_totals.end(),
                        [](const GapTotal& a, const GapTotal& b) { return a.ns < b.ns; });
-  const auto most = static_cast<size_t>(longest - facts.gap_totals.begin());
-  const std::string share = formatPercent(ratio(longest->ns, idle));
-  switch (static_cast<GapCause>(most)) {
+  const std::string part = formatPercent(facts.shareOfRun(longest->ns));
+  const std::string out = fmt::format("; idle {}: ", formatPercent(idle));
+  switch (static_cast<GapCause>(longest - facts.gap_totals.begin())) {
     case GapCause::kHostLate:
-      return fmt::format("; {} of the idle time the host was late", share);
+      return out + fmt::format("the host was late for {}", part);
     case GapCause::kInLaunch:
-      return fmt::format("; {} of the idle time a launch call took long", share);
+      return out + fmt::format("launch calls took long for {}", part);
     case GapCause::kQueued:
-      return fmt::format("; {} of the idle time work waited although it was launched", share);
+      return out + fmt::format("work that was already launched waited for {}", part);
     case GapCause::kLaunchUnknown:
       break;
   }
-  return fmt::format("; for {} of the idle time the trace has no launch, so the cause is unknown",
-                     share);
+  return out + fmt::format("for {} the trace does not show why", part);
 }
 
 }  // namespace
@@ -61,26 +57,26 @@ std::string verdictOf(const Facts& facts, const std::vector<Finding>& list) {
   }
   if (facts.devices.empty()) return out + "The trace has no device work.";
   const TimeBreakdown& time = facts.all.time;
-  out += fmt::format("{} busy {} of the run{}", devicesOf(facts),
-                     formatPercent(facts.shareOfRun(time.busy_ns)), idleClause(facts));
-  const double outside = 1 - facts.shareOfRun(time.span_ns);
-  if (outside >= kLeastClause) {
-    out += fmt::format("; {} of the run is before the first or after the last device work",
-                       formatPercent(outside));
-  }
+  out += fmt::format("{} busy {} of the run", devicesOf(facts),
+                     formatPercent(facts.shareOfRun(time.busy_ns)));
   const double communication = facts.shareOfRun(facts.all.communication_alone_ns);
   if (communication >= kLeastClause) {
-    out += fmt::format("; {} of the run is communication alone", formatPercent(communication));
+    out += fmt::format(", {} with communication alone", formatPercent(communication));
   }
   const double copies = facts.shareOfRun(facts.all.copies_alone_ns);
-  if (copies >= kLeastClause) {
-    out += fmt::format("; {} of the run is copies alone", formatPercent(copies));
+  if (copies >= kLeastClause) out += fmt::format(", {} with copies alone", formatPercent(copies));
+  out += idleClause(facts);
+  const double outside = 1 - facts.shareOfRun(time.span_ns);
+  if (outside >= kLeastClause) {
+    out +=
+        fmt::format("; {} before the first or after the last device work", formatPercent(outside));
   }
   if (!facts.kernels.empty() && facts.shareOfRun(facts.all.time.compute_ns) >= kLeastClause) {
     const KernelTotal& first = facts.kernels.front();
-    const double of_kernels = ratio(first.total_ns, facts.all.kernel_sum_ns);
+    const double of_kernels = static_cast<double>(first.total_ns) /
+                              static_cast<double>(std::max<int64_t>(facts.all.kernel_sum_ns, 1));
     if (of_kernels >= kLeastOfKernels)
-      out += fmt::format("; {} is {} of kernel time", facts.label(first.name),
+      out += fmt::format("; {} takes {} of kernel time", facts.label(first.name),
                          formatPercent(of_kernels));
   }
   return out + ".";

@@ -14,6 +14,8 @@ namespace tracesmith {
 namespace {
 
 constexpr int kPipeWidth = 100;  // of lines for people, where there is no terminal
+/// A predicted gain of at least this part of a finding's share is all of it.
+constexpr double kWholeGain = 0.9;
 constexpr int kIndent = 4;
 constexpr int kLabel = 10;
 
@@ -30,7 +32,7 @@ class FindingsText {
     if (all == 0) {
       out_.write("  " + style_.dim("no finding") + "\n");
     } else {
-      out_.write(style_.bold("Findings, the most important first") + "\n");
+      out_.write(style_.bold("Findings, by the most that a fix can save") + "\n");
     }
     const size_t most = limit == 0 ? all : std::min(limit, all);
     size_t number = 0;
@@ -64,7 +66,7 @@ class FindingsText {
     labelled("do", finding.advice);
     labelled("gain", gainOf(finding));
     if (!finding.gain.command.empty()) command(finding.gain.command);
-    labelled("rule", fmt::format("{} ({}{}{})", finding.rule, toString(finding.severity),
+    labelled("rule", fmt::format("{} ({}{}{})", finding.rule, severityOf(finding),
                                  finding.part_of.empty() ? "" : ", part of ", finding.part_of));
   }
 
@@ -77,6 +79,11 @@ class FindingsText {
                       : fmt::format("{} (see {} to {})", evidence.text, from, to);
   }
 
+  static std::string_view severityOf(const Finding& finding) {
+    return finding.severity == Severity::kWrong ? "wrong results or numbers"
+                                                : toString(finding.severity);
+  }
+
   /// The same reason is given once.
   std::string gainOf(const Finding& finding) {
     const Gain& gain = finding.gain;
@@ -85,10 +92,11 @@ class FindingsText {
       last_why_not_ = gain.why_not;
       return "cannot say: " + gain.why_not;
     }
-    std::string out = fmt::format("{} shorter {} (simulated; error {})", formatPercent(*gain.share),
-                                  gain.change, formatPercent(gain.error));
-    if (gain.removes && finding.share && 2 * *gain.share < *finding.share) {
-      out += fmt::format("; less than half of {}, because other work or waits then take its place",
+    std::string out =
+        fmt::format("{} shorter {} (simulated; without the change {} off)",
+                    formatPercent(*gain.share), gain.change, formatPercent(gain.error));
+    if (gain.removes && finding.share && *gain.share < kWholeGain * *finding.share) {
+      out += fmt::format("; not the whole {}, because other work, waits or the host remain",
                          formatPercent(*finding.share));
     }
     return out;
