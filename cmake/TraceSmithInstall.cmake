@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(_package_dir lib/cmake/TraceSmith)
 
 get_property(_rooms GLOBAL PROPERTY TRACESMITH_ROOMS)
-list(REMOVE_ITEM _rooms cli c_api)
+list(REMOVE_ITEM _rooms cli c_api studio)
 install(CODE "set(TRACESMITH_SOURCE \"${PROJECT_SOURCE_DIR}\")")
 install(SCRIPT cmake/install_headers.cmake)
 foreach(_room IN LISTS _rooms)

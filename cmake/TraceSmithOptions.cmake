@@ -55,6 +55,7 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(fmt REQUIRED)
+find_package(Boost 1.81 REQUIRED CONFIG COMPONENTS headers)
 # SQLite's archive, where the system has one: a query of ten million rows calls within SQLite some
 # billion times, which costs a fifth less without the jump tables of a shared library.
 option(TRACESMITH_STATIC_SQLITE "Link SQLite's archive where there is one" ON)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the interactive timeline says about the selected operation or gap.
+// What interactive timelines say about the selected operation or gap.
 #pragma once
 
 #include <map>
@@ -26,10 +26,11 @@ class TimelineDetails {
   std::string_view shortName(const DeviceSpan& item) const;
   /// The selection's values, the full name first; empty if nothing is selected.
   std::vector<TimelineDetail> of(const TimelineBrowser& browser, const TerminalStyle& style) const;
-
- private:
+  /// The same for an item of a lane. `zero_ns`: the time shown as 0.
   std::vector<TimelineDetail> ofItem(const DeviceSpan& item, int64_t zero_ns,
                                      const TerminalStyle& style) const;
+
+ private:
   std::vector<TimelineDetail> ofGap(const TimelineRows& rows, size_t row, Interval gap,
                                     const TerminalStyle& style) const;
   /// Row of host_call that launched a row of a table of device work; LaunchIndex::kNone: unknown.

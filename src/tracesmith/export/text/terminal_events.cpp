@@ -168,28 +168,6 @@ std::array<std::pair<const char*, std::optional<uint32_t>>, 4> numbersOf(const T
            {"stream", of(d.stream, t.stream.ordinal)}}};
 }
 
-/// The functions of a stack, innermost first, each with its location in the source or in a module.
-std::vector<std::string> stackLines(const Trace& t, const FrameSymbols& symbols, CallPathId path) {
-  std::vector<std::string> lines;
-  std::vector<FrameFunction> functions;
-  const std::vector<FrameId> frames = framesOf(t, path);
-  for (size_t i = frames.size(); i-- > 0;) {
-    symbols.functions(frames[i], functions);
-    for (const FrameFunction& f : functions) {
-      std::string line = symbols.label(frames[i], f);
-      if (!f.file.empty()) {
-        line +=
-            f.line == 0 ? fmt::format("  ({})", f.file) : fmt::format("  ({}:{})", f.file, f.line);
-      } else if (!f.function.empty() && &f == &functions.back()) {
-        const std::string place = symbols.place(frames[i]);
-        if (!place.empty()) line += fmt::format("  ({})", place);
-      }
-      lines.push_back(printable(line));
-    }
-  }
-  return lines;
-}
-
 void writeText(const Trace& t, const std::vector<Entry>& entries, const FrameSymbols* symbols,
                const TerminalStyle& style, Output& out) {
   const Describer describe(t);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answers to the questions of Studio's page, as JSON. docs/studio.md lists them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/studio/answers/request_values.hpp"
+#include "tracesmith/studio/studio_trace.hpp"
+
+namespace tracesmith::studio {
+
+/// What the trace is, and its lanes.
+std::string traceAnswer(const StudioTrace& of);
+std::string namesAnswer(const StudioTrace& of, std::span<const NameId> ids);
+/// Fails if there is no such item.
+Result<std::string> itemAnswer(const StudioTrace& of, uint64_t lane, uint64_t item);
+/// Items whose name, full or short, contains `text` without regard to case: all are counted, and
+/// the first `limit` by start are listed.
+std::string searchAnswer(const StudioTrace& of, const std::string& text, uint64_t limit);
+
+/// Tables with their columns.
+std::string tablesAnswer(std::span<const ReportTable> tables);
+/// Parts of the analysis that may be asked for.
+std::string partsAnswer();
+/// Values: "parts" (names, with commas), "limit", "from_ns" and "to_ns" from the start of the
+/// trace.
+Result<std::string> analysisAnswer(const StudioTrace& of, const QueryValues& values);
+
+/// Tables and columns for SQL.
+Result<std::string> schemaAnswer(const StudioTrace& of);
+/// Fails with SQLite's message. Queries end after a minute.
+Result<std::string> sqlAnswer(const StudioTrace& of, const SqlRequest& request);
+
+}  // namespace tracesmith::studio

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/base/version.hpp"
+#include "tracesmith/export/output/json_writer.hpp"
+#include "tracesmith/studio/answers/answers.hpp"
+#include "tracesmith/studio/answers/json_answer.hpp"
+
+namespace tracesmith::studio {
+namespace {
+
+constexpr size_t kMostNameBytes = 16 << 10;
+
+std::string_view typeOf(const TimelineRow& row) {
+  if (row.on_device) return "stream";
+  const bool ranges = !row.lane.items().empty() && row.lane.items()[0].table == TableId::kRange;
+  return ranges ? "ranges" : "calls";
+}
+
+void writeLanes(const StudioTrace& of, JsonWriter& out) {
+  out.key("lanes").beginArray();
+  for (size_t i = 0; i < of.rows().rows.size(); ++i) {
+    const TimelineRow& row = of.rows().rows[i];
+    out.beginObject().field("id", i).field("label", row.label).field("group", row.group);
+    out.field("heading", row.heading);
+    if (!row.heading) {
+      out.field("first", row.first_lane).field("type", typeOf(row));
+      out.field("items", row.lane.items().size());
+    }
+    out.endObject();
+  }
+  out.endArray();
+}
+
+}  // namespace
+
+std::string traceAnswer(const StudioTrace& of) {
+  return jsonAnswer([&](JsonWriter& out) {
+    const TimelineRows& rows = of.rows();
+    out.beginObject().field("name", of.source().path).field("version", getVersionString());
+    out.field("generation", 1).field("complete", of.source().complete);
+    out.field("duration_ns", lengthOf(rows.zero_ns, rows.end_ns)).field("events", rows.items);
+    out.key("kinds").beginArray();
+    for (size_t kind = 0; kind < kItemKinds; ++kind) {
+      out.value(toString(static_cast<ItemKind>(kind)));
+    }
+    out.endArray();
+    writeLanes(of, out);
+    out.endObject();
+  });
+}
+
+std::string namesAnswer(const StudioTrace& of, std::span<const NameId> ids) {
+  return jsonAnswer([&](JsonWriter& out) {
+    out.beginObject().key("names").beginObject();
+    for (const NameId id : ids) {
+      out.key(std::to_string(id)).beginObject();
+      out.field("short", of.names().label(id).substr(0, kMostNameBytes));
+      out.field("full", of.names().full(id).substr(0, kMostNameBytes));
+      out.endObject();
+    }
+    out.endObject().endObject();
+  });
+}
+
+}  // namespace tracesmith::studio

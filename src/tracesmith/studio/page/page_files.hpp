@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of Studio's page, which are inside the program: what script/studio made of studio/.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tracesmith::studio {
+
+struct PageFile {
+  std::string_view path;  ///< "/studio.js"
+  std::string_view type;  ///< "text/javascript; charset=utf-8"
+  std::string_view gzip;  ///< content
+};
+
+/// Empty in a build without the page.
+std::span<const PageFile> pageFiles();
+
+}  // namespace tracesmith::studio

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/studio/studio_trace.hpp"
+
+#include <utility>
+
+#include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/export/select/event_filter.hpp"
+#include "tracesmith/findings/findings.hpp"
+#include "tracesmith/findings/findings_report.hpp"
+
+namespace tracesmith::studio {
+namespace {
+
+TimelineRows allRows(const Trace& trace) {
+  const Result<EventMatcher> all = EventMatcher::of(trace, {});
+  return timelineRowsOf(trace, *all);
+}
+
+/// Calls f(table) with the table of device work of an item.
+template <class F>
+void withWorkTable(const Trace& trace, TableId table, F&& f) {
+  switch (table) {
+    case TableId::kKernel:
+      return f(trace.kernel);
+    case TableId::kCopy:
+      return f(trace.copy);
+    case TableId::kFill:
+      return f(trace.fill);
+    case TableId::kSync:
+      return f(trace.sync);
+    default:
+      return;
+  }
+}
+
+constexpr TableId kWorkTables[] = {TableId::kKernel, TableId::kCopy, TableId::kFill,
+                                   TableId::kSync};
+
+}  // namespace
+
+StudioTrace::StudioTrace(Source source, Trace trace)
+    : source_(std::move(source)),
+      trace_(std::move(trace)),
+      rows_(allRows(trace_)),
+      names_(trace_),
+      tiles_(rows_, names_),
+      details_(trace_) {}
+
+const std::vector<ReportTable>& StudioTrace::findings() const {
+  std::call_once(findings_made_, [this] {
+    FindingsOptions options;
+    options.file = source_.path;
+    RecordingBeside recording(source_.path);
+    recording.give(options);
+    findings_ = findingsReport(findingsOf(trace_, options));
+  });
+  return findings_;
+}
+
+std::vector<TimelineDetail> StudioTrace::details(const DeviceSpan& item) const {
+  const std::lock_guard lock(details_mutex_);
+  return details_.ofItem(item, rows_.zero_ns, TerminalStyle{.utf8 = true});
+}
+
+uint32_t StudioTrace::launchOf(const DeviceSpan& item) const {
+  const std::lock_guard lock(launches_mutex_);
+  uint32_t call = LaunchIndex::kNone;
+  withWorkTable(trace_, item.table, [&](const auto& table) {
+    const auto [known, fresh] = launches_.try_emplace(item.table);
+    if (fresh) known->second = LaunchIndex(trace_).launchesOf(table);
+    call = known->second[item.row];
+  });
+  return call;
+}
+
+std::vector<DeviceSpan> StudioTrace::launchedBy(uint32_t host_call, size_t limit) const {
+  std::vector<DeviceSpan> out;
+  for (const TableId id : kWorkTables) {
+    withWorkTable(trace_, id, [&](const auto& table) {
+      if (table.size() == 0) return;
+      (void)launchOf({.table = id, .row = 0});
+      const std::lock_guard lock(launches_mutex_);
+      const std::vector<uint32_t>& calls = launches_.at(id);
+      for (uint32_t row = 0; row < calls.size() && out.size() < limit; ++row) {
+        if (calls[row] != host_call) continue;
+        out.push_back(
+            {table.start_ns[row], endOf(table.start_ns[row], table.duration_ns[row]), id, row});
+      }
+    });
+  }
+  return out;
+}
+
+}  // namespace tracesmith::studio

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace with what Studio computes of it. All questions of the page are answered from here.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/export/browse/timeline_details.hpp"
+#include "tracesmith/export/browse/timeline_rows.hpp"
+#include "tracesmith/query/sql/query_engine.hpp"
+#include "tracesmith/studio/tiles/item_names.hpp"
+#include "tracesmith/studio/tiles/tile_set.hpp"
+
+namespace tracesmith::studio {
+
+/// Any number of threads may use it at the same time.
+class StudioTrace {
+ public:
+  struct Source {
+    std::string path;      ///< as the user gave it
+    bool complete = true;  ///< false: cut off, damaged, or still being written
+  };
+
+  StudioTrace(Source source, Trace trace);
+  StudioTrace(const StudioTrace&) = delete;
+  StudioTrace& operator=(const StudioTrace&) = delete;
+
+  const Source& source() const { return source_; }
+  const Trace& trace() const { return trace_; }
+  const TimelineRows& rows() const { return rows_; }
+  const ItemNames& names() const { return names_; }
+  const TileSet& tiles() const { return tiles_; }
+
+  /// Of the whole trace; made when it is first asked for.
+  const std::vector<ReportTable>& findings() const;
+  /// What is known of an item, and the rows of host_call and of device work that belong together.
+  std::vector<TimelineDetail> details(const DeviceSpan& item) const;
+  /// Calls f(engine) while no other thread uses the SQL engine.
+  template <class F>
+  auto withEngine(F&& f) const -> decltype(f(std::declval<QueryEngine&>())) {
+    const std::lock_guard lock(engine_mutex_);
+    if (!engine_) {
+      TS_TRY(QueryEngine opened, QueryEngine::open(trace_));
+      engine_.emplace(std::move(opened));
+    }
+    return f(*engine_);
+  }
+  /// The row of host_call that launched a piece of device work; kNone: unknown.
+  uint32_t launchOf(const DeviceSpan& item) const;
+  /// Pieces of device work that a host call launched, at most `limit`.
+  std::vector<DeviceSpan> launchedBy(uint32_t host_call, size_t limit) const;
+
+ private:
+  const Source source_;
+  const Trace trace_;
+  const TimelineRows rows_;
+  const ItemNames names_;
+  const TileSet tiles_;
+  const TimelineDetails details_;
+  mutable std::mutex details_mutex_;
+  mutable std::mutex engine_mutex_;
+  mutable std::optional<QueryEngine> engine_;
+  mutable std::once_flag findings_made_;
+  mutable std::vector<ReportTable> findings_;
+  mutable std::mutex launches_mutex_;
+  mutable std::map<TableId, std::vector<uint32_t>> launches_;  // made when one is asked for
+};
+
+}  // namespace tracesmith::studio
