@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the server. A failure is an Error whose message is for people.
+import type { Column, ItemInfo, Names, SearchResult, Table, TraceInfo, Value } from "./types.ts";
+
+async function ask(path: string, body?: unknown): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`api/${path}`, body === undefined ? {} : {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  } catch {
+    throw new Error("The server does not answer. Has `tracesmith studio` been ended? Start it again and open the address that it prints.");
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text;
+  try {
+    message = (JSON.parse(text) as { error: string }).error;
+  } catch {
+    // A plain text.
+  }
+  throw new Error(message);
+}
+
+async function json<T>(path: string, body?: unknown): Promise<T> {
+  return (await ask(path, body)).json() as Promise<T>;
+}
+
+export interface TileKey {
+  lane: number;
+  level: number;
+  index: number;
+}
+
+export const server = {
+  trace: () => json<TraceInfo>("trace"),
+  tiles: async (keys: TileKey[]) =>
+    (await ask("tiles", { tiles: keys.map((k) => [k.lane, k.level, k.index]) })).arrayBuffer(),
+  names: async (ids: number[]) => (await json<{ names: Names }>("names", { ids })).names,
+  item: (lane: number, item: number) => json<ItemInfo>(`item?lane=${lane}&item=${item}`),
+  search: (text: string) => json<SearchResult>(`search?q=${encodeURIComponent(text)}&limit=1000`),
+  findings: async () => (await json<{ tables: Table[] }>("findings")).tables,
+  parts: async () => (await json<{ parts: { key: string; title: string }[] }>("parts")).parts,
+  analysis: async (parts: string, range?: [number, number]) => {
+    const time = range ? `&from_ns=${Math.floor(range[0])}&to_ns=${Math.ceil(range[1])}` : "";
+    return (await json<{ tables: Table[] }>(`analysis?parts=${parts}&limit=1000${time}`)).tables;
+  },
+  schema: async () => (await json<{ tables: { name: string; columns: string[] }[] }>("schema")).tables,
+  query: (sql: string) =>
+    json<{ columns: Column[]; rows: Value[][]; more: boolean }>("query", { sql, limit: 10000 }),
+};

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useEffect, useRef, useState } from "react";
+import { server } from "../data/server.ts";
+import type { Table } from "../data/types.ts";
+import { count } from "../format/quantities.ts";
+import { ReportTable } from "./report_table.tsx";
+
+const STORE = "tracesmith.queries";
+const FIRST = "SELECT family, count(*) AS kernels, sum(duration_ns) AS ns FROM kernel GROUP BY family ORDER BY ns DESC";
+
+function kept(): string[] {
+  try {
+    return JSON.parse(localStorage.getItem(STORE) ?? "[]") as string[];
+  } catch {
+    return [];
+  }
+}
+
+function download(table: Table): void {
+  const cell = (v: unknown) => (v === null || v === undefined ? "" : /[",\n\r]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
+  const lines = [table.columns.map((c) => cell(c.title)), ...table.rows.map((row) => row.map(cell))].map((row) => row.join(","));
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
+  link.download = "result.csv";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+export function Sql({ failed }: { failed: (error: Error) => void }) {
+  const input = useRef<HTMLTextAreaElement>(null);
+  const [schema, setSchema] = useState<{ name: string; columns: string[] }[]>([]);
+  const [queries, setQueries] = useState(kept);
+  const [result, setResult] = useState<{ table: Table; more: boolean } | { error: string } | "running" | null>(null);
+  useEffect(() => void server.schema().then(setSchema, failed), [failed]);
+
+  const run = async () => {
+    const sql = input.current?.value.trim() ?? "";
+    if (sql === "" || result === "running") return;
+    setResult("running");
+    const list = [sql, ...queries.filter((q) => q !== sql)].slice(0, 50);
+    setQueries(list);
+    localStorage.setItem(STORE, JSON.stringify(list));
+    try {
+      const { columns, rows, more } = await server.query(sql);
+      setResult({ table: { key: "result", title: "", note: "", columns, rows }, more });
+    } catch (error) {
+      setResult({ error: (error as Error).message });
+    }
+  };
+  const insert = (word: string) => {
+    const at = input.current;
+    if (!at) return;
+    at.setRangeText(word, at.selectionStart, at.selectionEnd, "end");
+    at.focus();
+  };
+  return (
+    <div className="sides">
+      <nav aria-label="Tables and columns">
+        {schema.map((table) => (
+          <details key={table.name}>
+            <summary>{table.name}</summary>
+            <button onClick={() => insert(table.name)}><em>insert {table.name}</em></button>
+            {table.columns.map((column) => <button key={column} onClick={() => insert(column)}>{column}</button>)}
+          </details>
+        ))}
+      </nav>
+      <div className="main">
+        <textarea ref={input} rows={5} spellCheck={false} aria-label="SQL query" defaultValue={queries[0] ?? FIRST}
+          onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void run(); } }} />
+        <div className="bar">
+          <button className="main-button" onClick={() => void run()}>Run (Ctrl+Enter)</button>
+          {queries.length > 0 && (
+            <select aria-label="Earlier queries" value="" onChange={(event) => { if (input.current) input.current.value = event.target.value; }}>
+              <option value="" disabled>Earlier queries</option>
+              {queries.map((q) => <option key={q} value={q}>{q.slice(0, 100)}</option>)}
+            </select>
+          )}
+          {result && result !== "running" && "table" in result && <button onClick={() => download(result.table)}>Save as CSV</button>}
+        </div>
+        <div aria-live="polite">
+          {result === "running" && <p className="soft">Running…</p>}
+          {result && result !== "running" && ("error" in result
+            ? <p className="error">{result.error}</p>
+            : <>
+                <p className="soft">{count(result.table.rows.length)} rows{result.more && ", and there are more"}</p>
+                <ReportTable table={result.table} />
+              </>)}
+        </div>
+      </div>
+    </div>
+  );
+}
