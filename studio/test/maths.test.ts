@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressText, readAddress } from "../src/app/address.ts";
 import { NO_ITEM, readTiles, TileStore } from "../src/data/tiles.ts";
-import { bytes, count, duration, printable, share, shown } from "../src/format/quantities.ts";
+import { bytes, count, duration, printable, share, shown, timeText } from "../src/format/quantities.ts";
 import { PixelLines } from "../src/timeline/pixel_lines.ts";
 import { fitted, levelFor, tickDistance, tileRange, tilesFor, zoomed } from "../src/timeline/window.ts";
 
@@ -11,6 +11,8 @@ test("values look as the command shows them", () => {
   assert.deepEqual([0, 1, 999, 1000, 41_700_000, 999_600, 1_880_000_000, 2e12].map(duration),
     ["0 ns", "1 ns", "999 ns", "1.00 µs", "41.7 ms", "1.00 ms", "1.88 s", "2,000 s"]);
   assert.deepEqual([0, 1023, 1024, 103 * 2 ** 30].map(bytes), ["0 B", "1.00 KiB", "1.00 KiB", "103 GiB"]);
+  assert.deepEqual([[216_500_000, 500_000], [216_000_000, 500_000], [0, 1e8], [1.5e9, 2e8], [12, 5]].map(([t, d]) => timeText(t!, d!)),
+    ["216.5 ms", "216.0 ms", "0 ms", "1.5 s", "12 ns"]);
   assert.equal(share(0.643), "64.3 %");
   assert.equal(count(1727), "1,727");
   assert.equal(shown(null, "ns"), "–");

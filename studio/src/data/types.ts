@@ -21,6 +21,8 @@ export interface TraceInfo {
   duration_ns: number;
   events: number;
   kinds: string[];
+  /** Kinds of device work that occur, those with the most time first. */
+  device_kinds: number[];
   lanes: Lane[];
 }
 

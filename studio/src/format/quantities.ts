@@ -17,6 +17,14 @@ export function duration(ns: number): string {
   return `${count(Math.round(ns / 1e9))} s`;
 }
 
+/** A time with as many digits as tell it from another that is `distance` ns away. */
+export function timeText(ns: number, distance: number): string {
+  const size = Math.max(Math.abs(ns), distance);
+  const [unit, word] = size < 1e3 ? [1, "ns"] : size < 1e6 ? [1e3, "µs"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+  const digits = Math.max(0, Math.ceil(-Math.log10(distance / unit) - 1e-9));
+  return `${(ns / unit).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${word}`;
+}
+
 export function count(value: number): string {
   return Number.isInteger(value) ? value.toLocaleString("en-US") : String(value);
 }

@@ -3,7 +3,7 @@
 import { NameStore } from "../data/names.ts";
 import { NO_ITEM, TileStore, type Tile } from "../data/tiles.ts";
 import type { Lane, Place, TraceInfo } from "../data/types.ts";
-import { duration, printable } from "../format/quantities.ts";
+import { duration, printable, timeText } from "../format/quantities.ts";
 import { colourOfName, coloursOf, css } from "./colours.ts";
 import { PixelLines } from "./pixel_lines.ts";
 import { fitted, levelFor, tickDistance, tileRange, tilesFor, type Window } from "./window.ts";
@@ -177,8 +177,15 @@ export class TimelineCanvas {
       if (row.lane.first === false) continue;
       const arrow = row.lane.heading ? (this.collapsed.has(row.lane.group) ? "▸ " : "▾ ") : "";
       const room = row.lane.heading ? width - 20 : LABELS - 30;
-      context.fillText(this.cut(context, arrow + printable(row.lane.label, 200), room), row.lane.heading ? 8 : 22, y + row.height / 2);
+      context.fillText(this.cutMiddle(context, arrow + printable(row.lane.label, 200), room), row.lane.heading ? 8 : 22, y + row.height / 2);
     }
+  }
+
+  /** The end of a label says what the lane has. */
+  private cutMiddle(context: CanvasRenderingContext2D, text: string, room: number): string {
+    if (context.measureText(text).width <= room) return text;
+    const end = text.slice(-12);
+    return `${this.cut(context, text.slice(0, -12), room - context.measureText(end).width)}${end}`;
   }
 
   private cut(context: CanvasRenderingContext2D, text: string, room: number): string {
@@ -306,7 +313,7 @@ export class TimelineCanvas {
     for (let t = Math.ceil(this.window.begin / distance) * distance; t < this.window.end; t += distance) {
       const x = this.xOf(t);
       context.fillRect(x, y + AXIS - 6, 1, 5);
-      context.fillText(duration(t), x + 4, y + AXIS / 2);
+      context.fillText(timeText(t, distance), x + 4, y + AXIS / 2);
     }
     const length = `${duration(this.window.end - this.window.begin)} shown`;
     context.clearRect(0, y, LABELS - 1, AXIS);

@@ -256,7 +256,8 @@ export function Timeline({ trace, go, failed }: Props) {
     action();
   };
 
-  const used = trace.kinds.map((kind, i) => ({ kind, colour: css(coloursOf(trace.kinds)[i] ?? 0) }));
+  const host = trace.kinds.flatMap((kind, i) => (kind === "API call" || kind === "range" ? [i] : []));
+  const used = [...trace.device_kinds, ...host].map((i) => ({ kind: trace.kinds[i] ?? "", colour: css(coloursOf(trace.kinds)[i] ?? 0) }));
   return (
     <div className="timeline">
       <div className="bar">

@@ -42,6 +42,8 @@ std::string traceAnswer(const StudioTrace& of) {
     for (size_t kind = 0; kind < kItemKinds; ++kind) {
       out.value(toString(static_cast<ItemKind>(kind)));
     }
+    out.endArray().key("device_kinds").beginArray();
+    for (const ItemKind kind : rows.kinds) out.value(static_cast<int>(kind));
     out.endArray();
     writeLanes(of, out);
     out.endObject();

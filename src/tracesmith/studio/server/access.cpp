@@ -87,7 +87,8 @@ std::optional<HttpResponse> Access::respond(const HttpRequest& request) const {
         .status = 200,
         .type = "text/html; charset=utf-8",
         .body =
-            "<!doctype html><meta http-equiv=refresh content='0;url=/'><a href='/'>Studio</a>\n",
+            "<!doctype html><link rel=icon href='data:,'><meta http-equiv=refresh content='0;url=/'>"
+                "<a href='/'>Studio</a>\n",
         .headers = {{"Set-Cookie", cookie_ + "; HttpOnly; SameSite=Strict; Path=/"}}};
   }
   if (!hasCookie(request.cookie, cookie_)) {

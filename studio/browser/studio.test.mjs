@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page in a real browser, with the server of the command. Environment: TRACESMITH_BIN, the folder of
+// the command; TRACESMITH_TEST_DATA, real traces (optional).
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const PROGRAM = join(process.env.TRACESMITH_BIN ?? "", "tracesmith");
+const REAL = join(process.env.TRACESMITH_TEST_DATA ?? "/nonexistent", "traces/hta/tests/data/trace_diff/control/control.json.gz");
+const HOSTILE = ["<img src=x onerror=\"document.title='run'\">", "</script><script>document.title='run'</script>",
+  "\u202egnp.exe", "line\nbreak\"'&", `long ${"x".repeat(100_000)}`];
+const LABELS = 210; // width of the labels
+
+let folder, browser;
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "studio-browser-"));
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+});
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Kernels of 1 ms at 10, 20, ... ms on stream 7, each launched 2 ms before. */
+function trace() {
+  const events = HOSTILE.map((name, i) => ({ ph: "X", cat: "cpu_op", name, pid: 1, tid: 1, ts: i * 10_000, dur: 9_000, args: {} }));
+  for (let i = 1; i <= 9; ++i) {
+    events.push({ ph: "X", cat: "cuda_runtime", name: "cudaLaunchKernel", pid: 1, tid: 1, ts: i * 10_000 - 2_000, dur: 500, args: { correlation: i } });
+    events.push({ ph: "X", cat: "kernel", name: `void gemm_${i % 3}<float>(int)`, pid: 0, tid: 7, ts: i * 10_000, dur: 1_000,
+      args: { device: 0, stream: 7, correlation: i } });
+  }
+  const path = join(folder, "t.json");
+  writeFileSync(path, JSON.stringify({ schemaVersion: 1, traceEvents: events }));
+  return path;
+}
+
+/** Runs `use(page, url)`; no message of the browser may say that something is wrong. */
+async function withPage(path, use) {
+  const server = spawn(PROGRAM, ["studio", path, "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("dialog", (dialog) => problems.push(`dialog: ${dialog.message()}`));
+  try {
+    await page.goto(url);
+    await page.waitForSelector("canvas");
+    await page.waitForFunction(() => window.timeline?.frame > 0 && !window.timeline.blank);
+    await use(page, url);
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    server.kill("SIGINT");
+    await ended;
+  }
+}
+
+/** Whether pixels of a line of the canvas differ from the lane's ground, in CSS pixels from the left. */
+const painted = (page, y) => page.evaluate((line) => {
+  const canvas = document.querySelector("canvas");
+  const ratio = canvas.width / canvas.clientWidth;
+  const data = canvas.getContext("2d").getImageData(0, Math.round(line * ratio), canvas.width, 1).data;
+  const ground = [data[4 * (canvas.width - 2)], data[4 * (canvas.width - 2) + 1], data[4 * (canvas.width - 2) + 2]];
+  const out = [];
+  for (let x = 0; x < canvas.width; ++x) {
+    if (Math.abs(data[4 * x] - ground[0]) + Math.abs(data[4 * x + 1] - ground[1]) + Math.abs(data[4 * x + 2] - ground[2]) > 60) out.push(x / ratio);
+  }
+  return out;
+}, y);
+
+test("lanes are painted where their times say", () => withPage(trace(), async (page) => {
+  const width = await page.evaluate(() => document.querySelector("canvas").clientWidth);
+  await page.evaluate(() => window.timeline.show({ begin: 5e6, end: 85e6 }));
+  await page.waitForTimeout(300);
+  const places = (await painted(page, 60 + 24 + 10)).filter((x) => x > LABELS + 1);
+  const scale = (width - LABELS) / 80;
+  for (let i = 1; i <= 7; ++i) {
+    const from = LABELS + (i * 10 - 5) * scale, to = from + scale;
+    assert.ok(places.some((x) => x > from && x < to), `kernel ${i} is not at ${from}`);
+    assert.ok(!places.some((x) => x > to + 2 && x < to + 8 * scale), `something is after kernel ${i}`);
+  }
+}));
+
+test("a click selects, the details have the launch, and a link shows the same", () => withPage(trace(), async (page) => {
+  await page.evaluate(() => window.timeline.show({ begin: 17e6, end: 23e6 }));
+  await page.waitForTimeout(300);
+  const box = await (await page.$("canvas")).boundingBox();
+  const x = box.x + LABELS + ((20.5 - 17) / 6) * (box.width - LABELS);
+  await page.mouse.click(x, box.y + 60 + 24 + 10);
+  await page.waitForSelector("aside h2");
+  assert.match(await page.textContent("aside h2"), /gemm_2/);
+  assert.match(await page.textContent("aside"), /1\.00 ms \(1000000 ns\)/);
+  assert.match(await page.textContent(".links"), /launched by cudaLaunchKernel 500 µs/);
+  const address = page.url();
+  assert.match(address, /item=1/);
+  await page.reload();
+  await page.waitForSelector("aside h2");
+  assert.match(await page.textContent("aside h2"), /gemm_2/);
+  await page.click(".links button");
+  await page.waitForFunction(() => document.querySelector("aside h2")?.textContent === "cudaLaunchKernel");
+}));
+
+test("search marks all matches and goes through them", () => withPage(trace(), async (page) => {
+  await page.focus("canvas");
+  await page.keyboard.press("/");
+  await page.keyboard.type("GEMM_1");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("[role=status]")?.textContent.startsWith("1 of 3"));
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("[role=status]")?.textContent.startsWith("2 of 3"));
+  assert.equal(await page.evaluate(() => window.timeline.hits.length), 3);
+}));
+
+test("names of any kind are shown and never run", () => withPage(trace(), async (page) => {
+  await page.fill("[type=search]", "img src");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("aside h2");
+  assert.ok((await page.textContent("aside h2")).startsWith("<img src=x"));
+  await page.click("#tab-sql");
+  await page.fill("textarea", "SELECT name FROM range ORDER BY start_ns");
+  await page.click("text=Run (Ctrl+Enter)");
+  await page.waitForSelector("tbody tr");
+  const cells = await page.$$eval("tbody td", (all) => all.map((td) => td.textContent));
+  assert.equal(cells.length, HOSTILE.length);
+  assert.equal(cells[1], HOSTILE[1]);
+  assert.equal(cells[2], "\\u202egnp.exe");
+  assert.equal(cells[4].length, 121);
+  assert.equal(await page.evaluate(() => document.images.length), 0);
+  assert.doesNotMatch(await page.title(), /run/);
+}));
+
+test("numbers are those of the command", () => withPage(trace(), async (page) => {
+  const sql = "SELECT name, sum(duration_ns) AS ns FROM kernel GROUP BY name ORDER BY name";
+  const expected = JSON.parse(execFileSync(PROGRAM, ["query", join(folder, "t.json"), sql, "--json"]));
+  await page.click("#tab-sql");
+  await page.fill("textarea", sql);
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector("tbody tr");
+  const rows = await page.$$eval("tbody tr", (all) => all.map((tr) => [...tr.children].map((td) => td.textContent)));
+  assert.deepEqual(rows, expected.map((row) => [row.name, String(row.ns)]));
+  const { findings, verdict } = JSON.parse(execFileSync(PROGRAM, ["analyze", join(folder, "t.json"), "--findings", "--json"]));
+  await page.click("#tab-findings");
+  await page.waitForSelector(".verdict");
+  assert.equal(await page.textContent(".verdict"), verdict[0].text);
+  assert.deepEqual(await page.$$eval(".finding h2", (all) => all.map((h) => h.textContent)), findings.map((f) => f.title));
+  await page.click(".finding dd button >> nth=0");
+  await page.waitForFunction(() => document.querySelector("#tab-timeline").getAttribute("aria-selected") === "true" && window.timeline.range);
+}));
+
+test("a dismissed finding stays dismissed", () => withPage(trace(), async (page) => {
+  await page.click("#tab-findings");
+  await page.waitForSelector(".finding");
+  const count = (await page.$$(".finding")).length;
+  await page.click("text=Dismiss >> nth=0");
+  await page.reload();
+  await page.waitForSelector(".findings");
+  assert.equal((await page.$$(".finding")).length, count - 1);
+}));
+
+test("everything has a name, and tabs follow the arrow keys", () => withPage(trace(), async (page) => {
+  const tree = await page.locator("body").ariaSnapshot();
+  for (const name of ["tab \"Timeline\" [selected]", "tab \"Findings\"", "searchbox \"Search names\"", "application \"Timeline of the trace"]) {
+    assert.ok(tree.includes(name), `${name} is not in\n${tree}`);
+  }
+  await page.focus("#tab-timeline");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.getAttribute("#tab-tables", "aria-selected"), "true");
+  await page.waitForSelector("tbody tr");
+}));
+
+test("a real trace: no blank frame, and quick ones, while it is zoomed and moved", { skip: !existsSync(REAL) }, () => withPage(REAL, async (page) => {
+  const frames = await page.evaluate(async () => {
+    const of = window.timeline, out = [];
+    const next = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    for (let i = 0; i < 60; ++i) {
+      const length = (of.window.end - of.window.begin) * (i < 30 ? 0.85 : 1);
+      const begin = of.window.begin + length * 0.05;
+      of.show({ begin, end: begin + length });
+      await next();
+      out.push([of.frame, of.blank]);
+    }
+    return out;
+  });
+  assert.ok(!frames.some(([, blank]) => blank), "a frame had no tile at all");
+  const times = frames.map(([ms]) => ms).sort((a, b) => a - b);
+  console.log(`script per frame: median ${times[30].toFixed(1)} ms, p95 ${times[57].toFixed(1)} ms`);
+  await page.keyboard.down("Shift");
+  const box = await (await page.$("canvas")).boundingBox();
+  await page.mouse.move(box.x + 500, box.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 700, box.y + 200);
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await page.waitForSelector("aside table");
+}));
+
+test("a server that has ended is said", async () => {
+  await withPage(trace(), async (page) => {
+    await page.route("**/api/**", (route) => route.abort());
+    await page.click("#tab-tables");
+    await page.waitForSelector("[role=alert]");
+    assert.match(await page.textContent("[role=alert]"), /does not answer/);
+    await page.unroute("**/api/**");
+    await page.click("text=Try again");
+    await page.waitForSelector("[role=alert]", { state: "detached" });
+  }).catch((error) => {
+    // The browser itself says that requests failed.
+    if (!/net::ERR_FAILED/.test(error.message)) throw error;
+  });
+});
