@@ -87,8 +87,9 @@ std::optional<HttpResponse> Access::respond(const HttpRequest& request) const {
         .status = 200,
         .type = "text/html; charset=utf-8",
         .body =
-            "<!doctype html><link rel=icon href='data:,'><meta http-equiv=refresh content='0;url=/'>"
-                "<a href='/'>Studio</a>\n",
+            "<!doctype html><link rel=icon href='data:,'><meta http-equiv=refresh "
+            "content='0;url=/'>"
+            "<a href='/'>Studio</a>\n",
         .headers = {{"Set-Cookie", cookie_ + "; HttpOnly; SameSite=Strict; Path=/"}}};
   }
   if (!hasCookie(request.cookie, cookie_)) {

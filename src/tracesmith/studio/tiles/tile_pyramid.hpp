@@ -36,7 +36,6 @@ class TilePyramid {
   /// which no item starts.
   TilePyramid(const TimelineLane& lane, const ItemNames& names, int64_t zero_ns);
 
-  int baseLevel() const { return base_level_; }
   /// Cells [first, first + out.size()) of a level from 0 to kHighestLevel.
   void cells(int level, uint64_t first, std::span<TileCell> out) const;
   uint64_t bytes() const;
