@@ -64,6 +64,28 @@ async function withPage(path, use) {
   }
 }
 
+const verdictOf = async (page) => (await page.textContent(".verdict")).replaceAll("\u00a0", " ");
+
+/** Opens a report of the trace from disk; the page asks nothing of anybody. */
+async function withReport(path, use) {
+  const file = join(folder, "report.html");
+  execFileSync(PROGRAM, ["report", path, "-o", file], { stdio: "pipe" });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, offline: true });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("request", (request) => /^(file:.*report\.html|blob:|data:)/.test(request.url()) || problems.push(request.url()));
+  try {
+    await page.goto(`file://${file}`);
+    await page.waitForSelector(".verdict");
+    await use(page);
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+  }
+}
+
 /** Whether pixels of a line of the canvas differ from the lane's ground, in CSS pixels from the left. */
 const painted = (page, y) => page.evaluate((line) => {
   const canvas = document.querySelector("canvas");
@@ -150,8 +172,8 @@ test("numbers are those of the command", () => withPage(trace(), async (page) =>
   const { findings, verdict } = JSON.parse(execFileSync(PROGRAM, ["analyze", join(folder, "t.json"), "--findings", "--json"]));
   await page.click("#tab-findings");
   await page.waitForSelector(".verdict");
-  assert.equal(await page.textContent(".verdict"), verdict[0].text);
-  assert.deepEqual(await page.$$eval(".finding h2", (all) => all.map((h) => h.textContent)), findings.map((f) => f.title));
+  assert.equal(await verdictOf(page), verdict[0].text);
+  assert.deepEqual(await page.$$eval(".finding h2", (all) => all.map((h) => h.textContent.replaceAll("\u00a0", " "))), findings.map((f) => f.title));
   await page.click(".finding dd button >> nth=0");
   await page.waitForFunction(() => document.querySelector("#tab-timeline").getAttribute("aria-selected") === "true" && window.timeline.range);
 }));
@@ -218,3 +240,31 @@ test("a server that has ended is said", async () => {
     if (!/net::ERR_FAILED/.test(error.message)) throw error;
   });
 });
+
+test("a report shows findings, tables and every item, from disk", () => withReport(trace(), async (page) => {
+  const said = JSON.parse(execFileSync(PROGRAM, ["analyze", join(folder, "t.json"), "--findings", "--json"]));
+  assert.equal(await verdictOf(page), said.verdict[0].text);
+  await page.click("#tab-timeline");
+  await page.waitForFunction(() => window.timeline?.frame > 0 && !window.timeline.blank);
+  await page.evaluate(() => window.timeline.show({ begin: 5e6, end: 85e6 }));
+  await page.waitForTimeout(200);
+  const width = await page.evaluate(() => document.querySelector("canvas").clientWidth);
+  const places = (await painted(page, 60 + 24 + 10)).filter((x) => x > LABELS + 1);
+  const scale = (width - LABELS) / 80;
+  for (let i = 1; i <= 7; ++i) {
+    const from = LABELS + (i * 10 - 5) * scale;
+    assert.ok(places.some((x) => x > from && x < from + scale), `kernel ${i} is not at ${from}`);
+  }
+  await page.click("#tab-tables");
+  assert.match(await page.textContent("tbody"), /gemm_1<f32>/);
+  assert.equal(await page.title(), "t.json – TraceSmith Studio");
+}));
+
+test("a report of a real trace zooms to its items", { skip: !existsSync(REAL) }, () => withReport(REAL, async (page) => {
+  await page.click("#tab-timeline");
+  await page.waitForFunction(() => window.timeline?.frame > 0 && !window.timeline.blank);
+  await page.evaluate(() => window.timeline.show({ begin: 20e6, end: 20.5e6 }));
+  await page.waitForTimeout(300);
+  assert.equal(await page.evaluate(() => window.timeline.blank), false);
+  await page.screenshot({ path: join(folder, "report.png") });
+}));

@@ -9,13 +9,14 @@ import { Sql } from "../views/sql.tsx";
 import { Tables } from "../views/tables.tsx";
 import { noteAddress, readAddress } from "./address.ts";
 
-const TABS = ["timeline", "findings", "tables", "sql"] as const;
-type Tab = (typeof TABS)[number];
+const ALL = ["timeline", "findings", "tables", "sql"] as const;
+type Tab = (typeof ALL)[number];
+const TABS: readonly Tab[] = server.live ? ALL : ["findings", "timeline", "tables"];
 const TITLES: Record<Tab, string> = { timeline: "Timeline", findings: "Findings", tables: "Tables", sql: "SQL" };
 
 function firstTab(): Tab {
   const asked = readAddress(location.hash).tab;
-  return TABS.find((tab) => tab === asked) ?? "timeline";
+  return TABS.find((tab) => tab === asked) ?? TABS[0] ?? "timeline";
 }
 
 export function App() {

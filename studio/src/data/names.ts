@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of items by their number, asked for in batches when they are first needed.
-import { server } from "./server.ts";
 import type { Names } from "./types.ts";
 
 export class NameStore {
@@ -10,7 +9,7 @@ export class NameStore {
 
   constructor(
     private readonly changed: () => void,
-    private readonly load: (ids: number[]) => Promise<Names> = server.names,
+    private readonly load: (ids: number[]) => Promise<Names>,
   ) {}
 
   /** The short name; "" until it is known. */

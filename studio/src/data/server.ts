@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to the server. A failure is an Error whose message is for people.
+// Questions to the server, or to the report that the page is. A failure is an Error whose message is for people.
+import { Report } from "./report.ts";
 import type { Column, ItemInfo, Names, SearchResult, Table, TraceInfo, Value } from "./types.ts";
 
 async function ask(path: string, body?: unknown): Promise<Response> {
@@ -34,16 +35,21 @@ export interface TileKey {
   index: number;
 }
 
+const report = typeof document === "undefined" ? null : await Report.ofPage();
+
 export const server = {
-  trace: () => json<TraceInfo>("trace"),
+  /** False: a report file, which has no details, search and SQL. */
+  live: report === null,
+  trace: () => (report ? report.trace() : json<TraceInfo>("trace")),
   tiles: async (keys: TileKey[]) =>
-    (await ask("tiles", { tiles: keys.map((k) => [k.lane, k.level, k.index]) })).arrayBuffer(),
-  names: async (ids: number[]) => (await json<{ names: Names }>("names", { ids })).names,
+    report ? report.allTiles() : (await ask("tiles", { tiles: keys.map((k) => [k.lane, k.level, k.index]) })).arrayBuffer(),
+  names: async (ids: number[]) => report ? report.names() : (await json<{ names: Names }>("names", { ids })).names,
   item: (lane: number, item: number) => json<ItemInfo>(`item?lane=${lane}&item=${item}`),
   search: (text: string) => json<SearchResult>(`search?q=${encodeURIComponent(text)}&limit=1000`),
-  findings: async () => (await json<{ tables: Table[] }>("findings")).tables,
-  parts: async () => (await json<{ parts: { key: string; title: string }[] }>("parts")).parts,
+  findings: async () => report ? report.findings() : (await json<{ tables: Table[] }>("findings")).tables,
+  parts: async () => report ? report.parts() : (await json<{ parts: { key: string; title: string }[] }>("parts")).parts,
   analysis: async (parts: string, range?: [number, number]) => {
+    if (report) return report.analysis(parts);
     const time = range ? `&from_ns=${Math.floor(range[0])}&to_ns=${Math.ceil(range[1])}` : "";
     return (await json<{ tables: Table[] }>(`analysis?parts=${parts}&limit=1000${time}`)).tables;
   },

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles: 512 cells of 2^level ns of a lane, or its items if there are few. They are kept, and asked for
 // in batches. While one is missing, a larger one that is there takes its place.
-import { server, type TileKey } from "./server.ts";
+import type { TileKey } from "./server.ts";
 
 export const TILE_CELLS = 512;
 export const NO_ITEM = 0xffffffff;
 const MAGIC = 0x31545354;
-const MOST_TILES = 6000;
 const BATCH = 256;
 
 export interface Tile {
@@ -48,13 +47,15 @@ export function readTiles(body: ArrayBuffer): (Tile & { lane: number })[] {
 export class TileStore {
   private tiles = new Map<string, Tile>(); // in order of last use
   private asked = new Set<string>();
+  private absent = new Set<string>(); // a report has only some
   private wanted = new Map<string, TileKey>();
   private busy = false;
 
   constructor(
     private readonly changed: () => void,
     private readonly failed: (error: Error) => void,
-    private readonly load: (keys: TileKey[]) => Promise<ArrayBuffer> = server.tiles,
+    private readonly load: (keys: TileKey[]) => Promise<ArrayBuffer>,
+    private readonly most = 6000,
   ) {}
 
   /** The tile, or the smallest one that is there and contains it. */
@@ -77,7 +78,7 @@ export class TileStore {
     this.wanted.clear();
     for (const key of keys) {
       const text = keyText(key);
-      if (!this.tiles.has(text) && !this.asked.has(text)) this.wanted.set(text, key);
+      if (!this.tiles.has(text) && !this.asked.has(text) && !this.absent.has(text)) this.wanted.set(text, key);
     }
     void this.next();
   }
@@ -94,8 +95,11 @@ export class TileStore {
       for (const tile of readTiles(await this.load(batch.map(([, key]) => key)))) {
         this.tiles.set(keyText(tile), tile);
       }
+      for (const [text] of batch) {
+        if (!this.tiles.has(text)) this.absent.add(text);
+      }
       for (const text of this.tiles.keys()) {
-        if (this.tiles.size <= MOST_TILES) break;
+        if (this.tiles.size <= this.most) break;
         this.tiles.delete(text);
       }
       this.changed();

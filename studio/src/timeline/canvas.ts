@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the timeline, and tells what lies at a place of it.
 import { NameStore } from "../data/names.ts";
+import { server } from "../data/server.ts";
 import { NO_ITEM, TileStore, type Tile } from "../data/tiles.ts";
 import type { Lane, Place, TraceInfo } from "../data/types.ts";
 import { duration, printable, timeText } from "../format/quantities.ts";
@@ -56,8 +57,8 @@ export class TimelineCanvas {
   constructor(readonly canvas: HTMLCanvasElement, readonly trace: TraceInfo, failed: (error: Error) => void) {
     this.window = fitted({ begin: 0, end: trace.duration_ns }, trace.duration_ns);
     this.window = { begin: -0.01 * trace.duration_ns, end: 1.01 * trace.duration_ns };
-    this.tiles = new TileStore(() => this.redraw(), failed);
-    this.names = new NameStore(() => this.redraw());
+    this.tiles = new TileStore(() => this.redraw(), failed, server.tiles, server.live ? undefined : Infinity);
+    this.names = new NameStore(() => this.redraw(), server.names);
     this.colours = coloursOf(trace.kinds);
     this.top = levelFor({ begin: 0, end: trace.duration_ns }, 256);
     this.arrange();
@@ -310,7 +311,7 @@ export class TimelineCanvas {
     context.fillRect(0, 0, this.canvas.clientWidth, TOP);
     context.fillStyle = paint("--soft");
     const distance = tickDistance(((this.window.end - this.window.begin) / this.plot.width) * 110);
-    for (let t = Math.ceil(this.window.begin / distance) * distance; t < this.window.end; t += distance) {
+    for (let t = Math.ceil(this.window.begin / distance) * distance + 0; t < this.window.end; t += distance) {
       const x = this.xOf(t);
       context.fillRect(x, y + AXIS - 6, 1, 5);
       context.fillText(timeText(t, distance), x + 4, y + AXIS / 2);

@@ -43,7 +43,7 @@ export function Timeline({ trace, go, failed }: Props) {
 
   const select = useCallback(async (lane: number, number: number, show: boolean) => {
     const of = view.current;
-    if (!of) return;
+    if (!of || !server.live) return;
     try {
       const info = await server.item(lane, number);
       of.selected = info;
@@ -142,7 +142,7 @@ export function Timeline({ trace, go, failed }: Props) {
     event.currentTarget.focus();
     const { offsetX: x, offsetY: y } = event.nativeEvent;
     fingers.current.set(event.pointerId, x);
-    const kind = y < TOP - 26 && x >= LABELS ? "overview" : event.shiftKey || y < TOP ? "range" : "move";
+    const kind = y < TOP - 26 && x >= LABELS ? "overview" : (event.shiftKey || y < TOP) && server.live ? "range" : "move";
     drag.current = { x, y, window: of.window, scroll: of.scroll, kind, far: false };
     if (kind === "overview") centre(x);
   };
@@ -261,9 +261,10 @@ export function Timeline({ trace, go, failed }: Props) {
   return (
     <div className="timeline">
       <div className="bar">
-        <form role="search" onSubmit={(event) => { event.preventDefault(); const text = search.current?.value ?? ""; if (found?.text === text) goTo(found, found.at + 1); else void find(text); }}>
+        {server.live && <form role="search" onSubmit={(event) => { event.preventDefault(); const text = search.current?.value ?? ""; if (found?.text === text) goTo(found, found.at + 1); else void find(text); }}>
           <input ref={search} type="search" placeholder="Search names ( / )" aria-label="Search names" />
-        </form>
+        </form>}
+        {!server.live && <span className="soft">An overview. For details, search and SQL, open the trace with <code>tracesmith studio</code>.</span>}
         {found && (
           <span className="soft" role="status">
             {found.result.total === 0 ? "no match" : `${count(found.at + 1)} of ${count(found.result.total)}`}

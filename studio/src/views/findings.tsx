@@ -13,7 +13,9 @@ interface Props {
 function rowsOf(table: Table | undefined): Record<string, Value>[] {
   return (table?.rows ?? []).map((row) => Object.fromEntries(table!.columns.map((c, i) => [c.key, row[i] ?? null])));
 }
-const text = (value: Value | undefined) => printable(String(value ?? ""), 2000);
+/** A number stays on the line of its unit. */
+const text = (value: Value | undefined) =>
+  printable(String(value ?? ""), 2000).replace(/(\d) (?=%|[nµm]?s\b|[KMGT]?i?B\b)/g, "$1\u00a0");
 
 function kept(key: string): string[] {
   try {

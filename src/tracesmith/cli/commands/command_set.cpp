@@ -20,6 +20,7 @@ CommandSet::CommandSet() {
   commands_.push_back(makeExportCommand());
   commands_.push_back(makeQueryCommand());
   commands_.push_back(makeStudioCommand());
+  commands_.push_back(makeReportCommand());
   commands_.push_back(makeDevicesCommand());
   commands_.push_back(makeRecoverCommand());
   commands_.push_back(makeTriggerCommand());

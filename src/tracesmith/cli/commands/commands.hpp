@@ -24,6 +24,7 @@ std::unique_ptr<Command> makeMergeCommand();
 std::unique_ptr<Command> makeExportCommand();
 std::unique_ptr<Command> makeQueryCommand();
 std::unique_ptr<Command> makeStudioCommand();
+std::unique_ptr<Command> makeReportCommand();
 std::unique_ptr<Command> makeDevicesCommand();
 std::unique_ptr<Command> makeRecoverCommand();
 std::unique_ptr<Command> makeTriggerCommand();

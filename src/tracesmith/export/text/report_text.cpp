@@ -22,7 +22,28 @@ double numberOf(const ReportValue& value) {
   return 0;
 }
 
-std::string inWords(const ReportValue& value, Quantity quantity, const TerminalStyle& style) {
+void writeNote(std::string_view note, const TerminalStyle& style, Output& out) {
+  const int width = style.width > 0 ? std::max(style.width - 2, 1) : 0;
+  for (const std::string& line : wrapText(note, width, &style)) {
+    out.write("  " + style.dim(line) + "\n");
+  }
+}
+
+void writeTitle(std::string_view title, const TerminalStyle& style, Output& out) {
+  for (const std::string& line : wrapText(title, style.width, &style)) {
+    out.write(style.bold(line) + "\n");
+  }
+}
+
+/// "Launch latency" of "Launch latency (in ns), the longest first".
+std::string_view shortTitle(std::string_view title) {
+  return title.substr(0, std::min(title.find(" ("), title.find(',')));
+}
+
+}  // namespace
+
+std::string reportValueText(const ReportValue& value, Quantity quantity,
+                            const TerminalStyle& style) {
   if (std::holds_alternative<std::monostate>(value)) return style.utf8 ? "–" : "-";
   if (const auto* text = std::get_if<std::string>(&value)) {
     return cutMiddle(printable(*text), kLongestText, style);
@@ -54,26 +75,6 @@ std::string inWords(const ReportValue& value, Quantity quantity, const TerminalS
                      : formatCount(static_cast<uint64_t>(rounded));
 }
 
-void writeNote(std::string_view note, const TerminalStyle& style, Output& out) {
-  const int width = style.width > 0 ? std::max(style.width - 2, 1) : 0;
-  for (const std::string& line : wrapText(note, width, &style)) {
-    out.write("  " + style.dim(line) + "\n");
-  }
-}
-
-void writeTitle(std::string_view title, const TerminalStyle& style, Output& out) {
-  for (const std::string& line : wrapText(title, style.width, &style)) {
-    out.write(style.bold(line) + "\n");
-  }
-}
-
-/// "Launch latency" of "Launch latency (in ns), the longest first".
-std::string_view shortTitle(std::string_view title) {
-  return title.substr(0, std::min(title.find(" ("), title.find(',')));
-}
-
-}  // namespace
-
 void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle& style,
                      Output& out, EmptyTables empty) {
   bool first = true;
@@ -100,7 +101,7 @@ void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle
       for (const auto& row : table.rows) {
         std::vector<std::string> cells;
         for (size_t i = 0; i < row.size(); ++i) {
-          cells.push_back(inWords(row[i], table.columns[i].quantity, style));
+          cells.push_back(reportValueText(row[i], table.columns[i].quantity, style));
         }
         lines.add(std::move(cells));
       }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tracesmith/analysis/report/report.hpp"
@@ -15,6 +16,10 @@ namespace tracesmith {
 
 /// Where tables without rows go: to their place, or to a list at the end with the reasons.
 enum class EmptyTables : uint8_t { kInPlace, kListed };
+
+/// A value as people read it: "41.7 ms", "64.3 %"; long texts are cut in the middle.
+std::string reportValueText(const ReportValue& value, Quantity quantity,
+                            const TerminalStyle& style);
 
 void writeReportText(const std::vector<ReportTable>& report, const TerminalStyle& style,
                      Output& out, EmptyTables empty = EmptyTables::kInPlace);

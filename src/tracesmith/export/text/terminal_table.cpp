@@ -41,6 +41,9 @@ int widthOf(uint32_t c) {
   return wide ? 2 : 1;
 }
 
+/// Controls of the direction of text, which can make a line read as another one.
+bool turnsText(uint32_t c) { return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069); }
+
 }  // namespace
 
 std::string TerminalStyle::paint(const char* code, std::string_view text) const {
@@ -110,7 +113,7 @@ std::string printable(std::string_view text) {
       out += "\xef\xbf\xbd";  // U+FFFD
     } else if (c.value == '\t' || c.value == '\n' || c.value == '\r') {
       out += ' ';
-    } else if (c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0)) {
+    } else if (c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0) || turnsText(c.value)) {
       out += '?';
     } else {
       out += bytes;

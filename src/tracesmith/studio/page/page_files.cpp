@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/studio/page/page_files.hpp"
 
+#include <isa-l/igzip_lib.h>
+
 #include <array>
 
 #ifdef TRACESMITH_STUDIO_PAGE
@@ -39,5 +41,28 @@ std::span<const PageFile> pageFiles() {
 #else
 std::span<const PageFile> pageFiles() { return {}; }
 #endif
+
+std::string pageFile(std::string_view path) {
+  std::string out;
+  for (const PageFile& file : pageFiles()) {
+    if (file.path != path) continue;
+    inflate_state state;
+    isal_inflate_init(&state);
+    state.crc_flag = ISAL_GZIP;
+    std::string gzip(file.gzip);  // it takes no constant
+    state.next_in = reinterpret_cast<uint8_t*>(gzip.data());
+    state.avail_in = static_cast<uint32_t>(gzip.size());
+    do {
+      constexpr size_t kStep = 256 << 10;
+      const size_t before = out.size();
+      out.resize(before + kStep);
+      state.next_out = reinterpret_cast<uint8_t*>(out.data() + before);
+      state.avail_out = kStep;
+      if (isal_inflate(&state) != ISAL_DECOMP_OK) return {};
+      out.resize(out.size() - state.avail_out);
+    } while (state.block_state != ISAL_BLOCK_FINISH);
+  }
+  return out;
+}
 
 }  // namespace tracesmith::studio

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tracesmith::studio {
@@ -15,5 +16,7 @@ struct PageFile {
 
 /// Empty in a build without the page.
 std::span<const PageFile> pageFiles();
+/// The content of a file of the page, unpacked; empty if there is none.
+std::string pageFile(std::string_view path);
 
 }  // namespace tracesmith::studio

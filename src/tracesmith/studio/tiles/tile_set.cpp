@@ -52,7 +52,7 @@ bool TileSet::exists(const TileKey& key) const {
 
 std::string TileSet::bytesOf(const std::vector<TileKey>& keys) const {
   std::string out;
-  out.reserve(8 + keys.size() * (24 + kTileCells * sizeof(TileCell)));
+  out.reserve(kHeader + keys.size() * (24 + kTileCells * sizeof(TileCell)));
   append(out, kMagic);
   append(out, uint32_t{0});
   uint32_t count = 0;
@@ -63,6 +63,13 @@ std::string TileSet::bytesOf(const std::vector<TileKey>& keys) const {
   }
   std::memcpy(out.data() + sizeof kMagic, &count, sizeof count);
   return out;
+}
+
+bool TileSet::hasItems(std::string_view tile) {
+  constexpr size_t kForm = 16;  // after lane, level and index
+  uint32_t form = kCells;
+  std::memcpy(&form, tile.data() + kHeader + kForm, sizeof form);
+  return form == kSpans;
 }
 
 void TileSet::addTile(const TileKey& key, std::string& out) const {

@@ -46,6 +46,10 @@ class TileSet {
   void makeAll() const;
   /// The tiles as bytes: docs/studio.md has the layout. Ignores keys that cannot exist.
   std::string bytesOf(const std::vector<TileKey>& keys) const;
+  /// Bytes before the first tile.
+  static constexpr size_t kHeader = 8;
+  /// Of one tile with its header: it has the items themselves.
+  static bool hasItems(std::string_view tile);
   const TilePyramid& pyramid(uint32_t lane) const;
   /// Memory of the pyramids that were made.
   uint64_t bytes() const;
