@@ -58,6 +58,7 @@ GIVEN = {
     "races": {"app": "race_demo"},
     "replay": {"program": "opencl_demo"},
     "stacks": {"my_program": "opencl_demo"},
+    "studio": {"run.sbt": "opencl_demo"},
     "symbols": {"trace.sbt": "opencl_demo", "symbols/.build-id": ""},
     "whatif": {"run.sbt": "trace.json.gz", "report.sqlite": "h100_2gpu_1s.sqlite.gz"},
 }
