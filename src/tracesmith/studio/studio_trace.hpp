@@ -20,8 +20,9 @@ namespace tracesmith::studio {
 class StudioTrace {
  public:
   struct Source {
-    std::string path;      ///< as the user gave it
-    bool complete = true;  ///< false: cut off, damaged, or still being written
+    std::string path;         ///< as the user gave it
+    bool complete = true;     ///< false: cut off, damaged, or still being written
+    uint64_t generation = 1;  ///< grows each time the file is read again
   };
 
   StudioTrace(Source source, Trace trace);

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useState } from "react";
 import { server } from "../data/server.ts";
-import type { Table, TraceInfo } from "../data/types.ts";
+import type { TraceInfo } from "../data/types.ts";
 import { count, duration, printable } from "../format/quantities.ts";
 import { Timeline } from "../timeline/timeline.tsx";
-import { Findings } from "../views/findings.tsx";
-import { Sql } from "../views/sql.tsx";
-import { Tables } from "../views/tables.tsx";
 import { noteAddress, readAddress } from "./address.ts";
+import { VIEWS } from "./views.tsx";
 
-const ALL = ["timeline", "findings", "tables", "sql"] as const;
-type Tab = (typeof ALL)[number];
-const TABS: readonly Tab[] = server.live ? ALL : ["findings", "timeline", "tables"];
-const TITLES: Record<Tab, string> = { timeline: "Timeline", findings: "Findings", tables: "Tables", sql: "SQL" };
+const TIMELINE = { key: "timeline", title: "Timeline" };
+const SHOWN = VIEWS.filter((view) => server.live || view.reported);
+/** A report starts with its findings. */
+const TABS = server.live ? [TIMELINE, ...SHOWN] : [...SHOWN.slice(0, 1), TIMELINE, ...SHOWN.slice(1)];
 
-function firstTab(): Tab {
+function firstTab(): string {
   const asked = readAddress(location.hash).tab;
-  return TABS.find((tab) => tab === asked) ?? TABS[0] ?? "timeline";
+  return (TABS.find((tab) => tab.key === asked) ?? TABS[0] ?? TIMELINE).key;
 }
 
 export function App() {
   const [trace, setTrace] = useState<TraceInfo | null>(null);
-  const [findings, setFindings] = useState<Table[] | null>(null);
-  const [tab, setTab] = useState<Tab>(firstTab);
+  const [tab, setTab] = useState(firstTab);
   const [error, setError] = useState<Error | null>(null);
   const [go, setGo] = useState<{ begin: number; end: number } | null>(null);
   const failed = useCallback((problem: Error) => setError(problem), []);
@@ -33,23 +30,20 @@ export function App() {
   }, [failed]);
   useEffect(load, [load]);
   useEffect(() => {
-    if (trace && tab === "findings" && !findings) server.findings().then(setFindings, failed);
-  }, [trace, tab, findings, failed]);
-  useEffect(() => {
     if (trace) document.title = `${trace.name.split("/").pop()} – TraceSmith Studio`;
   }, [trace]);
 
-  const open = (next: Tab) => {
+  const open = (next: string) => {
     setTab(next);
     noteAddress({ tab: next });
   };
   const keys = (event: React.KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (step === 0) return;
-    const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length];
+    const next = TABS[(TABS.findIndex((t) => t.key === tab) + step + TABS.length) % TABS.length];
     if (next) {
-      open(next);
-      document.getElementById(`tab-${next}`)?.focus();
+      open(next.key);
+      document.getElementById(`tab-${next.key}`)?.focus();
     }
   };
   return (
@@ -58,7 +52,7 @@ export function App() {
         <strong className="brand">TraceSmith</strong>
         <div role="tablist" aria-label="Views" onKeyDown={keys}>
           {TABS.map((t) => (
-            <button key={t} id={`tab-${t}`} role="tab" aria-selected={t === tab} aria-controls="view" tabIndex={t === tab ? 0 : -1} onClick={() => open(t)}>{TITLES[t]}</button>
+            <button key={t.key} id={`tab-${t.key}`} role="tab" aria-selected={t.key === tab} aria-controls="view" tabIndex={t.key === tab ? 0 : -1} onClick={() => open(t.key)}>{t.title}</button>
           ))}
         </div>
         <span className="grow" />
@@ -80,11 +74,7 @@ export function App() {
           <>
             {/* Kept, so that going back shows the same picture. */}
             <div className={tab === "timeline" ? "fill" : "hidden"}><Timeline trace={trace} go={go} failed={failed} /></div>
-            {tab === "findings" && (findings
-              ? <Findings tables={findings} trace={trace.name} go={(begin, end) => { setGo({ begin, end }); open("timeline"); }} />
-              : <p className="soft wait">Looking for findings…</p>)}
-            {tab === "tables" && <Tables failed={failed} />}
-            {tab === "sql" && <Sql failed={failed} />}
+            {SHOWN.map(({ key, View }) => key === tab && <View key={key} trace={trace} failed={failed} go={(begin, end) => { setGo({ begin, end }); open("timeline"); }} />)}
           </>
         )}
       </main>

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "react";
+import type { ViewProps } from "../app/views.tsx";
+import { server } from "../data/server.ts";
 import type { Table, Value } from "../data/types.ts";
+import { useAnswer } from "../data/use_answer.ts";
 import { count, duration, printable, share } from "../format/quantities.ts";
 
-interface Props {
-  tables: Table[];
-  /** Names the trace in what the browser keeps. */
-  trace: string;
-  go: (begin: number, end: number) => void;
-}
 
 function rowsOf(table: Table | undefined): Record<string, Value>[] {
   return (table?.rows ?? []).map((row) => Object.fromEntries(table!.columns.map((c, i) => [c.key, row[i] ?? null])));
@@ -25,7 +22,12 @@ function kept(key: string): string[] {
   }
 }
 
-export function Findings({ tables, trace, go }: Props) {
+export function Findings({ trace, go, failed }: ViewProps) {
+  const tables = useAnswer(server.findings, failed, [trace]);
+  return tables ? <FindingList tables={tables} trace={trace.name} go={go} /> : <p className="soft wait">Looking for findings…</p>;
+}
+
+function FindingList({ tables, trace, go }: { tables: Table[]; trace: string; go: ViewProps["go"] }) {
   const store = `tracesmith.dismissed:${trace}`;
   const [dismissed, setDismissed] = useState(() => kept(store));
   const dismiss = (titles: string[]) => {
@@ -52,7 +54,7 @@ export function Findings({ tables, trace, go }: Props) {
   );
 }
 
-function FindingCard({ finding: f, go, dismiss }: { finding: Record<string, Value>; go: Props["go"]; dismiss: () => void }) {
+function FindingCard({ finding: f, go, dismiss }: { finding: Record<string, Value>; go: ViewProps["go"]; dismiss: () => void }) {
   const begin = f["begin_ns"], end = f["end_ns"], part = f["share"], gain = f["gain"];
   return (
     <li className={`finding ${f["severity"]} ${f["part_of"] ? "part" : ""}`}>

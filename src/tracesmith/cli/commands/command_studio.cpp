@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -85,19 +85,20 @@ class StudioCommand : public Command {
     // All threads inherit this, so that the signals reach only the one that waits for them.
     const sigset_t signals = endSignals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    const studio::StudioTrace trace({.path = input_, .complete = code == 0},
-                                    std::move(file->trace));
-    return serve(trace, address, code);
+    studio::StudioFiles files(std::make_shared<studio::StudioTrace>(
+        studio::StudioTrace::Source{.path = input_, .complete = code == 0},
+        std::move(file->trace)));
+    return serve(files, address, code);
   }
 
  private:
-  int serve(const studio::StudioTrace& trace, const std::string& address, int code) {
+  int serve(const studio::StudioFiles& files, const std::string& address, int code) {
     Result<studio::HttpServer> server =
         studio::HttpServer::listen(address, static_cast<uint16_t>(port_.value_or(0)));
     if (!server) return failWith(server.error());
     Result<studio::Access> access = studio::Access::create(address, server->port());
     if (!access) return failWith(access.error());
-    const studio::StudioApp app(trace, std::move(*access));
+    const studio::StudioApp app(files, std::move(*access));
     const std::string url = app.access().url();
     fmt::print("{}\n", url);
     std::fflush(stdout);
@@ -109,7 +110,7 @@ class StudioCommand : public Command {
       sigwait(&signals, &signal);
       server->stop();
     });
-    std::thread tiles([&trace] { trace.tiles().makeAll(); });
+    std::thread tiles([trace = files.trace()] { trace->tiles().makeAll(); });
     server->run([&app](const studio::HttpRequest& request) { return app.respond(request); });
     tiles.join();
     waiting.join();

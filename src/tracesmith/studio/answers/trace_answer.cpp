@@ -36,7 +36,7 @@ std::string traceAnswer(const StudioTrace& of) {
   return jsonAnswer([&](JsonWriter& out) {
     const TimelineRows& rows = of.rows();
     out.beginObject().field("name", of.source().path).field("version", getVersionString());
-    out.field("generation", 1).field("complete", of.source().complete);
+    out.field("generation", of.source().generation).field("complete", of.source().complete);
     out.field("duration_ns", lengthOf(rows.zero_ns, rows.end_ns)).field("events", rows.items);
     out.key("kinds").beginArray();
     for (size_t kind = 0; kind < kItemKinds; ++kind) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers the requests of Studio's page for one trace.
+// Answers the requests of Studio's page for the traces of a server.
 #pragma once
 
 #include <string>
 
 #include "tracesmith/studio/server/access.hpp"
 #include "tracesmith/studio/server/http_server.hpp"
-#include "tracesmith/studio/studio_trace.hpp"
+#include "tracesmith/studio/studio_files.hpp"
 
 namespace tracesmith::studio {
 
 class StudioApp {
  public:
-  /// `trace` must outlive the object.
-  StudioApp(const StudioTrace& trace, Access access);
+  /// `files` must outlive the object.
+  StudioApp(const StudioFiles& files, Access access);
 
   const Access& access() const { return access_; }
   /// Any number of threads may call this.
@@ -21,9 +21,8 @@ class StudioApp {
 
  private:
   HttpResponse answer(const HttpRequest& request) const;
-  Result<HttpResponse> api(const HttpRequest& request) const;
 
-  const StudioTrace& trace_;
+  const StudioFiles& files_;
   Access access_;
 };
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/studio/server/routes.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tracesmith/studio/answers/answers.hpp"
+#include "tracesmith/studio/answers/json_answer.hpp"
+
+namespace tracesmith::studio {
+namespace {
+
+constexpr uint64_t kMostHits = 10'000;
+
+struct Question {
+  const StudioFiles& files;
+  const StudioTrace& trace;
+  const QueryValues& values;
+  const std::string& body;
+};
+
+Result<HttpResponse> json(Result<std::string> body) {
+  if (!body) return tl::unexpected(std::move(body.error()));
+  return HttpResponse{.body = std::move(*body), .headers = {}};
+}
+
+std::string statusAnswer(const Question& of) {
+  return jsonAnswer([&](JsonWriter& out) {
+    const StudioTrace::Source& source = of.trace.source();
+    out.beginObject().field("generation", source.generation).field("complete", source.complete);
+    out.field("note", of.files.note()).endObject();
+  });
+}
+
+Result<HttpResponse> tiles(const Question& of) {
+  TS_TRY(const std::vector<TileKey> keys, tileKeysOf(of.body));
+  return HttpResponse{
+      .type = "application/octet-stream", .body = of.trace.tiles().bytesOf(keys), .headers = {}};
+}
+
+Result<HttpResponse> names(const Question& of) {
+  TS_TRY(const std::vector<uint32_t> ids, idsOf(of.body));
+  return json(namesAnswer(of.trace, ids));
+}
+
+Result<HttpResponse> query(const Question& of) {
+  TS_TRY(const SqlRequest sql, sqlRequestOf(of.body));
+  return json(sqlAnswer(of.trace, sql));
+}
+
+Result<HttpResponse> item(const Question& of) {
+  TS_TRY(const uint64_t lane, of.values.needNumber("lane"));
+  TS_TRY(const uint64_t item, of.values.needNumber("item"));
+  return json(itemAnswer(of.trace, lane, item));
+}
+
+Result<HttpResponse> search(const Question& of) {
+  TS_TRY(const std::optional<uint64_t> limit, of.values.number("limit", kMostHits));
+  return json(searchAnswer(of.trace, of.values.text("q").value_or(""), limit.value_or(1000)));
+}
+
+struct Route {
+  std::string_view method, path;
+  Result<HttpResponse> (*answer)(const Question&);
+};
+
+constexpr Route kRoutes[] = {
+    {"GET", "/api/status", [](const Question& of) { return json(statusAnswer(of)); }},
+    {"GET", "/api/trace", [](const Question& of) { return json(traceAnswer(of.trace)); }},
+    {"POST", "/api/tiles", tiles},
+    {"POST", "/api/names", names},
+    {"GET", "/api/item", item},
+    {"GET", "/api/search", search},
+    {"GET", "/api/findings", [](const Question& of) { return json(findingsAnswer(of.trace)); }},
+    {"GET", "/api/parts", [](const Question&) { return json(partsAnswer()); }},
+    {"GET", "/api/analysis",
+     [](const Question& of) { return json(analysisAnswer(of.trace, of.values)); }},
+    {"GET", "/api/schema", [](const Question& of) { return json(schemaAnswer(of.trace)); }},
+    {"POST", "/api/query", query},
+};
+
+}  // namespace
+
+Result<HttpResponse> answerRequest(const StudioFiles& files, const HttpRequest& request) {
+  const QueryValues values(request.target);
+  const StudioFiles::Shared trace = files.trace();
+  TS_TRY(const std::optional<uint64_t> generation, values.number("g"));
+  if (generation.value_or(trace->source().generation) != trace->source().generation) {
+    return HttpResponse{
+        .status = 409, .body = R"({"error":"the trace has been read again"})", .headers = {}};
+  }
+  for (const Route& route : kRoutes) {
+    if (route.method == request.method && route.path == values.path()) {
+      return route.answer({files, *trace, values, request.body});
+    }
+  }
+  return fail(ErrorCode::kNotFound, "there is no such address", std::string(values.path()));
+}
+
+}  // namespace tracesmith::studio
