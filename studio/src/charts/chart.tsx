@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A chart by ECharts, of which only the parts named here are in the page. Its tooltips are drawn, not HTML:
+// names of a trace are never interpreted, and the page's policy forbids inline style.
+import { BarChart, LineChart, ScatterChart } from "echarts/charts";
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
+import * as echarts from "echarts/core";
+import { CanvasRenderer } from "echarts/renderers";
+import { useEffect, useRef } from "react";
+
+echarts.use([BarChart, LineChart, ScatterChart, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, DataZoomComponent, CanvasRenderer]);
+
+export interface ChartProps {
+  /** What the chart shows, for who cannot see it. */
+  label: string;
+  option: echarts.EChartsCoreOption;
+  height?: number;
+  /** A click on a point: its series and its place in the series. */
+  clicked?: (series: number, index: number) => void;
+}
+
+export function Chart({ label, option, height = 260, clicked }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!place.current) return;
+    const style = getComputedStyle(place.current);
+    const paint = (name: string) => style.getPropertyValue(name).trim();
+    const chart = echarts.init(place.current);
+    chart.setOption({
+      animation: false,
+      textStyle: { color: paint("--soft"), fontFamily: style.fontFamily },
+      tooltip: { renderMode: "richText", trigger: "axis", confine: true, backgroundColor: paint("--back"), textStyle: { color: paint("--text") } },
+      grid: { left: 80, right: 20, top: 34, bottom: 40 },
+      ...option,
+    });
+    if (clicked) chart.on("click", (event) => clicked(event.seriesIndex ?? 0, event.dataIndex));
+    const resized = new ResizeObserver(() => chart.resize());
+    resized.observe(place.current);
+    return () => {
+      resized.disconnect();
+      chart.dispose();
+    };
+  }, [option, clicked]);
+  return <div ref={place} className="chart" role="img" aria-label={label} style={{ height }} />;
+}
