@@ -1,103 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page in a real browser, with the server of the command. Environment: TRACESMITH_BIN, the folder of
-// the command; TRACESMITH_TEST_DATA, real traces (optional).
+// The page in a real browser, with the server of the command; reports.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
-
-const PROGRAM = join(process.env.TRACESMITH_BIN ?? "", "tracesmith");
-const REAL = join(process.env.TRACESMITH_TEST_DATA ?? "/nonexistent", "traces/hta/tests/data/trace_diff/control/control.json.gz");
-const HOSTILE = ["<img src=x onerror=\"document.title='run'\">", "</script><script>document.title='run'</script>",
-  "\u202egnp.exe", "line\nbreak\"'&", `long ${"x".repeat(100_000)}`];
-const LABELS = 210; // width of the labels
-
-let folder, browser;
-before(async () => {
-  folder = mkdtempSync(join(tmpdir(), "studio-browser-"));
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-dev-shm-usage"] });
-});
-after(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true });
-});
-
-/** Kernels of 1 ms at 10, 20, ... ms on stream 7, each launched 2 ms before. */
-function trace() {
-  const events = HOSTILE.map((name, i) => ({ ph: "X", cat: "cpu_op", name, pid: 1, tid: 1, ts: i * 10_000, dur: 9_000, args: {} }));
-  for (let i = 1; i <= 9; ++i) {
-    events.push({ ph: "X", cat: "cuda_runtime", name: "cudaLaunchKernel", pid: 1, tid: 1, ts: i * 10_000 - 2_000, dur: 500, args: { correlation: i } });
-    events.push({ ph: "X", cat: "kernel", name: `void gemm_${i % 3}<float>(int)`, pid: 0, tid: 7, ts: i * 10_000, dur: 1_000,
-      args: { device: 0, stream: 7, correlation: i } });
-  }
-  const path = join(folder, "t.json");
-  writeFileSync(path, JSON.stringify({ schemaVersion: 1, traceEvents: events }));
-  return path;
-}
-
-/** Runs `use(page, url)`; no message of the browser may say that something is wrong. */
-async function withPage(path, use) {
-  const server = spawn(PROGRAM, ["studio", path, "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
-  const url = await new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-  const page = await context.newPage();
-  const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("dialog", (dialog) => problems.push(`dialog: ${dialog.message()}`));
-  try {
-    await page.goto(url);
-    await page.waitForSelector("canvas");
-    await page.waitForFunction(() => window.timeline?.frame > 0 && !window.timeline.blank);
-    await use(page, url);
-    assert.deepEqual(problems, []);
-  } finally {
-    await context.close();
-    const ended = new Promise((resolve) => server.once("exit", resolve));
-    server.kill("SIGINT");
-    await ended;
-  }
-}
-
-const verdictOf = async (page) => (await page.textContent(".verdict")).replaceAll("\u00a0", " ");
-
-/** Opens a report of the trace from disk; the page asks nothing of anybody. */
-async function withReport(path, use) {
-  const file = join(folder, "report.html");
-  execFileSync(PROGRAM, ["report", path, "-o", file], { stdio: "pipe" });
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, offline: true });
-  const page = await context.newPage();
-  const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => /^(file:.*report\.html|blob:|data:)/.test(request.url()) || problems.push(request.url()));
-  try {
-    await page.goto(`file://${file}`);
-    await page.waitForSelector(".verdict");
-    await use(page);
-    assert.deepEqual(problems, []);
-  } finally {
-    await context.close();
-  }
-}
-
-/** Whether pixels of a line of the canvas differ from the lane's ground, in CSS pixels from the left. */
-const painted = (page, y) => page.evaluate((line) => {
-  const canvas = document.querySelector("canvas");
-  const ratio = canvas.width / canvas.clientWidth;
-  const data = canvas.getContext("2d").getImageData(0, Math.round(line * ratio), canvas.width, 1).data;
-  const ground = [data[4 * (canvas.width - 2)], data[4 * (canvas.width - 2) + 1], data[4 * (canvas.width - 2) + 2]];
-  const out = [];
-  for (let x = 0; x < canvas.width; ++x) {
-    if (Math.abs(data[4 * x] - ground[0]) + Math.abs(data[4 * x + 1] - ground[1]) + Math.abs(data[4 * x + 2] - ground[2]) > 60) out.push(x / ratio);
-  }
-  return out;
-}, y);
+import { test } from "node:test";
+import { HOSTILE, LABELS, PROGRAM, REAL, folder, painted, trace, verdictOf, withPage, withReport } from "./harness.mjs";
 
 test("lanes are painted where their times say", () => withPage(trace(), async (page) => {
   const width = await page.evaluate(() => document.querySelector("canvas").clientWidth);
