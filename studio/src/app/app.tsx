@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useState } from "react";
-import { server } from "../data/server.ts";
+import { Replaced, server } from "../data/server.ts";
 import type { TraceInfo } from "../data/types.ts";
 import { count, duration, printable } from "../format/quantities.ts";
 import { Timeline } from "../timeline/timeline.tsx";
@@ -22,13 +22,27 @@ export function App() {
   const [tab, setTab] = useState(firstTab);
   const [error, setError] = useState<Error | null>(null);
   const [go, setGo] = useState<{ begin: number; end: number } | null>(null);
-  const failed = useCallback((problem: Error) => setError(problem), []);
+  const [note, setNote] = useState("");
+  const failed = useCallback((problem: Error) => {
+    if (!(problem instanceof Replaced)) setError(problem);
+  }, []);
 
   const load = useCallback(() => {
     setError(null);
     server.trace().then(setTrace, failed);
   }, [failed]);
   useEffect(load, [load]);
+  // The file may grow or be replaced.
+  useEffect(() => {
+    if (!trace || !server.live) return;
+    const timer = setInterval(() => {
+      server.status().then((status) => {
+        setNote(status.note);
+        if (status.generation !== trace.generation) load();
+      }, () => undefined); // the next question tells that the server is gone
+    }, trace.complete ? 3000 : 700);
+    return () => clearInterval(timer);
+  }, [trace, load]);
   useEffect(() => {
     if (trace) document.title = `${trace.name.split("/").pop()} – TraceSmith Studio`;
   }, [trace]);
@@ -59,11 +73,12 @@ export function App() {
         {trace && (
           <span className="soft file" title={printable(trace.name, 1000)}>
             {printable(trace.name.split("/").pop() ?? "", 60)} · {count(trace.events)} events · {duration(trace.duration_ns)}
-            {!trace.complete && " · incomplete"}
+            {!trace.complete && " · incomplete or still being written"}
           </span>
         )}
         <ThemeButton />
       </header>
+      {note && <div className="note" role="status">{printable(note, 500)}</div>}
       {error && (
         <div className="error" role="alert">
           {error.message} <button onClick={load}>Try again</button> <button onClick={() => setError(null)}>Close</button>

@@ -3,10 +3,20 @@
 import { Report } from "./report.ts";
 import type { Column, ItemInfo, Names, SearchResult, Table, TraceInfo, Value } from "./types.ts";
 
+/** Of the trace that the page shows; the server refuses questions about an earlier one. */
+let generation: number | null = null;
+
+function withGeneration(path: string): string {
+  return generation === null ? path : `${path}${path.includes("?") ? "&" : "?"}g=${generation}`;
+}
+
+/** The file was read again: the page has to ask for the trace. */
+export class Replaced extends Error {}
+
 async function ask(path: string, body?: unknown): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(`api/${path}`, body === undefined ? {} : {
+    response = await fetch(`api/${withGeneration(path)}`, body === undefined ? {} : {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
@@ -15,6 +25,7 @@ async function ask(path: string, body?: unknown): Promise<Response> {
     throw new Error("The server does not answer. Has `tracesmith studio` been ended? Start it again and open the address that it prints.");
   }
   if (response.ok) return response;
+  if (response.status === 409) throw new Replaced("The trace has changed.");
   const text = await response.text();
   let message = text;
   try {
@@ -40,7 +51,18 @@ const report = typeof document === "undefined" ? null : await Report.ofPage();
 export const server = {
   /** False: a report file, which has no details, search and SQL. */
   live: report === null,
-  trace: () => (report ? report.trace() : json<TraceInfo>("trace")),
+  trace: async () => {
+    if (report) return report.trace();
+    generation = null;
+    const trace = await json<TraceInfo>("trace");
+    generation = trace.generation;
+    return trace;
+  },
+  /** Of the file now; asked of any generation. */
+  status: async () => {
+    const response = await fetch("api/status");
+    return (await response.json()) as { generation: number; complete: boolean; note: string };
+  },
   tiles: async (keys: TileKey[]) =>
     report ? report.allTiles() : (await ask("tiles", { tiles: keys.map((k) => [k.lane, k.level, k.index]) })).arrayBuffer(),
   names: async (ids: number[]) => report ? report.names() : (await json<{ names: Names }>("names", { ids })).names,

@@ -77,6 +77,7 @@ export function Timeline({ trace, go, failed }: Props) {
   useEffect(() => {
     if (!canvas.current) return;
     const made = new TimelineCanvas(canvas.current, trace, failed);
+    made.scroll = view.current?.scroll ?? 0; // of the same trace, before it grew
     view.current = made;
     window.timeline = made;
     const address = readAddress(location.hash);
