@@ -52,6 +52,8 @@ class ProfileCommand : public Command {
         choice("--cuda-graphs", cuda_graphs_, "HOW", {"node", "graph"},
                "Record each kernel of a CUDA graph, or each graph launch as a whole, which is "
                "cheaper (default: node)"),
+        flag("--studio", studio_,
+             "Show the trace in the browser while it is recorded, until Ctrl-C"),
         flag("--progress", progress_, "Show live counts when standard error is a terminal"),
     };
     const Option record =
@@ -159,6 +161,7 @@ class ProfileCommand : public Command {
     request.outputs = recordingOutputs(output_, perfetto_);
     request.quiet = quiet_;
     request.progress = progress_;
+    request.studio = studio_;
     ProfileOptions& profile = request.profile;
     if (buffer_) profile.ring_bytes = *buffer_;
     profile.overflow = overflow_ == "drop" ? OverflowPolicy::DropNewest : OverflowPolicy::Block;
@@ -210,6 +213,7 @@ class ProfileCommand : public Command {
  private:
   std::string output_;
   bool perfetto_ = false;
+  bool studio_ = false;
   bool xray_ = false;
   bool unified_memory_ = false;
   bool cuda_calls_ = false;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/live_trace.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/exit_code.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
@@ -32,8 +32,10 @@ sigset_t endSignals() {
   return signals;
 }
 
-/// Opens the address in the user's browser; says nothing if there is none.
+/// Opens the address in the user's browser; says nothing if there is none. Without a display,
+/// xdg-open might start a browser in the terminal.
 void openBrowser(const std::string& url) {
+  if (getenv("DISPLAY") == nullptr && getenv("WAYLAND_DISPLAY") == nullptr) return;
   const char* const arguments[] = {"xdg-open", url.c_str(), nullptr};
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -48,27 +50,9 @@ void openBrowser(const std::string& url) {
   posix_spawn_file_actions_destroy(&files);
 }
 
-/// What tells that a file has changed.
-struct FileState {
-  dev_t device = 0;
-  ino_t inode = 0;
-  off_t size = -1;
-  timespec written = {};
-
-  static std::optional<FileState> of(const std::string& path) {
-    struct stat found = {};
-    if (stat(path.c_str(), &found) != 0) return std::nullopt;
-    return FileState{found.st_dev, found.st_ino, found.st_size, found.st_mtim};
-  }
-  bool operator==(const FileState& other) const {
-    return device == other.device && inode == other.inode && size == other.size &&
-           written.tv_sec == other.written.tv_sec && written.tv_nsec == other.written.tv_nsec;
-  }
-};
-
 Result<std::shared_ptr<const studio::StudioTrace>> readForStudio(const std::string& path,
                                                                  uint64_t generation, int& code) {
-  TS_TRY(TraceFile file, readTraceFile(path));
+  TS_TRY(TraceFile file, readTraceFile(livePath(path)));
   TS_CHECK_OK(chooseOrAlignRanks(file, std::nullopt));
   bool complete = file.reader.complete() && file.reader.losses().empty();
   if (generation == 1) {
@@ -90,7 +74,7 @@ void followFile(const std::string& path, FileState shown, studio::StudioFiles& f
   for (uint64_t generation = 2; !stop.stop_requested();) {
     std::this_thread::sleep_for(kPause);
     if (steady_clock::now() < next) continue;
-    const std::optional<FileState> now = FileState::of(path);
+    const std::optional<FileState> now = FileState::of(livePath(path));
     if (!now) {
       files.keep(path + " is gone; this is what was read before");
       continue;
@@ -142,7 +126,7 @@ class StudioCommand : public Command {
     if (port_.value_or(0) > UINT16_MAX) {
       return failWith({ErrorCode::kInvalidArgument, "must be at most 65535", "--port"});
     }
-    const std::optional<FileState> state = FileState::of(input_);
+    const std::optional<FileState> state = FileState::of(livePath(input_));
     int code = 0;
     auto trace = readForStudio(input_, 1, code);
     if (!trace) return failWith(trace.error());

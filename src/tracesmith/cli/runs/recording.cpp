@@ -16,6 +16,7 @@
 #include "tracesmith/capture/launch/attach_session.hpp"
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"
+#include "tracesmith/cli/runs/studio_beside.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/progress_line.hpp"
 #include "tracesmith/export/formats/export_format.hpp"
@@ -207,6 +208,8 @@ int runRecording(RecordingRequest request, const Session& session) {
       line.show(progressText(progress));
     };
   }
+  std::optional<StudioBeside> studio;
+  if (request.studio) studio.emplace(request.outputs.trace);
   if (request.pid == 0) warnOfStaticProgram(session.program[0]);
   const auto note = [&line](const std::string& text) {
     line.clear();
@@ -244,6 +247,8 @@ int runRecording(RecordingRequest request, const Session& session) {
   takeTraceName(outcome->trace, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (!request.quiet) sayOutcome(*outcome, request);
+  if (studio && request.outputs.trace == request.profile.output) studio->wait();
+  studio.reset();
   const bool exported = writeExports(request.outputs, request.profile.force, request.quiet);
   // Pass on the program's exit code, even if recording failed.
   if (request.pid != 0) return outcome->trace_status && exported ? kExitOk : kExitFailed;

@@ -40,6 +40,7 @@ struct RecordingRequest {
   RecordingOutputs outputs;
   bool quiet = false;
   bool progress = false;
+  bool studio = false;  ///< show the trace in Studio meanwhile, and until the user ends it
 };
 
 /// Runs the program and prints what was recorded. Returns the program's exit code. If a signal
