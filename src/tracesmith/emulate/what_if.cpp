@@ -270,6 +270,35 @@ ProcessId processOf(const Trace& trace, const EmulatedOp& op) {
   }
 }
 
+Result<WhatIf> WhatIf::parse(const WhatIfTexts& texts) {
+  WhatIf out;
+  const auto add = [](const char* option, auto&& parsed, auto& to) -> Status {
+    if (!parsed) return fail(parsed.error().code, parsed.error().message, option);
+    to.push_back(std::move(*parsed));
+    return {};
+  };
+  for (const std::string& text : texts.scale) {
+    TS_CHECK_OK(add("--scale", parseScale(text), out.scale));
+  }
+  for (const std::string& text : texts.bandwidth) {
+    TS_CHECK_OK(add("--bandwidth", parseBandwidth(text), out.bandwidth));
+  }
+  for (const std::string& text : texts.remove) {
+    TS_CHECK_OK(add("--remove", NameSelector::parse(text), out.remove));
+  }
+  for (const std::string& text : texts.fuse) {
+    TS_CHECK_OK(add("--fuse", NameSelector::parse(text), out.fuse));
+  }
+  if (texts.streams) {
+    if (*texts.streams == 0 || *texts.streams > kMostStreams) {
+      return fail(ErrorCode::kInvalidArgument, fmt::format("there can be 1 to {}", kMostStreams),
+                  "--streams");
+    }
+    out.streams = static_cast<uint32_t>(*texts.streams);
+  }
+  return out;
+}
+
 Result<WhatIf::Scale> WhatIf::parseScale(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {

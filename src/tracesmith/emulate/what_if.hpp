@@ -15,6 +15,12 @@
 
 namespace tracesmith {
 
+/// Changes as text, in the command-line form.
+struct WhatIfTexts {
+  std::vector<std::string> scale, remove, fuse, bandwidth;
+  std::optional<uint64_t> streams;
+};
+
 struct WhatIf {
   struct Scale {
     NameSelector what;
@@ -37,6 +43,7 @@ struct WhatIf {
   // Parse the command-line form; fail with kInvalidArgument.
   static Result<Scale> parseScale(std::string_view text);          ///< "kernel=RE:0.5"
   static Result<Bandwidth> parseBandwidth(std::string_view text);  ///< "2x", "h2d=1.5"
+  static Result<WhatIf> parse(const WhatIfTexts& texts);           ///< an error names the option
 };
 
 /// Effect of a change on the program.

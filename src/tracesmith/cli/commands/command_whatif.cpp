@@ -15,15 +15,15 @@ class WhatIfCommand : public Command {
   WhatIfCommand() : Command("whatif", "Predict the effect of a change on the run time") {
     text("FILE", input_, "FILE", "Trace (.sbt), or another tool's trace", Complete::kFile)
         .required();
-    list("--scale", scale_, "WHAT:FACTOR",
+    list("--scale", texts_.scale, "WHAT:FACTOR",
          "Multiply durations of device work or calls: kernel=RE:0.5, call=RE:2, host:0.8 (the "
          "host's time between calls)");
-    list("--remove", remove_, "WHAT", "Remove device work or calls");
-    list("--fuse", fuse_, "WHAT",
+    list("--remove", texts_.remove, "WHAT", "Remove device work or calls");
+    list("--fuse", texts_.fuse, "WHAT",
          "Fuse matching kernels that follow each other in a stream into one, launched once");
-    list("--bandwidth", bandwidth_, "FACTOR",
+    list("--bandwidth", texts_.bandwidth, "FACTOR",
          "Multiply the bandwidth of copies: 2x, or of one direction: h2d=2x (h2d, d2h, d2d, p2p)");
-    count("--streams", streams_, "N", "Spread each device's work over N streams");
+    count("--streams", texts_.streams, "N", "Spread each device's work over N streams");
     flag("--allow-unmatched", allow_unmatched_,
          "Keep the recorded start of work whose launch is not in the trace, instead of refusing "
          "the trace");
@@ -48,7 +48,7 @@ class WhatIfCommand : public Command {
   }
 
   int run(Session& session) override {
-    Result<WhatIf> change = parse();
+    const Result<WhatIf> change = WhatIf::parse(texts_);
     if (!change) return failWith(change.error());
     Result<TraceFile> file = readTraceFile(input_);
     if (!file) return failWith(file.error());
@@ -84,37 +84,8 @@ class WhatIfCommand : public Command {
     texts(name, out, value, description).oneEach();
   }
 
-  Result<WhatIf> parse() const {
-    WhatIf out;
-    const auto at = [](const char* option, auto&& parsed, auto& into) -> Status {
-      if (!parsed) return fail(parsed.error().code, parsed.error().message, option);
-      into.push_back(std::move(*parsed));
-      return {};
-    };
-    for (const std::string& text : scale_) {
-      TS_CHECK_OK(at("--scale", WhatIf::parseScale(text), out.scale));
-    }
-    for (const std::string& text : bandwidth_) {
-      TS_CHECK_OK(at("--bandwidth", WhatIf::parseBandwidth(text), out.bandwidth));
-    }
-    for (const std::string& text : remove_) {
-      TS_CHECK_OK(at("--remove", NameSelector::parse(text), out.remove));
-    }
-    for (const std::string& text : fuse_) {
-      TS_CHECK_OK(at("--fuse", NameSelector::parse(text), out.fuse));
-    }
-    if (streams_) {
-      if (*streams_ == 0 || *streams_ > 1024) {
-        return fail(ErrorCode::kInvalidArgument, "there can be 1 to 1024", "--streams");
-      }
-      out.streams = static_cast<uint32_t>(*streams_);
-    }
-    return out;
-  }
-
   std::string input_;
-  std::vector<std::string> scale_, remove_, fuse_, bandwidth_;
-  std::optional<uint64_t> streams_;
+  WhatIfTexts texts_;
   std::optional<uint64_t> rank_;
   std::optional<uint64_t> limit_;
   bool allow_unmatched_ = false;

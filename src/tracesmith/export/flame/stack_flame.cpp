@@ -33,6 +33,8 @@ class Collection {
   std::vector<WeightedStack> of(StackWeight weight) {
     switch (weight) {
       case StackWeight::kDeviceTime:
+      case StackWeight::kLaunches:
+        counts_ = weight == StackWeight::kLaunches;
         if (trace_.call_path.empty()) return byRange();
         addTimes(trace_.kernel);
         addTimes(trace_.copy);
@@ -76,7 +78,7 @@ class Collection {
         continue;
       }
       sums[{tree.node_of_op[i], names_.of(eventName(trace_, op.table, op.row))}] +=
-          static_cast<uint64_t>(length);
+          weightOf(length);
     }
     std::map<std::vector<uint32_t>, uint64_t> by_names;
     for (const auto& [key, sum] : sums) {
@@ -98,7 +100,7 @@ class Collection {
         continue;
       }
       add(table.call_path_id[i], eventName(trace_, Table::kId, static_cast<uint32_t>(i)),
-          static_cast<uint64_t>(table.duration_ns[i]));
+          weightOf(table.duration_ns[i]));
     }
   }
   void addAllocations() {
@@ -108,6 +110,9 @@ class Collection {
       add(table.call_path_id[i], eventName(trace_, MemoryEventTable::kId, static_cast<uint32_t>(i)),
           table.bytes[i]);
     }
+  }
+  uint64_t weightOf(int64_t duration_ns) const {
+    return counts_ ? 1 : static_cast<uint64_t>(duration_ns);
   }
   void add(CallPathId path, std::string_view leaf, uint64_t weight) {
     sums_[{path, names_.of(leaf)}] += weight;
@@ -130,6 +135,7 @@ class Collection {
   const FrameSymbols symbols_;
   std::vector<FrameFunction> functions_;  // of one frame
   std::map<std::pair<CallPathId, uint32_t>, uint64_t> sums_;
+  bool counts_ = false;
 };
 
 std::string foldedName(const std::string& name) {
@@ -147,6 +153,8 @@ std::string_view titleOf(const Trace& trace, StackWeight weight) {
       return trace.call_path.empty() ? "device time by host range" : "device time by call stack";
     case StackWeight::kHostTime:
       return "host time by call stack";
+    case StackWeight::kLaunches:
+      return trace.call_path.empty() ? "launches by host range" : "launches by call stack";
     default:
       return "allocated bytes by call stack";
   }
@@ -179,7 +187,9 @@ void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, Stac
   json.field("name", trace.metadataValue("application"));
   json.key("profiles").beginArray().beginObject();
   json.field("type", "sampled").field("name", titleOf(trace, weight));
-  json.field("unit", weight == StackWeight::kBytes ? "bytes" : "nanoseconds");
+  json.field("unit", weight == StackWeight::kBytes      ? "bytes"
+                     : weight == StackWeight::kLaunches ? "none"
+                                                        : "nanoseconds");
   json.field("startValue", 0).field("endValue", sum);
   json.key("samples").beginArray();
   for (const WeightedStack& stack : stacks) {
@@ -198,16 +208,29 @@ void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, Stac
   out.put('\n');
 }
 
-void writeSvgByStack(const Trace& trace, const Selection& selection, StackWeight weight,
-                     Output& out) {
+FlameTree flameTreeByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                           const FlameView& view) {
   FrameNames names;
   FlameTree tree;
   std::vector<std::string_view> frames;
   for (const WeightedStack& stack : Collection(trace, selection, names).of(weight)) {
     frames.clear();
     for (const uint32_t frame : stack.frames) frames.push_back(names.at(frame));
+    if (!view.callers_of.empty()) {
+      // The innermost one, so that recursion counts once.
+      const auto at = std::find(frames.rbegin(), frames.rend(), view.callers_of);
+      if (at == frames.rend()) continue;
+      frames.erase(at.base(), frames.end());
+    }
+    if (view.reversed || !view.callers_of.empty()) std::reverse(frames.begin(), frames.end());
     tree.add(frames, stack.weight);
   }
+  return tree;
+}
+
+void writeSvgByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                     Output& out) {
+  const FlameTree tree = flameTreeByStack(trace, selection, weight);
   std::string title(titleOf(trace, weight));
   if (tree.nodes().front().weight == 0) title += ": nothing recorded";
   writeFlameSvg(tree, title, weight == StackWeight::kBytes, out);

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "tracesmith/export/flame/svg_flame.hpp"
 #include "tracesmith/export/output/output.hpp"
 #include "tracesmith/export/select/selection.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -18,6 +20,13 @@ enum class StackWeight : uint8_t {
   kDeviceTime,  ///< ns of kernels, copies and fills; the innermost frame is the work's name
   kHostTime,    ///< ns of API calls; the innermost frame is the call's name
   kBytes,       ///< bytes allocated
+  kLaunches,    ///< kernels, copies and fills, each of weight 1
+};
+
+/// Which way round a flame graph is.
+struct FlameView {
+  bool reversed = false;   ///< the innermost frame first
+  std::string callers_of;  ///< only stacks with this frame: from it to its callers; "": all
 };
 
 /// Writes one line per stack, outermost frame first, frames separated by ';'. Rows without a stack
@@ -29,6 +38,10 @@ void writeFoldedByStack(const Trace& trace, const Selection& selection, StackWei
 /// Writes the same as a sampled profile for speedscope.
 void writeSpeedscopeByStack(const Trace& trace, const Selection& selection, StackWeight weight,
                             Output& out);
+
+/// The tree of these stacks.
+FlameTree flameTreeByStack(const Trace& trace, const Selection& selection, StackWeight weight,
+                           const FlameView& view = {});
 
 /// Writes the same as an interactive SVG (svg_flame.hpp).
 void writeSvgByStack(const Trace& trace, const Selection& selection, StackWeight weight,

@@ -32,6 +32,17 @@ std::string partsAnswer();
 /// trace.
 Result<std::string> analysisAnswer(const StudioTrace& of, const QueryValues& values);
 
+/// Tables of the comparison of two traces.
+Result<std::string> compareAnswer(const StudioTrace& before, const StudioTrace& after);
+/// Frames of a flame graph. Values: "by" (device, host, launches, bytes), "reversed" (1),
+/// "callers_of" (a frame).
+Result<std::string> stacksAnswer(const StudioTrace& of, const QueryValues& values);
+/// The prediction of a change: its report, and the work of each stream before and after.
+Result<std::string> whatIfAnswer(const StudioTrace& of, const WhatIfRequest& request);
+/// Allocated memory over time, and the blocks at the peak and at the end.
+Result<std::string> memoryAnswer(const StudioTrace& of);
+/// How long the launches of a kernel take. `label`: its short or full name.
+Result<std::string> kernelAnswer(const StudioTrace& of, const std::string& label);
 /// Tables and columns for SQL.
 Result<std::string> schemaAnswer(const StudioTrace& of);
 /// Fails with SQLite's message. Queries end after a minute.

@@ -4,10 +4,14 @@
 
 #include <string>
 
+#include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/export/output/output.hpp"
 
 namespace tracesmith::studio {
+
+/// A table with its columns.
+void writeTableAnswer(const ReportTable& table, JsonWriter& out);
 
 /// What write(JsonWriter&) writes.
 template <class Write>

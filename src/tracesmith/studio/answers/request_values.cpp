@@ -11,6 +11,7 @@ namespace tracesmith::studio {
 namespace {
 
 constexpr size_t kMostTiles = 512;
+constexpr size_t kMostChanges = 100;
 constexpr size_t kMostIds = 4096;
 
 int hexValue(char c) {
@@ -131,6 +132,38 @@ Result<std::vector<uint32_t>> idsOf(const std::string& body) {
   });
   if (!usable) return notUsable("ids");
   return ids;
+}
+
+Result<WhatIfRequest> whatIfRequestOf(const std::string& body) {
+  WhatIfRequest out;
+  const std::pair<std::string_view, std::vector<std::string>*> lists[] = {
+      {"scale", &out.texts.scale},
+      {"remove", &out.texts.remove},
+      {"fuse", &out.texts.fuse},
+      {"bandwidth", &out.texts.bandwidth}};
+  const bool usable = withObject(body, [&](simdjson::dom::object object) {
+    for (const auto& [key, texts] : lists) {
+      simdjson::dom::array list;
+      if (object[key].get(list) != simdjson::SUCCESS) continue;
+      for (const simdjson::dom::element element : list) {
+        std::string_view text;
+        if (element.get(text) != simdjson::SUCCESS || texts->size() == kMostChanges) return false;
+        texts->emplace_back(text);
+      }
+    }
+    simdjson::dom::element streams;
+    uint64_t number = 0;
+    if (object["streams"].get(streams) == simdjson::SUCCESS) {
+      if (!numberOf<uint64_t>(streams, INT64_MAX, number)) return false;
+      out.texts.streams = number;
+    }
+    if (object["allow_unmatched"].get(out.allow_unmatched) != simdjson::SUCCESS) {
+      out.allow_unmatched = false;
+    }
+    return true;
+  });
+  if (!usable) return notUsable("changes");
+  return out;
 }
 
 Result<SqlRequest> sqlRequestOf(const std::string& body) {

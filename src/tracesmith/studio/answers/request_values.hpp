@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/emulate/what_if.hpp"
 #include "tracesmith/studio/tiles/tile_set.hpp"
 
 namespace tracesmith::studio {
@@ -40,6 +41,14 @@ struct SqlRequest {
   std::string sql;
   uint64_t limit = 0;
 };
+struct WhatIfRequest {
+  WhatIfTexts texts;
+  bool allow_unmatched = false;
+};
+/// {"scale": ["kernel=gemm:0.5"], "remove": [], "fuse": [], "bandwidth": [], "streams": 2,
+/// "allow_unmatched": true}; what is missing stays as recorded.
+Result<WhatIfRequest> whatIfRequestOf(const std::string& body);
+
 /// {"sql": "SELECT ...", "limit": 1000}
 Result<SqlRequest> sqlRequestOf(const std::string& body);
 

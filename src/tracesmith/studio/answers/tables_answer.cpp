@@ -50,22 +50,6 @@ void writeValue(const ReportValue& value, JsonWriter& out) {
   }
 }
 
-void writeTable(const ReportTable& table, JsonWriter& out) {
-  out.beginObject().field("key", table.key).field("title", table.title).field("note", table.note);
-  out.key("columns").beginArray();
-  for (const ReportColumn& column : table.columns) {
-    out.beginObject().field("key", column.key).field("title", column.header);
-    out.field("quantity", wordOf(column.quantity)).endObject();
-  }
-  out.endArray().key("rows").beginArray();
-  for (const std::vector<ReportValue>& row : table.rows) {
-    out.beginArray();
-    for (const ReportValue& value : row) writeValue(value, out);
-    out.endArray();
-  }
-  out.endArray().endObject();
-}
-
 Result<AnalysisPart> partOf(std::string_view name) {
   for (size_t i = 0; i < kAnalysisParts; ++i) {
     const auto part = static_cast<AnalysisPart>(i);
@@ -87,10 +71,26 @@ Result<std::vector<AnalysisPart>> partsOf(const std::string& names) {
 
 }  // namespace
 
+void writeTableAnswer(const ReportTable& table, JsonWriter& out) {
+  out.beginObject().field("key", table.key).field("title", table.title).field("note", table.note);
+  out.key("columns").beginArray();
+  for (const ReportColumn& column : table.columns) {
+    out.beginObject().field("key", column.key).field("title", column.header);
+    out.field("quantity", wordOf(column.quantity)).endObject();
+  }
+  out.endArray().key("rows").beginArray();
+  for (const std::vector<ReportValue>& row : table.rows) {
+    out.beginArray();
+    for (const ReportValue& value : row) writeValue(value, out);
+    out.endArray();
+  }
+  out.endArray().endObject();
+}
+
 std::string tablesAnswer(std::span<const ReportTable> tables) {
   return jsonAnswer([&](JsonWriter& out) {
     out.beginObject().key("tables").beginArray();
-    for (const ReportTable& table : tables) writeTable(table, out);
+    for (const ReportTable& table : tables) writeTableAnswer(table, out);
     out.endArray().endObject();
   });
 }

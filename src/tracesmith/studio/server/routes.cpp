@@ -60,6 +60,27 @@ Result<HttpResponse> search(const Question& of) {
   return json(searchAnswer(of.trace, of.values.text("q").value_or(""), limit.value_or(1000)));
 }
 
+Result<HttpResponse> whatIf(const Question& of) {
+  TS_TRY(const WhatIfRequest request, whatIfRequestOf(of.body));
+  return json(whatIfAnswer(of.trace, request));
+}
+
+Result<HttpResponse> compare(const Question& of) {
+  if (of.files.other() == nullptr) {
+    return fail(ErrorCode::kNotFound, "Studio was started with one trace", "");
+  }
+  return json(compareAnswer(*of.files.other(), of.trace));
+}
+
+/// Of the trace, and of the one to compare with if it is asked for.
+Result<HttpResponse> kernel(const Question& of) {
+  const std::string label = of.values.text("name").value_or("");
+  if (of.values.text("of") == "other" && of.files.other() != nullptr) {
+    return json(kernelAnswer(*of.files.other(), label));
+  }
+  return json(kernelAnswer(of.trace, label));
+}
+
 struct Route {
   std::string_view method, path;
   Result<HttpResponse> (*answer)(const Question&);
@@ -76,6 +97,12 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/parts", [](const Question&) { return json(partsAnswer()); }},
     {"GET", "/api/analysis",
      [](const Question& of) { return json(analysisAnswer(of.trace, of.values)); }},
+    {"GET", "/api/compare", compare},
+    {"GET", "/api/kernel", kernel},
+    {"GET", "/api/memory", [](const Question& of) { return json(memoryAnswer(of.trace)); }},
+    {"GET", "/api/stacks",
+     [](const Question& of) { return json(stacksAnswer(of.trace, of.values)); }},
+    {"POST", "/api/whatif", whatIf},
     {"GET", "/api/schema", [](const Question& of) { return json(schemaAnswer(of.trace)); }},
     {"POST", "/api/query", query},
 };
