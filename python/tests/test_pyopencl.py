@@ -84,4 +84,5 @@ def test_pyopencl_is_recorded(tmp_path, system_has_one, inject):
     assert list(data.query("SELECT name, count(*) FROM kernel GROUP BY name")) == [("twice", 5)]
     calls = "SELECT count(*) FROM host_call WHERE name = 'clEnqueueNDRangeKernel'"
     assert list(data.query(calls)) == [(5,)]
-    assert list(data.query("SELECT coalesce(sum(dropped), 0) FROM loss")) == [(0,)]
+    # The kernel drops its events about processes when the whole machine starts very many.
+    assert list(data.query("SELECT * FROM loss WHERE dropped > 0 AND source <> 'process events'")) == []
