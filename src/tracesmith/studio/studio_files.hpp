@@ -17,16 +17,16 @@ class StudioFiles {
  public:
   using Shared = std::shared_ptr<const StudioTrace>;
 
-  explicit StudioFiles(Shared trace, Shared other = nullptr)
-      : trace_(std::move(trace)), other_(std::move(other)) {}
+  explicit StudioFiles(Shared trace, Shared before = nullptr)
+      : trace_(std::move(trace)), before_(std::move(before)) {}
 
   /// The trace as it is now; answers to one question use one of them.
   Shared trace() const {
     const std::lock_guard lock(mutex_);
     return trace_;
   }
-  /// The trace to compare with; null: there is none.
-  const Shared& other() const { return other_; }
+  /// The trace to compare it with; null: there is none.
+  const Shared& before() const { return before_; }
   /// Why what is shown is not what the file is now; "" if it is.
   std::string note() const {
     const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ class StudioFiles {
  private:
   mutable std::mutex mutex_;
   Shared trace_;
-  const Shared other_;
+  const Shared before_;
   std::string note_;
 };
 

@@ -22,6 +22,7 @@ class StudioTrace {
   struct Source {
     std::string path;         ///< as the user gave it
     bool complete = true;     ///< false: cut off, damaged, or still being written
+    std::string info = "{}";  ///< JSON of `tracesmith info`
     uint64_t generation = 1;  ///< grows each time the file is read again
   };
 

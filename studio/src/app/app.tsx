@@ -60,12 +60,13 @@ export function App() {
       document.getElementById(`tab-${next.key}`)?.focus();
     }
   };
+  const tabs = TABS.filter((t) => t.key !== "compare" || (trace !== null && trace.before !== ""));
   return (
     <>
       <header>
         <strong className="brand">TraceSmith</strong>
         <div role="tablist" aria-label="Views" onKeyDown={keys}>
-          {TABS.map((t) => (
+          {tabs.map((t) => (
             <button key={t.key} id={`tab-${t.key}`} role="tab" aria-selected={t.key === tab} aria-controls="view" tabIndex={t.key === tab ? 0 : -1} onClick={() => open(t.key)}>{t.title}</button>
           ))}
         </div>

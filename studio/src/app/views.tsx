@@ -2,9 +2,14 @@
 // The views of the page, in the order of their tabs.
 import type { ComponentType } from "react";
 import type { TraceInfo } from "../data/types.ts";
+import { Compare } from "../views/compare.tsx";
+import { Files } from "../views/files.tsx";
 import { Findings } from "../views/findings.tsx";
+import { Memory } from "../views/memory.tsx";
 import { Sql } from "../views/sql.tsx";
+import { Stacks } from "../views/stacks.tsx";
 import { Tables } from "../views/tables.tsx";
+import { WhatIf } from "../views/what_if.tsx";
 
 export interface ViewProps {
   trace: TraceInfo;
@@ -26,5 +31,10 @@ interface View {
 export const VIEWS: View[] = [
   { key: "findings", title: "Findings", reported: true, View: Findings },
   { key: "tables", title: "Tables", reported: true, View: Tables },
+  { key: "stacks", title: "Stacks", reported: false, View: Stacks },
+  { key: "memory", title: "Memory", reported: false, View: Memory },
+  { key: "whatif", title: "What if", reported: false, View: WhatIf },
+  { key: "compare", title: "Compare", reported: false, View: Compare },
   { key: "sql", title: "SQL", reported: false, View: Sql },
+  { key: "files", title: "Files", reported: false, View: Files },
 ];

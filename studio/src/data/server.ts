@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to the server, or to the report that the page is. A failure is an Error whose message is for people.
 import { Report } from "./report.ts";
-import type { Column, ItemInfo, Names, SearchResult, Table, TraceInfo, Value } from "./types.ts";
+import type {
+  Changes, Column, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
+} from "./types.ts";
 
 /** Of the trace that the page shows; the server refuses questions about an earlier one. */
 let generation: number | null = null;
@@ -74,6 +76,18 @@ export const server = {
     if (report) return report.analysis(parts);
     const time = range ? `&from_ns=${Math.floor(range[0])}&to_ns=${Math.ceil(range[1])}` : "";
     return (await json<{ tables: Table[] }>(`analysis?parts=${parts}&limit=1000${time}`)).tables;
+  },
+  compare: async () => (await json<{ tables: Table[] }>("compare")).tables,
+  kernel: (name: string, before = false) => json<KernelAnswer>(`kernel?name=${encodeURIComponent(name)}${before ? "&of=before" : ""}`),
+  memory: () => json<MemoryAnswer>("memory"),
+  stacks: (by: string, reversed: boolean, callersOf: string) =>
+    json<StackAnswer>(`stacks?by=${by}&reversed=${reversed ? 1 : 0}&callers_of=${encodeURIComponent(callersOf)}`),
+  whatIf: (changes: Changes) => json<WhatIfAnswer>("whatif", changes),
+  info: () => json<{ [key: string]: Json }>("info"),
+  /** Short names of all kernels, those with the most time first. */
+  kernelNames: async () => {
+    const [table] = (await json<{ tables: Table[] }>("analysis?parts=kernels&limit=1000")).tables;
+    return (table?.rows ?? []).map((row) => String(row[0]));
   },
   schema: async () => (await json<{ tables: { name: string; columns: string[] }[] }>("schema")).tables,
   query: (sql: string) =>

@@ -15,6 +15,8 @@ export interface Lane {
 
 export interface TraceInfo {
   name: string;
+  /** The trace that it is compared with; "": none. */
+  before: string;
   version: string;
   generation: number;
   complete: boolean;
@@ -29,6 +31,7 @@ export interface TraceInfo {
 export type Quantity =
   | "text" | "count" | "ns" | "time_ns" | "share" | "probability" | "bytes" | "bytes_per_second" | "number";
 export type Value = string | number | null;
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export interface Column {
   key: string;
   title: string;
@@ -56,6 +59,48 @@ export interface ItemInfo extends Place {
   links: (Place & { what: string; short: string })[];
   /** The outermost function first. */
   stack: string[];
+}
+/** Frames of a flame graph: parent's place in the list (-1: none), weight, name. */
+export interface StackAnswer {
+  unit: "ns" | "bytes" | "count";
+  /** The trace has no stacks; the frames are ranges. */
+  from_ranges: boolean;
+  frames: [number, number, string][];
+  all_frames: number;
+}
+export interface MemoryAnswer {
+  /** Curves of [time, bytes]. */
+  places: { label: string; curve: [number, number][] }[];
+  peak_ns: number;
+  tables: Table[];
+}
+export interface KernelAnswer {
+  count: number;
+  /** [from, to, launches], in ns */
+  histogram: [number, number, number][];
+  /** [start, duration] */
+  points: [number, number][];
+  all_points: boolean;
+}
+/** 1000 parts of the time: how much of each is busy, in percent, and with which kind. */
+export interface Cells {
+  busy: number[];
+  kind: number[];
+}
+export interface Changes {
+  scale: string[];
+  remove: string[];
+  fuse: string[];
+  bandwidth: string[];
+  streams?: number;
+  allow_unmatched?: boolean;
+}
+export interface WhatIfAnswer {
+  recorded_ns: number;
+  unchanged_ns: number;
+  predicted_ns: number;
+  streams: { label: string; recorded: Cells; predicted: Cells }[];
+  tables: Table[];
 }
 export interface SearchResult {
   total: number;

@@ -13,7 +13,14 @@ function before(a: Value | undefined, b: Value | undefined): number {
   return String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0;
 }
 
-export function ReportTable({ table, narrow = false }: { table: Table; narrow?: boolean }) {
+interface Props {
+  table: Table;
+  narrow?: boolean;
+  /** For a name in the first column: shows more of it. */
+  open?: (name: string) => void;
+}
+
+export function ReportTable({ table, narrow = false, open }: Props) {
   const [order, setOrder] = useState<{ column: number; down: boolean } | null>(null);
   const [filter, setFilter] = useState("");
   const [all, setAll] = useState(false);
@@ -49,7 +56,9 @@ export function ReportTable({ table, narrow = false }: { table: Table; narrow?: 
                 <tr key={r}>
                   {table.columns.map((column, i) => {
                     const text = shown(row[i], column.quantity);
-                    return <td key={i} className={isNumber[i] ? "number" : ""} title={text.length > 60 ? printable(text, 2000) : undefined}>{printable(text, 120)}</td>;
+                    return <td key={i} className={isNumber[i] ? "number" : ""} title={text.length > 60 ? printable(text, 2000) : undefined}>
+                      {open && i === 0 && typeof row[0] === "string" ? <button className="name" onClick={() => open(String(row[0]))}>{printable(text, 120)}</button> : printable(text, 120)}
+                    </td>;
                   })}
                 </tr>
               ))}

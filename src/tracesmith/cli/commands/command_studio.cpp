@@ -16,6 +16,7 @@
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/exit_code.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/export/text/terminal_info.hpp"
 #include "tracesmith/studio/server/studio_app.hpp"
 
 namespace tracesmith::cli {
@@ -59,8 +60,13 @@ Result<std::shared_ptr<const studio::StudioTrace>> readForStudio(const std::stri
     code = reportLosses(file.reader, path, 0);
     complete = code == 0;
   }
+  std::string info;
+  Output out = Output::toString(&info);
+  describeTrace(file.trace, file.reader, path, {.columns = false, .json = true}, {}, out);
+  TS_CHECK_OK(out.finish());
   return std::make_shared<studio::StudioTrace>(
-      studio::StudioTrace::Source{.path = path, .complete = complete, .generation = generation},
+      studio::StudioTrace::Source{
+          .path = path, .complete = complete, .info = std::move(info), .generation = generation},
       std::move(file.trace));
 }
 
@@ -99,6 +105,8 @@ class StudioCommand : public Command {
   StudioCommand() : Command("studio", "Show a trace in the browser") {
     text("FILE", input_, "FILE", "Trace (.sbt), or another tool's trace", Complete::kFile)
         .required();
+    text("FILE2", second_, "FILE2", "Another trace: FILE is before a change, FILE2 after it",
+         Complete::kFile);
     count("--port", port_, "N", "Port of the server (default: any free one)");
     text("--bind", address_, "ADDRESS",
          "IP address of the server (default: 127.0.0.1, which only this machine reaches)");
@@ -111,6 +119,7 @@ class StudioCommand : public Command {
         "ends it. The address has a token, without which nobody gets the trace. Nothing of the "
         "trace leaves the machine. See docs/studio.md.");
     example("tracesmith studio out.sbt", "Open a trace in the browser");
+    example("tracesmith studio before.sbt after.sbt", "Show after.sbt, and compare");
     example("tracesmith studio trace.json.gz --no-browser --port 8080",
             "Print the address; for `ssh -L 8080:127.0.0.1:8080`");
   }
@@ -126,14 +135,21 @@ class StudioCommand : public Command {
     if (port_.value_or(0) > UINT16_MAX) {
       return failWith({ErrorCode::kInvalidArgument, "must be at most 65535", "--port"});
     }
-    const std::optional<FileState> state = FileState::of(livePath(input_));
     int code = 0;
-    auto trace = readForStudio(input_, 1, code);
+    studio::StudioFiles::Shared before;
+    if (!second_.empty()) {
+      auto read = readForStudio(input_, 1, code);
+      if (!read) return failWith(read.error());
+      before = std::move(*read);
+    }
+    const std::string& shown = second_.empty() ? input_ : second_;
+    const std::optional<FileState> state = FileState::of(livePath(shown));
+    auto trace = readForStudio(shown, 1, code);
     if (!trace) return failWith(trace.error());
     // All threads inherit this, so that the signals reach only the one that waits for them.
     const sigset_t signals = endSignals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    studio::StudioFiles files(std::move(*trace));
+    studio::StudioFiles files(std::move(*trace), std::move(before));
     std::jthread follower;
     if (state && input_.ends_with(".sbt")) {
       follower = std::jthread(
@@ -153,7 +169,7 @@ class StudioCommand : public Command {
     const std::string url = app.access().url();
     fmt::print("{}\n", url);
     std::fflush(stdout);
-    say("showing " + input_ + " at this address; Ctrl-C ends it");
+    say("showing " + files.trace()->source().path + " at this address; Ctrl-C ends it");
     if (!no_browser_) openBrowser(url);
     std::thread waiting([&server] {
       const sigset_t signals = endSignals();
@@ -168,7 +184,7 @@ class StudioCommand : public Command {
     return files.trace()->source().complete ? kExitOk : code;
   }
 
-  std::string input_, address_;
+  std::string input_, second_, address_;
   std::optional<uint64_t> port_;
   bool no_browser_ = false;
   bool exposes_ = false;

@@ -14,8 +14,8 @@
 
 namespace tracesmith::studio {
 
-/// What the trace is, and its lanes.
-std::string traceAnswer(const StudioTrace& of);
+/// What the trace is, and its lanes. `before`: the trace that it is compared with; "": none.
+std::string traceAnswer(const StudioTrace& of, std::string_view before = {});
 std::string namesAnswer(const StudioTrace& of, std::span<const NameId> ids);
 /// Fails if there is no such item.
 Result<std::string> itemAnswer(const StudioTrace& of, uint64_t lane, uint64_t item);

@@ -32,10 +32,11 @@ void writeLanes(const StudioTrace& of, JsonWriter& out) {
 
 }  // namespace
 
-std::string traceAnswer(const StudioTrace& of) {
+std::string traceAnswer(const StudioTrace& of, std::string_view before) {
   return jsonAnswer([&](JsonWriter& out) {
     const TimelineRows& rows = of.rows();
-    out.beginObject().field("name", of.source().path).field("version", getVersionString());
+    out.beginObject().field("name", of.source().path).field("before", before);
+    out.field("version", getVersionString());
     out.field("generation", of.source().generation).field("complete", of.source().complete);
     out.field("duration_ns", lengthOf(rows.zero_ns, rows.end_ns)).field("events", rows.items);
     out.key("kinds").beginArray();

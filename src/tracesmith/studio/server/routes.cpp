@@ -66,19 +66,14 @@ Result<HttpResponse> whatIf(const Question& of) {
 }
 
 Result<HttpResponse> compare(const Question& of) {
-  if (of.files.other() == nullptr) {
+  if (of.files.before() == nullptr) {
     return fail(ErrorCode::kNotFound, "Studio was started with one trace", "");
   }
-  return json(compareAnswer(*of.files.other(), of.trace));
+  return json(compareAnswer(*of.files.before(), *of.files.trace()));
 }
 
-/// Of the trace, and of the one to compare with if it is asked for.
 Result<HttpResponse> kernel(const Question& of) {
-  const std::string label = of.values.text("name").value_or("");
-  if (of.values.text("of") == "other" && of.files.other() != nullptr) {
-    return json(kernelAnswer(*of.files.other(), label));
-  }
-  return json(kernelAnswer(of.trace, label));
+  return json(kernelAnswer(of.trace, of.values.text("name").value_or("")));
 }
 
 struct Route {
@@ -88,7 +83,11 @@ struct Route {
 
 constexpr Route kRoutes[] = {
     {"GET", "/api/status", [](const Question& of) { return json(statusAnswer(of)); }},
-    {"GET", "/api/trace", [](const Question& of) { return json(traceAnswer(of.trace)); }},
+    {"GET", "/api/trace",
+     [](const Question& of) {
+       const StudioFiles::Shared& before = of.files.before();
+       return json(traceAnswer(of.trace, before == nullptr ? "" : before->source().path));
+     }},
     {"POST", "/api/tiles", tiles},
     {"POST", "/api/names", names},
     {"GET", "/api/item", item},
@@ -103,6 +102,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/stacks",
      [](const Question& of) { return json(stacksAnswer(of.trace, of.values)); }},
     {"POST", "/api/whatif", whatIf},
+    {"GET", "/api/info",
+     [](const Question& of) { return json(Result<std::string>(of.trace.source().info)); }},
     {"GET", "/api/schema", [](const Question& of) { return json(schemaAnswer(of.trace)); }},
     {"POST", "/api/query", query},
 };
@@ -111,9 +112,10 @@ constexpr Route kRoutes[] = {
 
 Result<HttpResponse> answerRequest(const StudioFiles& files, const HttpRequest& request) {
   const QueryValues values(request.target);
-  const StudioFiles::Shared trace = files.trace();
+  const bool before = values.text("of") == "before" && files.before() != nullptr;
+  const StudioFiles::Shared trace = before ? files.before() : files.trace();
   TS_TRY(const std::optional<uint64_t> generation, values.number("g"));
-  if (generation.value_or(trace->source().generation) != trace->source().generation) {
+  if (!before && generation.value_or(trace->source().generation) != trace->source().generation) {
     return HttpResponse{
         .status = 409, .body = R"({"error":"the trace has been read again"})", .headers = {}};
   }
