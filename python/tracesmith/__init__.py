@@ -128,6 +128,7 @@ from tracesmith._errors import (
 )
 from tracesmith._profile import annotate, mark, profile
 from tracesmith._report import Report, ReportTable
+from tracesmith._studio import ReportFile, Studio
 from tracesmith._table import Table
 from tracesmith._texts import Texts
 from tracesmith._trace import Answer, Loss, Trace, open
@@ -189,6 +190,7 @@ __all__ = [
     "ReplayMode",
     "ReplayResult",
     "Report",
+    "ReportFile",
     "ReportTable",
     "SBTReader",
     "SBTWriter",
@@ -197,6 +199,7 @@ __all__ = [
     "StackCaptureConfig",
     "StackFrame",
     "StateTransition",
+    "Studio",
     "Table",
     "Texts",
     "Timeline",

@@ -11,6 +11,7 @@ from tracesmith import _core
 from tracesmith._arguments import factor, factors, names, whole
 from tracesmith._errors import InvalidArgumentError, UnsupportedError
 from tracesmith._report import Report, checked_limit
+from tracesmith._studio import ReportFile, Studio, write_report
 
 if TYPE_CHECKING:
     from tracesmith._trace import Trace
@@ -21,7 +22,7 @@ PathLike = Union[str, bytes, "os.PathLike[str]"]
 TraceOrPath = Union["Trace", PathLike]
 Names = Union[str, Iterable[str]]
 
-_WAYS = ("", "device-time", "host-time", "bytes")
+_WAYS = ("", "device-time", "host-time", "launches", "bytes")
 
 
 class Verbs:
@@ -127,13 +128,30 @@ class Verbs:
         self._file  # pylint: disable=pointless-statement # ClosedError
         return Report(_core.determinism(self._path, runs, seed, device, step_limit_s, pid))
 
+    def report(self, path: PathLike, format: str | None = None) -> ReportFile:  # pylint: disable=redefined-builtin
+        """Writes findings, timeline and tables as one file, as `tracesmith report` does; a notebook shows the
+        result.
+
+        `format`: html (a page that needs no network) or md (Markdown); None: what the path's extension says."""
+        self._file  # pylint: disable=pointless-statement # ClosedError
+        return write_report(self._path, os.fsdecode(path), format)
+
+    def studio(self, before: PathLike | None = None, *, browser: bool = True, port: int | None = None) -> Studio:
+        """Starts `tracesmith studio` for the trace, and opens the browser.
+
+        `before`: an earlier trace to compare it with. `browser`: False only starts the server; the result has
+        the address. `port`: None takes any free one."""
+        self._file  # pylint: disable=pointless-statement # ClosedError
+        files = [] if before is None else [os.fsdecode(before)]
+        return Studio([*files, self._path], browser, None if port is None else whole(port, "port", 1, 65535))
+
     def export(self, path: PathLike, format: str | None = None, *,  # pylint: disable=redefined-builtin
                table: str = "kernel", by: str | None = None, from_ns: int | None = None, to_ns: int | None = None,
                counters: bool = True, flows: bool = True, full: bool = False, all_frames: bool = False) -> None:
         """Writes the trace in another format, as `tracesmith export` does, completely or not at all.
 
         `format`: perfetto, json, csv, speedscope, folded, dot or sbt; None: what the path's extension says,
-        else perfetto. `table`: the table of a CSV file. `by`: device-time, host-time or bytes, for flame
+        else perfetto. `table`: the table of a CSV file. `by`: device-time, host-time, launches or bytes, for flame
         graphs of call stacks (speedscope, folded). `from_ns`, `to_ns`: times as in the tables; other events
         are left out. `full`: includes attributes that differ for every event. RuntimeWarning: what the
         export lacks of the trace."""

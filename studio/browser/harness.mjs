@@ -41,14 +41,18 @@ export function trace() {
   return path;
 }
 
-/** Runs `use(page, url)`; no message of the browser may say that something is wrong. */
-export async function withPage(path, use) {
-  const server = spawn(PROGRAM, ["studio", path, "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
+/** Runs `use(page, url)` with the page of a trace, or of two; no message of the browser may say that something is wrong,
+ * but that the server refused a question, if `refused`. */
+export async function withPage(path, use, { refused = false } = {}) {
+  const server = spawn(PROGRAM, ["studio", ...[path].flat(), "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
   const url = await new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
   const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("console", (message) => {
+    const expected = refused && /status of 4\d\d/.test(message.text()); // the browser's note of an answer
+    if (["error", "warning"].includes(message.type()) && !expected) problems.push(message.text());
+  });
   page.on("pageerror", (error) => problems.push(error.message));
   page.on("dialog", (dialog) => problems.push(`dialog: ${dialog.message()}`));
   try {

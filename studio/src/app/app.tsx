@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useState } from "react";
+import { keep, kept } from "../data/kept.ts";
 import { Replaced, server } from "../data/server.ts";
 import type { TraceInfo } from "../data/types.ts";
 import { count, duration, printable } from "../format/quantities.ts";
@@ -100,10 +101,10 @@ export function App() {
 
 function ThemeButton() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const [theme, setTheme] = useState(localStorage.getItem("tracesmith.theme") ?? (dark ? "dark" : "light"));
+  const [theme, setTheme] = useState(() => kept("tracesmith.theme", dark ? "dark" : "light"));
   useEffect(() => {
     document.documentElement.dataset["theme"] = theme;
-    localStorage.setItem("tracesmith.theme", theme);
+    keep("tracesmith.theme", theme);
     window.timeline?.redraw();
   }, [theme]);
   return <button aria-label="Light or dark" onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>{theme === "dark" ? "Light" : "Dark"}</button>;

@@ -71,8 +71,8 @@ export class FlameGraph {
   }
 
   /** Share of the whole in frames whose name has the searched text; frames inside of others count once. */
-  matched(): number {
-    const word = this.match.toLowerCase();
+  matched(text: string): number {
+    const word = text.toLowerCase();
     const whole = this.frames[0]?.weight ?? 0;
     if (word === "" || whole === 0) return 0;
     const inside = new Array<boolean>(this.frames.length).fill(false);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "react";
 import type { ViewProps } from "../app/views.tsx";
+import { keep, kept } from "../data/kept.ts";
 import { server } from "../data/server.ts";
 import type { Table, Value } from "../data/types.ts";
 import { useAnswer } from "../data/use_answer.ts";
@@ -14,14 +15,6 @@ function rowsOf(table: Table | undefined): Record<string, Value>[] {
 const text = (value: Value | undefined) =>
   printable(String(value ?? ""), 2000).replace(/(\d) (?=%|[nµm]?s\b|[KMGT]?i?B\b)/g, "$1\u00a0");
 
-function kept(key: string): string[] {
-  try {
-    return JSON.parse(localStorage.getItem(key) ?? "[]") as string[];
-  } catch {
-    return [];
-  }
-}
-
 export function Findings({ trace, go, failed }: ViewProps) {
   const tables = useAnswer(server.findings, failed, [trace]);
   return tables ? <FindingList tables={tables} trace={trace.name} go={go} /> : <p className="soft wait">Looking for findings…</p>;
@@ -29,10 +22,10 @@ export function Findings({ trace, go, failed }: ViewProps) {
 
 function FindingList({ tables, trace, go }: { tables: Table[]; trace: string; go: ViewProps["go"] }) {
   const store = `tracesmith.dismissed:${trace}`;
-  const [dismissed, setDismissed] = useState(() => kept(store));
+  const [dismissed, setDismissed] = useState(() => kept<string[]>(store, []));
   const dismiss = (titles: string[]) => {
     setDismissed(titles);
-    localStorage.setItem(store, JSON.stringify(titles));
+    keep(store, titles);
   };
   const verdict = rowsOf(tables.find((t) => t.key === "verdict"))[0]?.["text"];
   const all = rowsOf(tables.find((t) => t.key === "findings"));

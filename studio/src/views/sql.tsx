@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "react";
+import { keep, kept } from "../data/kept.ts";
 import { server } from "../data/server.ts";
 import type { Table } from "../data/types.ts";
 import { count } from "../format/quantities.ts";
@@ -7,14 +8,6 @@ import { ReportTable } from "./report_table.tsx";
 
 const STORE = "tracesmith.queries";
 const FIRST = "SELECT family, count(*) AS kernels, sum(duration_ns) AS ns FROM kernel GROUP BY family ORDER BY ns DESC";
-
-function kept(): string[] {
-  try {
-    return JSON.parse(localStorage.getItem(STORE) ?? "[]") as string[];
-  } catch {
-    return [];
-  }
-}
 
 function download(table: Table): void {
   const cell = (v: unknown) => (v === null || v === undefined ? "" : /[",\n\r]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
@@ -29,7 +22,7 @@ function download(table: Table): void {
 export function Sql({ failed }: { failed: (error: Error) => void }) {
   const input = useRef<HTMLTextAreaElement>(null);
   const [schema, setSchema] = useState<{ name: string; columns: string[] }[]>([]);
-  const [queries, setQueries] = useState(kept);
+  const [queries, setQueries] = useState(() => kept<string[]>(STORE, []));
   const [result, setResult] = useState<{ table: Table; more: boolean } | { error: string } | "running" | null>(null);
   useEffect(() => void server.schema().then(setSchema, failed), [failed]);
 
@@ -39,7 +32,7 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
     setResult("running");
     const list = [sql, ...queries.filter((q) => q !== sql)].slice(0, 50);
     setQueries(list);
-    localStorage.setItem(STORE, JSON.stringify(list));
+    keep(STORE, list);
     try {
       const { columns, rows, more } = await server.query(sql);
       setResult({ table: { key: "result", title: "", note: "", columns, rows }, more });

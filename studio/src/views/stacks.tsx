@@ -39,6 +39,7 @@ function Graph({ answer, up, match, callersOf }: { answer: StackAnswer; up: bool
   const canvas = useRef<HTMLCanvasElement>(null);
   const graph = useMemo(() => new FlameGraph(answer.frames.map(([parent, weight, name]) => ({ parent, weight, name }))), [answer]);
   const [at, setAt] = useState(0);
+  const [zoomed, setZoomed] = useState(0);
   const whole = graph.frames[0]?.weight ?? 0;
   const amount = (weight: number) => (answer.unit === "ns" ? duration(weight) : answer.unit === "bytes" ? bytes(weight) : count(weight));
 
@@ -74,6 +75,7 @@ function Graph({ answer, up, match, callersOf }: { answer: StackAnswer; up: bool
   };
   const zoom = (frame: number) => {
     graph.zoom = frame;
+    setZoomed(frame);
     select(frame);
   };
   const key = (event: React.KeyboardEvent) => {
@@ -103,8 +105,8 @@ function Graph({ answer, up, match, callersOf }: { answer: StackAnswer; up: bool
         <span className="soft">{amount(weight)} · {share(weight / whole)}</span>
         {at !== 0 && <button onClick={() => zoom(at)}>Zoom</button>}
         {at !== 0 && <button onClick={() => callersOf(name)}>Callers</button>}
-        {graph.zoom !== 0 && <button onClick={() => zoom(0)}>Show all</button>}
-        {match !== "" && <span className="soft">marked: {share(graph.matched())}</span>}
+        {zoomed !== 0 && <button onClick={() => zoom(0)}>Show all</button>}
+        {match !== "" && <span className="soft">marked: {share(graph.matched(match))}</span>}
       </div>
       <div className="flame"><canvas ref={canvas} tabIndex={0} role="application" aria-label="Flame graph. Arrow keys select frames, Enter zooms, Escape shows all; the selected frame is described above."
         onKeyDown={key}

@@ -63,9 +63,10 @@ class ExportCommand : public Command {
          "Only events whose name contains a match of REGEX (POSIX extended); not with -f dot");
     count("--rank", rank_, "N",
           "Only rank N of a merged trace; another trace must be of this rank");
-    choice("--by", by_, "WHAT", {"device-time", "host-time", "bytes"},
+    choice("--by", by_, "WHAT", {"device-time", "host-time", "launches", "bytes"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
-           "of the calls or allocated bytes; as folded, speedscope or svg. Without call stacks, "
+           "of the calls, number of launches or allocated bytes; as folded, speedscope or svg. "
+           "Without call stacks, "
            "device time is that of host ranges and Python functions");
     flag("--all-frames", all_frames_,
          "Include frames of the interpreter, libffi and the loader; -f sbt and csv always have "

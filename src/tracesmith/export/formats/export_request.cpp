@@ -90,6 +90,7 @@ Result<ExportResult> runExport(const ExportRequest& request, TraceReader& reader
 std::optional<StackWeight> stackWeightByName(std::string_view name) {
   if (name == "device-time") return StackWeight::kDeviceTime;
   if (name == "host-time") return StackWeight::kHostTime;
+  if (name == "launches") return StackWeight::kLaunches;
   if (name == "bytes") return StackWeight::kBytes;
   return std::nullopt;
 }

@@ -40,7 +40,7 @@ Result<ExportResult> runExport(const ExportRequest& request, TraceReader& reader
 Result<ExportResult> runExport(const ExportRequest& request, TraceReader& reader,
                                const Trace& trace, const std::string& path);
 
-/// "device-time", "host-time" or "bytes"; none: "" or any other text.
+/// "device-time", "host-time", "launches" or "bytes"; none: "" or any other text.
 std::optional<StackWeight> stackWeightByName(std::string_view name);
 
 }  // namespace tracesmith
