@@ -41,12 +41,10 @@ export function trace() {
   return path;
 }
 
-/** Runs `use(page, url)` with the page of a trace, or of two; no message of the browser may say that something is wrong,
- * but that the server refused a question, if `refused`. */
-export async function withPage(path, use, { refused = false } = {}) {
-  const server = spawn(PROGRAM, ["studio", ...[path].flat(), "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
-  const url = await new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+/** Runs `use(page)`; no message of the browser may say that something is wrong, but that the server refused a
+ * question, if `refused`. Other `options` are those of a browser context. */
+export async function browserPage(use, { refused = false, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => {
@@ -56,13 +54,25 @@ export async function withPage(path, use, { refused = false } = {}) {
   page.on("pageerror", (error) => problems.push(error.message));
   page.on("dialog", (dialog) => problems.push(`dialog: ${dialog.message()}`));
   try {
-    await page.goto(url);
-    await page.waitForSelector("canvas");
-    await page.waitForFunction(() => window.timeline?.frame > 0 && !window.timeline.blank);
-    await use(page, url);
+    await use(page);
     assert.deepEqual(problems, []);
   } finally {
     await context.close();
+  }
+}
+
+/** Runs `use(page, url)` with the page of a trace, or of two. */
+export async function withPage(path, use, options = {}) {
+  const server = spawn(PROGRAM, ["studio", ...[path].flat(), "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
+  try {
+    await browserPage(async (page) => {
+      await page.goto(url);
+      await page.waitForSelector("canvas");
+      await page.waitForFunction(() => window.timeline?.frame > 0 && !window.timeline.blank);
+      await use(page, url);
+    }, options);
+  } finally {
     const ended = new Promise((resolve) => server.once("exit", resolve));
     server.kill("SIGINT");
     await ended;
@@ -75,20 +85,14 @@ export const verdictOf = async (page) => (await page.textContent(".verdict")).re
 export async function withReport(path, use) {
   const file = join(folder, "report.html");
   execFileSync(PROGRAM, ["report", path, "-o", file], { stdio: "pipe" });
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, offline: true });
-  const page = await context.newPage();
-  const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => /^(file:.*report\.html|blob:|data:)/.test(request.url()) || problems.push(request.url()));
-  try {
+  const asked = [];
+  await browserPage(async (page) => {
+    page.on("request", (request) => /^(file:.*report\.html|blob:|data:)/.test(request.url()) || asked.push(request.url()));
     await page.goto(`file://${file}`);
     await page.waitForSelector(".verdict");
     await use(page);
-    assert.deepEqual(problems, []);
-  } finally {
-    await context.close();
-  }
+  }, { offline: true });
+  assert.deepEqual(asked, []);
 }
 
 /** Whether pixels of a line of the canvas differ from the lane's ground, in CSS pixels from the left. */

@@ -74,7 +74,7 @@ test("tiles are read, and a larger one takes the place of one that is missing", 
   assert.throws(() => readTiles(new ArrayBuffer(8)), /no tiles/);
   let asked = 0;
   const done = new Promise<TileStore>((resolve) => {
-    const store: TileStore = new TileStore(() => resolve(store), assert.fail, async () => { ++asked; return tileBody(9); });
+    const store: TileStore = new TileStore(() => resolve(store), assert.fail, async () => { ++asked; return readTiles(tileBody(9)); });
     store.want([{ lane: 1, level: 10, index: 3 }]);
     store.want([{ lane: 1, level: 10, index: 3 }]); // not twice
   });

@@ -55,7 +55,7 @@ class ReportTest(CommandTest):
         self.assertNotIn("line\nbreak", page)
         answers, tiles = answers_of(page)
         said = json.loads(self.run_command("analyze", "t.json", "--json", "--limit", "50").stdout)
-        table = answers["analysis"]["kernels"]["tables"][0]
+        table = answers["analysis?parts=kernels&limit=1000"]["tables"][0]
         keys = [column["key"] for column in table["columns"]]
         shown = [dict(zip(keys, row)) for row in table["rows"]]
         self.assertEqual([row["total_ns"] for row in shown], [row["total_ns"] for row in said["kernels"]])

@@ -2,6 +2,7 @@
 """`studio`: its server answers only to whoever has the printed address, with the numbers of SQL and
 `analyze`, and ends cleanly."""
 
+import gzip
 import http.client
 import json
 import os
@@ -254,6 +255,30 @@ class StudioTest(CommandTest):
                           "nowhere")
         server = self.serve("t.json", "--bind", "127.0.0.2", "--yes-expose")
         self.assertEqual(server.json("/api/trace")["events"], 6001)
+
+    def test_plain_files_have_the_tiles_of_the_server(self):
+        done = self.run_command("studio", "t.json", "--static", "site")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"wrote site", done.stderr)
+        folder = self.path("site")
+        with gzip.open(os.path.join(folder, "data", "answers.json.gz")) as file:
+            answers = json.load(file)
+        server = self.serve()
+        for question in ("trace", "findings", "parts", "memory", "stacks?by=device&reversed=1&callers_of=",
+                         "analysis?parts=kernels&limit=1000", "kernel?name=gemm_0%3Cf32%3E"):
+            self.assertEqual(answers[question], server.json(f"/api/{question}"), question)
+        seen = set()
+        for name in os.listdir(os.path.join(folder, "data", "tiles")):
+            with gzip.open(os.path.join(folder, "data", "tiles", name)) as file:
+                content = file.read()
+            keys = [tile[:3] for tile in tiles_of(content)]
+            self.assertEqual(server.ask("/api/tiles", {"tiles": keys})[2], content)
+            lane, level, number = map(int, name.removesuffix(".gz").split("_"))
+            self.assertTrue(all(key[:2] == (lane, level) and key[2] // 64 == number for key in keys), name)
+            seen.update((tile[0], span[2]) for tile in tiles_of(content) if tile[3] == 1 for span in tile[4])
+        lane = self.lane(server, "stream 7")
+        self.assertEqual(len([item for of, item in seen if of == lane["id"]]), 3000)
+        self.assert_fails(self.run_command("studio", "t.json", "--static", "site"), 2, "site", "not empty")
 
     def test_damaged_and_empty_traces(self):
         self.run_command("import", "t.json", "-o", "t.sbt")

@@ -6,6 +6,7 @@ import { Compare } from "../views/compare.tsx";
 import { Files } from "../views/files.tsx";
 import { Findings } from "../views/findings.tsx";
 import { Memory } from "../views/memory.tsx";
+import { Races } from "../views/races.tsx";
 import { Sql } from "../views/sql.tsx";
 import { Stacks } from "../views/stacks.tsx";
 import { Tables } from "../views/tables.tsx";
@@ -31,10 +32,11 @@ interface View {
 export const VIEWS: View[] = [
   { key: "findings", title: "Findings", reported: true, View: Findings },
   { key: "tables", title: "Tables", reported: true, View: Tables },
-  { key: "stacks", title: "Stacks", reported: false, View: Stacks },
-  { key: "memory", title: "Memory", reported: false, View: Memory },
+  { key: "stacks", title: "Stacks", reported: true, View: Stacks },
+  { key: "memory", title: "Memory", reported: true, View: Memory },
   { key: "whatif", title: "What if", reported: false, View: WhatIf },
+  { key: "races", title: "Races", reported: false, View: Races },
   { key: "compare", title: "Compare", reported: false, View: Compare },
   { key: "sql", title: "SQL", reported: false, View: Sql },
-  { key: "files", title: "Files", reported: false, View: Files },
+  { key: "files", title: "Files", reported: true, View: Files },
 ];

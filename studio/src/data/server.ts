@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to the server, or to the report that the page is. A failure is an Error whose message is for people.
 import { Report } from "./report.ts";
+import { readTiles } from "./tiles.ts";
 import type {
   Changes, Column, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
 } from "./types.ts";
@@ -38,7 +39,8 @@ async function ask(path: string, body?: unknown): Promise<Response> {
   throw new Error(message);
 }
 
-async function json<T>(path: string, body?: unknown): Promise<T> {
+export async function json<T>(path: string, body?: unknown): Promise<T> {
+  if (report) return report.json<T>(path);
   return (await ask(path, body)).json() as Promise<T>;
 }
 
@@ -48,13 +50,16 @@ export interface TileKey {
   index: number;
 }
 
-const report = typeof document === "undefined" ? null : await Report.ofPage();
+const report = await Report.ofPage();
+
+const kernelPath = (name: string) => `kernel?name=${encodeURIComponent(name)}`;
+const stacksPath = (by: string, reversed: boolean, callersOf: string) =>
+  `stacks?by=${by}&reversed=${reversed ? 1 : 0}&callers_of=${encodeURIComponent(callersOf)}`;
 
 export const server = {
-  /** False: a report file, which has no details, search and SQL. */
+  /** False: a report, which has no details, search and SQL. */
   live: report === null,
   trace: async () => {
-    if (report) return report.trace();
     generation = null;
     const trace = await json<TraceInfo>("trace");
     generation = trace.generation;
@@ -66,22 +71,22 @@ export const server = {
     return (await response.json()) as { generation: number; complete: boolean; note: string };
   },
   tiles: async (keys: TileKey[]) =>
-    report ? report.allTiles() : (await ask("tiles", { tiles: keys.map((k) => [k.lane, k.level, k.index]) })).arrayBuffer(),
-  names: async (ids: number[]) => report ? report.names() : (await json<{ names: Names }>("names", { ids })).names,
+    report ? report.tiles(keys) : readTiles(await (await ask("tiles", { tiles: keys.map((k) => [k.lane, k.level, k.index]) })).arrayBuffer()),
+  names: async (ids: number[]) => report ? report.names(ids) : (await json<{ names: Names }>("names", { ids })).names,
   item: (lane: number, item: number) => json<ItemInfo>(`item?lane=${lane}&item=${item}`),
   search: (text: string) => json<SearchResult>(`search?q=${encodeURIComponent(text)}&limit=1000`),
-  findings: async () => report ? report.findings() : (await json<{ tables: Table[] }>("findings")).tables,
-  parts: async () => report ? report.parts() : (await json<{ parts: { key: string; title: string }[] }>("parts")).parts,
+  findings: async () => (await json<{ tables: Table[] }>("findings")).tables,
+  parts: async () => (await json<{ parts: { key: string; title: string }[] }>("parts")).parts,
   analysis: async (parts: string, range?: [number, number]) => {
-    if (report) return report.analysis(parts);
     const time = range ? `&from_ns=${Math.floor(range[0])}&to_ns=${Math.ceil(range[1])}` : "";
     return (await json<{ tables: Table[] }>(`analysis?parts=${parts}&limit=1000${time}`)).tables;
   },
   compare: async () => (await json<{ tables: Table[] }>("compare")).tables,
-  kernel: (name: string, before = false) => json<KernelAnswer>(`kernel?name=${encodeURIComponent(name)}${before ? "&of=before" : ""}`),
+  kernel: (name: string, before = false) => json<KernelAnswer>(kernelPath(name) + (before ? "&of=before" : "")),
   memory: () => json<MemoryAnswer>("memory"),
-  stacks: (by: string, reversed: boolean, callersOf: string) =>
-    json<StackAnswer>(`stacks?by=${by}&reversed=${reversed ? 1 : 0}&callers_of=${encodeURIComponent(callersOf)}`),
+  stacks: (by: string, reversed: boolean, callersOf: string) => json<StackAnswer>(stacksPath(by, reversed, callersOf)),
+  hasStacks: (by: string) => report === null || report.has(stacksPath(by, false, "")),
+  hasKernel: (name: string) => report === null || report.has(kernelPath(name)),
   whatIf: (changes: Changes) => json<WhatIfAnswer>("whatif", changes),
   info: () => json<{ [key: string]: Json }>("info"),
   /** Short names of all kernels, those with the most time first. */

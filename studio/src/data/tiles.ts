@@ -7,6 +7,7 @@ export const TILE_CELLS = 512;
 export const NO_ITEM = 0xffffffff;
 const MAGIC = 0x31545354;
 const BATCH = 256;
+const HIGHEST = 62;
 
 export interface Tile {
   level: number;
@@ -17,14 +18,16 @@ export interface Tile {
   spans?: { times: Float64Array; long: Uint32Array; count: number };
 }
 
+export type LaneTile = Tile & { lane: number };
+
 export function keyText(key: TileKey): string {
   return `${key.lane}/${key.level}/${key.index}`;
 }
 
-export function readTiles(body: ArrayBuffer): (Tile & { lane: number })[] {
+export function readTiles(body: ArrayBuffer): LaneTile[] {
   const view = new DataView(body);
   if (body.byteLength < 8 || view.getUint32(0, true) !== MAGIC) throw new Error("The server sent no tiles.");
-  const out: (Tile & { lane: number })[] = [];
+  const out: LaneTile[] = [];
   let at = 8;
   for (let i = view.getUint32(4, true); i > 0; --i) {
     const head = {
@@ -54,7 +57,7 @@ export class TileStore {
   constructor(
     private readonly changed: () => void,
     private readonly failed: (error: Error) => void,
-    private readonly load: (keys: TileKey[]) => Promise<ArrayBuffer>,
+    private readonly load: (keys: TileKey[]) => Promise<LaneTile[]>,
     private readonly most = 6000,
   ) {}
 
@@ -77,8 +80,13 @@ export class TileStore {
   want(keys: TileKey[]): void {
     this.wanted.clear();
     for (const key of keys) {
-      const text = keyText(key);
-      if (!this.tiles.has(text) && !this.asked.has(text) && !this.absent.has(text)) this.wanted.set(text, key);
+      // Where a report has no tile, a larger one has its items.
+      let near = key;
+      while (this.absent.has(keyText(near)) && near.level < HIGHEST) near = { ...near, level: near.level + 1, index: Math.floor(near.index / 2) };
+      const text = keyText(near);
+      if (this.asked.has(text) || this.absent.has(text) || this.tiles.has(text)) continue;
+      if (this.find(near, HIGHEST)?.spans) continue; // it has all items of the smaller one
+      this.wanted.set(text, near);
     }
     void this.next();
   }
@@ -92,7 +100,7 @@ export class TileStore {
       this.wanted.delete(text);
     }
     try {
-      for (const tile of readTiles(await this.load(batch.map(([, key]) => key)))) {
+      for (const tile of await this.load(batch.map(([, key]) => key))) {
         this.tiles.set(keyText(tile), tile);
       }
       for (const [text] of batch) {

@@ -18,9 +18,10 @@ interface Props {
   narrow?: boolean;
   /** For a name in the first column: shows more of it. */
   open?: (name: string) => void;
+  canOpen?: (name: string) => boolean;
 }
 
-export function ReportTable({ table, narrow = false, open }: Props) {
+export function ReportTable({ table, narrow = false, open, canOpen = () => true }: Props) {
   const [order, setOrder] = useState<{ column: number; down: boolean } | null>(null);
   const [filter, setFilter] = useState("");
   const [all, setAll] = useState(false);
@@ -57,7 +58,7 @@ export function ReportTable({ table, narrow = false, open }: Props) {
                   {table.columns.map((column, i) => {
                     const text = shown(row[i], column.quantity);
                     return <td key={i} className={isNumber[i] ? "number" : ""} title={text.length > 60 ? printable(text, 2000) : undefined}>
-                      {open && i === 0 && typeof row[0] === "string" ? <button className="name" onClick={() => open(String(row[0]))}>{printable(text, 120)}</button> : printable(text, 120)}
+                      {open && i === 0 && typeof row[0] === "string" && canOpen(row[0]) ? <button className="name" onClick={() => open(String(row[0]))}>{printable(text, 120)}</button> : printable(text, 120)}
                     </td>;
                   })}
                 </tr>

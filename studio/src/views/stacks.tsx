@@ -22,7 +22,7 @@ export function Stacks({ trace, failed }: ViewProps) {
     <div className="stacks">
       <div className="bar">
         <label>Width: <select value={by} onChange={(e) => setBy(e.target.value as Weight)}>
-          {Object.entries(WEIGHTS).map(([key, title]) => <option key={key} value={key}>{title}</option>)}
+          {Object.entries(WEIGHTS).filter(([key]) => server.hasStacks(key)).map(([key, title]) => <option key={key} value={key}>{title}</option>)}
         </select></label>
         <label><input type="checkbox" checked={reversed} disabled={callersOf !== ""} onChange={(e) => setReversed(e.target.checked)} /> Innermost first</label>
         <label><input type="checkbox" checked={up} onChange={(e) => setUp(e.target.checked)} /> Grow upwards</label>
@@ -104,7 +104,7 @@ function Graph({ answer, up, match, callersOf }: { answer: StackAnswer; up: bool
         <strong className="cut">{printable(name, 200)}</strong>
         <span className="soft">{amount(weight)} · {share(weight / whole)}</span>
         {at !== 0 && <button onClick={() => zoom(at)}>Zoom</button>}
-        {at !== 0 && <button onClick={() => callersOf(name)}>Callers</button>}
+        {at !== 0 && server.live && <button onClick={() => callersOf(name)}>Callers</button>}
         {zoomed !== 0 && <button onClick={() => zoom(0)}>Show all</button>}
         {match !== "" && <span className="soft">marked: {share(graph.matched(match))}</span>}
       </div>

@@ -36,7 +36,7 @@ export function Tables({ trace, failed, go }: ViewProps) {
         {parts.map((p) => <button key={p.key} aria-current={p.key === part} onClick={() => setPart(p.key)}>{titleOf(p)}</button>)}
       </nav>
       <div className="main">
-        {tables === null ? <p className="soft">Analyzing…</p> : tables.map((t) => <ReportTable key={t.key} table={t} {...(server.live && t.key === "kernels" ? { open: setKernel } : {})} />)}
+        {tables === null ? <p className="soft">Analyzing…</p> : tables.map((t) => <ReportTable key={t.key} table={t} {...(t.key === "kernels" ? { open: setKernel, canOpen: server.hasKernel } : {})} />)}
         {kernel !== "" && <KernelTimes name={kernel} compared={trace.before !== ""} failed={failed} go={go} />}
       </div>
     </div>

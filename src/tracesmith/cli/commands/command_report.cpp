@@ -8,6 +8,7 @@
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
+#include "tracesmith/cli/files/studio_source.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/exit_code.hpp"
@@ -66,8 +67,8 @@ class ReportCommand : public Command {
 
  private:
   Status writePage(TraceFile& file, int code, Output& out) {
-    const studio::StudioTrace trace({.path = input_, .complete = code == kExitOk},
-                                    std::move(file.trace));
+    studio::StudioTrace::Source source = studioSource(file, input_, code == kExitOk);
+    const studio::StudioTrace trace(std::move(source), std::move(file.trace));
     TS_TRY(const std::string page, studio::reportPage(trace));
     out.write(page);
     return {};

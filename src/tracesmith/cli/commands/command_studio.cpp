@@ -11,12 +11,15 @@
 #include <string>
 #include <thread>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/live_trace.hpp"
+#include "tracesmith/cli/files/studio_source.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
+#include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/exit_code.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
-#include "tracesmith/export/text/terminal_info.hpp"
+#include "tracesmith/studio/answers/static_site.hpp"
 #include "tracesmith/studio/server/studio_app.hpp"
 
 namespace tracesmith::cli {
@@ -60,14 +63,8 @@ Result<std::shared_ptr<const studio::StudioTrace>> readForStudio(const std::stri
     code = reportLosses(file.reader, path, 0);
     complete = code == 0;
   }
-  std::string info;
-  Output out = Output::toString(&info);
-  describeTrace(file.trace, file.reader, path, {.columns = false, .json = true}, {}, out);
-  TS_CHECK_OK(out.finish());
-  return std::make_shared<studio::StudioTrace>(
-      studio::StudioTrace::Source{
-          .path = path, .complete = complete, .info = std::move(info), .generation = generation},
-      std::move(file.trace));
+  studio::StudioTrace::Source source = studioSource(file, path, complete, generation);
+  return std::make_shared<studio::StudioTrace>(std::move(source), std::move(file.trace));
 }
 
 /// Reads the trace again whenever its file has changed, so that a trace is shown while it is
@@ -107,12 +104,16 @@ class StudioCommand : public Command {
         .required();
     text("FILE2", second_, "FILE2", "Another trace: FILE is before a change, FILE2 after it",
          Complete::kFile);
-    count("--port", port_, "N", "Port of the server (default: any free one)");
+    const Option port = count("--port", port_, "N", "Port of the server (default: any free one)");
     text("--bind", address_, "ADDRESS",
          "IP address of the server (default: 127.0.0.1, which only this machine reaches)");
     flag("--yes-expose", exposes_,
          "Needed for other addresses: whoever knows the printed address can read the whole trace, "
          "and it is sent unencrypted");
+    text("--static", folder_, "FOLDER",
+         "Write the page and the trace as plain files for any web server, instead of serving them",
+         Complete::kFile)
+        .excludes(port);
     flag("--no-browser", no_browser_, "Only print the address; open no browser");
     describe(
         "Starts a server on this machine, prints its address and opens it in a browser. Ctrl-C "
@@ -146,6 +147,7 @@ class StudioCommand : public Command {
     const std::optional<FileState> state = FileState::of(livePath(shown));
     auto trace = readForStudio(shown, 1, code);
     if (!trace) return failWith(trace.error());
+    if (!folder_.empty()) return writeSite(**trace, code);
     // All threads inherit this, so that the signals reach only the one that waits for them.
     const sigset_t signals = endSignals();
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -159,6 +161,18 @@ class StudioCommand : public Command {
   }
 
  private:
+  int writeSite(const studio::StudioTrace& trace, int code) {
+    BusyLine busy("writing " + folder_);
+    const Result<uint64_t> bytes = studio::writeStaticSite(trace, folder_);
+    busy.end();
+    if (!bytes) return failWith(bytes.error());
+    say(
+        fmt::format("wrote {} ({}); serve it with any web server, for example: python3 -m "
+                    "http.server -d {}",
+                    folder_, formatBytes(*bytes), folder_));
+    return code;
+  }
+
   int serve(const studio::StudioFiles& files, const std::string& address, int code) {
     Result<studio::HttpServer> server =
         studio::HttpServer::listen(address, static_cast<uint16_t>(port_.value_or(0)));
@@ -184,7 +198,7 @@ class StudioCommand : public Command {
     return files.trace()->source().complete ? kExitOk : code;
   }
 
-  std::string input_, second_, address_;
+  std::string input_, second_, address_, folder_;
   std::optional<uint64_t> port_;
   bool no_browser_ = false;
   bool exposes_ = false;

@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace tracesmith::studio {
@@ -96,6 +97,20 @@ Result<uint64_t> QueryValues::needNumber(std::string_view name, uint64_t most) c
   TS_TRY(const std::optional<uint64_t> value, number(name, most));
   if (!value) return fail(ErrorCode::kInvalidArgument, "is missing", std::string(name));
   return *value;
+}
+
+std::string percentEncoded(std::string_view text) {
+  constexpr std::string_view kPlain = "-_.!~*'()";
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+        kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
 }
 
 Result<std::vector<TileKey>> tileKeysOf(const std::string& body) {

@@ -32,6 +32,9 @@ class QueryValues {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
+/// As JavaScript's encodeURIComponent().
+std::string percentEncoded(std::string_view text);
+
 /// {"tiles": [[lane, level, index], ...]}
 Result<std::vector<TileKey>> tileKeysOf(const std::string& body);
 /// {"ids": [1, 2, ...]}
