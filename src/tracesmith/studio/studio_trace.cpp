@@ -62,6 +62,19 @@ std::vector<TimelineDetail> StudioTrace::details(const DeviceSpan& item) const {
   return details_.ofItem(item, rows_.zero_ns, TerminalStyle{.utf8 = true});
 }
 
+Result<const StudioRecording*> StudioTrace::recording() const {
+  std::call_once(recording_opened_, [this] {
+    if (RecordingReader::isThere(source_.path)) {
+      recording_ = StudioRecording::open(source_.path);
+    } else {
+      recording_ =
+          fail(ErrorCode::kNotFound, "the trace has no recording of its commands", source_.path);
+    }
+  });
+  if (!recording_) return tl::unexpected(recording_.error());
+  return recording_->get();
+}
+
 uint32_t StudioTrace::launchOf(const DeviceSpan& item) const {
   const std::lock_guard lock(launches_mutex_);
   uint32_t call = LaunchIndex::kNone;

@@ -11,6 +11,7 @@
 #include "tracesmith/export/browse/timeline_details.hpp"
 #include "tracesmith/export/browse/timeline_rows.hpp"
 #include "tracesmith/query/sql/query_engine.hpp"
+#include "tracesmith/studio/studio_recording.hpp"
 #include "tracesmith/studio/tiles/item_names.hpp"
 #include "tracesmith/studio/tiles/tile_set.hpp"
 
@@ -50,6 +51,8 @@ class StudioTrace {
     }
     return f(*engine_);
   }
+  /// The recording beside the trace; opened when it is first asked for. kNotFound: there is none.
+  Result<const StudioRecording*> recording() const;
   /// The row of host_call that launched a piece of device work; kNone: unknown.
   uint32_t launchOf(const DeviceSpan& item) const;
   /// Pieces of device work that a host call launched, at most `limit`.
@@ -67,6 +70,8 @@ class StudioTrace {
   mutable std::optional<QueryEngine> engine_;
   mutable std::once_flag findings_made_;
   mutable std::vector<ReportTable> findings_;
+  mutable std::once_flag recording_opened_;
+  mutable Result<std::unique_ptr<StudioRecording>> recording_;
   mutable std::mutex launches_mutex_;
   mutable std::map<TableId, std::vector<uint32_t>> launches_;  // made when one is asked for
 };

@@ -113,8 +113,9 @@ export const recording = {
   races: (all: boolean) => json<Races>(`races?all=${all ? 1 : 0}`),
   launchPlace: (launch: number) => json<CallPlace>(`launch?number=${launch}`),
   run: (request: RunRequest) => json<{ id: number }>("run", request),
-  job: <Result>(id: number) => json<Run<Result>>(`job?id=${id}`),
-  cancel: <Result>(id: number) => json<Run<Result>>("cancel", { id }),
+  job: (id: number) => json<Run<unknown>>(`job?id=${id}`),
+  newest: (what: string) => json<Run<unknown>>(`job?what=${encodeURIComponent(what)}`),
+  cancel: (id: number) => json<object>("cancel", { id }),
 };
 
 /** The part of the timeline with a call and its work. */

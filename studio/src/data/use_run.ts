@@ -14,8 +14,8 @@ export interface Runs {
   cancel: () => void;
 }
 
-/** Takes over a run that was started before the page was loaded. */
-export function useRuns(failed: (error: Error) => void): Runs {
+/** Takes over runs that were started before. `whats`: the kinds of runs. */
+export function useRuns(whats: readonly string[], failed: (error: Error) => void): Runs {
   const [runs, setRuns] = useState<{ [what: string]: Run<unknown> }>({});
   const [running, setRunning] = useState<Run<unknown> | null>(null);
   const there = useRef(true);
@@ -23,12 +23,12 @@ export function useRuns(failed: (error: Error) => void): Runs {
   const take = (run: Run<unknown>) => {
     if (!there.current || run.id === 0) return;
     setRuns((before) => ({ ...before, [run.what]: run }));
-    setRunning(run.state === "running" ? run : null);
+    setRunning((before) => (run.state === "running" ? run : before?.id === run.id ? null : before));
     if (run.state === "running") setTimeout(() => void recording.job(run.id).then(take, fail), PAUSE_MS);
   };
   useEffect(() => {
     there.current = true;
-    recording.job(0).then(take, fail);
+    for (const what of whats) recording.newest(what).then(take, fail);
     return () => { there.current = false; };
   }, []);
   return {

@@ -3,18 +3,19 @@
 import type { RaceGroup, RaceSide } from "../data/recording.ts";
 import { printable } from "../format/quantities.ts";
 
-const WIDTH = 780, LANE = 46, TOP = 10, LABEL = 120, BOX = 190, BOX_HEIGHT = 30;
-const FIRST = LABEL + 20, SECOND = FIRST + BOX + 110, MEMORY = WIDTH - 136;
+const WIDTH = 740, LANE = 46, TOP = 10, LABEL = 110, BOX = 220, BOX_HEIGHT = 30;
+const FIRST = LABEL + 20, SECOND = FIRST + BOX + 130;
+const MEMORY = (FIRST + SECOND + BOX) / 2, MEMORY_WIDTH = 130;
 
 const laneOf = (side: RaceSide) => (side.queue === null ? `thread ${side.thread}` : `queue ${side.queue}`);
-const labelOf = (side: RaceSide) => (side.launch === null ? printable(side.name, 24) : `${side.launch}: ${printable(side.name, 20)}`);
+const labelOf = (side: RaceSide) => (side.launch === null ? printable(side.name, 24) : `launch ${side.launch}: ${printable(side.name, 20)}`);
 
 export function RacePicture({ group }: { group: RaceGroup }) {
   const { first, second, memory } = group;
   const lanes = laneOf(first) === laneOf(second) ? [laneOf(first)] : [laneOf(first), laneOf(second)];
-  const height = TOP + lanes.length * LANE + 44;
+  const height = TOP + lanes.length * LANE + 40;
   const middle = (lane: number) => TOP + lane * LANE + LANE / 2;
-  const second_y = middle(lanes.length - 1);
+  const secondY = middle(lanes.length - 1);
   const down = TOP + lanes.length * LANE + 22;
   return (
     <svg className="race-picture" viewBox={`0 0 ${WIDTH} ${height}`} role="img"
@@ -26,19 +27,19 @@ export function RacePicture({ group }: { group: RaceGroup }) {
       {lanes.map((lane, i) => (
         <g key={lane}>
           <text className="lane" x={LABEL} y={middle(i) + 4} textAnchor="end">{lane}</text>
-          <line className="rail" x1={LABEL + 8} x2={MEMORY - 30} y1={middle(i)} y2={middle(i)} />
+          <line className="rail" x1={LABEL + 8} x2={WIDTH} y1={middle(i)} y2={middle(i)} />
         </g>
       ))}
-      <Use from={[FIRST + BOX / 2, middle(0) + BOX_HEIGHT / 2]} to={[MEMORY, down]} writes={first.writes} />
-      <Use from={[SECOND + BOX / 2, second_y + BOX_HEIGHT / 2]} to={[MEMORY, down]} writes={second.writes} />
+      <Use x={FIRST + BOX / 2} y={middle(0) + BOX_HEIGHT / 2} end={MEMORY - MEMORY_WIDTH / 2} down={down} writes={first.writes} />
+      <Use x={SECOND + BOX / 2} y={secondY + BOX_HEIGHT / 2} end={MEMORY + MEMORY_WIDTH / 2} down={down} writes={second.writes} />
       <Box x={FIRST} y={middle(0)} text={labelOf(first)} />
-      <Box x={SECOND} y={second_y} text={labelOf(second)} />
+      <Box x={SECOND} y={secondY} text={labelOf(second)} />
       <path className="missing" markerEnd="url(#race-arrow)" d={lanes.length === 1
-        ? `M${FIRST + BOX + 2} ${middle(0)} L${SECOND - 3} ${second_y}`
-        : `M${FIRST + BOX + 2} ${middle(0)} C${FIRST + BOX + 60} ${middle(0)} ${SECOND - 60} ${second_y} ${SECOND - 3} ${second_y}`} />
-      <text className="missing-text" x={(FIRST + BOX + SECOND) / 2 + (lanes.length === 1 ? 0 : 34)} y={(middle(0) + second_y) / 2 - (lanes.length === 1 ? 8 : 4)} textAnchor={lanes.length === 1 ? "middle" : "start"}>missing wait</text>
-      <rect className="memory" x={MEMORY} y={down - 13} width={130} height={26} rx={13} />
-      <text className="memory-text" x={MEMORY + 65} y={down + 4} textAnchor="middle">{printable(memory.name, 20)}</text>
+        ? `M${FIRST + BOX + 2} ${middle(0)} L${SECOND - 3} ${secondY}`
+        : `M${FIRST + BOX + 2} ${middle(0)} C${FIRST + BOX + 60} ${middle(0)} ${SECOND - 60} ${secondY} ${SECOND - 3} ${secondY}`} />
+      <text className="missing-text" x={(FIRST + BOX + SECOND) / 2 + (lanes.length === 1 ? 0 : 12)} y={middle(0) + (lanes.length === 1 ? -8 : 12)} textAnchor={lanes.length === 1 ? "middle" : "start"}>missing wait</text>
+      <rect className="memory" x={MEMORY - MEMORY_WIDTH / 2} y={down - 13} width={MEMORY_WIDTH} height={26} rx={13} />
+      <text className="memory-text" x={MEMORY} y={down + 4} textAnchor="middle">{printable(memory.name, 20)}</text>
     </svg>
   );
 }
@@ -53,11 +54,12 @@ function Box({ x, y, text }: { x: number; y: number; text: string }) {
 }
 
 /** From a command down to its memory; an arrow at the memory: it writes, at the command: it reads. */
-function Use({ from: [x, y], to: [end, down], writes }: { from: [number, number]; to: [number, number]; writes: boolean }) {
+function Use({ x, y, end, down, writes }: { x: number; y: number; end: number; down: number; writes: boolean }) {
+  const gap = end > x ? -3 : 3;
   return (
     <g>
-      <path className="use" d={`M${x} ${y} L${x} ${down} L${end} ${down}`} markerEnd={writes ? "url(#race-use)" : undefined} markerStart={writes ? undefined : "url(#race-use)"} />
-      <text className="use-text" x={x + 6} y={down - 6}>{writes ? "writes" : "reads"}</text>
+      <path className="use" d={writes ? `M${x} ${y} L${x} ${down} L${end + gap} ${down}` : `M${end} ${down} L${x} ${down} L${x} ${y + 3}`} markerEnd="url(#race-use)" />
+      <text className="use-text" x={end > x ? x + 8 : x - 8} y={down - 6} textAnchor={end > x ? "start" : "end"}>{writes ? "writes" : "reads"}</text>
     </g>
   );
 }

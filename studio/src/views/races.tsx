@@ -27,7 +27,7 @@ export function Races({ trace, go, failed }: ViewProps) {
 function RaceView({ info, trace, go, failed }: ViewProps & { info: RecordingInfo }) {
   const [all, setAll] = useState(false);
   const found = useAnswer(() => recording.races(all), failed, [trace, all]);
-  const runs = useRuns(failed);
+  const runs = useRuns([CONFIRM, DETERMINISM], failed);
   const confirm = runs.of(CONFIRM) as Run<Found> | undefined;
   const check = runs.of(DETERMINISM) as Run<Determinism> | undefined;
   const races = found?.processes.reduce((n, p) => n + p.races, 0) ?? 0;

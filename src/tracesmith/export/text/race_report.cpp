@@ -92,6 +92,33 @@ std::string_view verb(bool writes) { return writes ? "writes" : "reads"; }
 bool firstWrites(const Race& race) { return race.conflict != Conflict::kReadWrite; }
 bool secondWrites(const Race& race) { return race.conflict != Conflict::kWriteRead; }
 
+/// "likely write-read race".
+std::string raceKind(const Race& race) {
+  return fmt::format("{} {} race", races::toString(race.grade), races::toString(race.conflict));
+}
+
+/// "all bytes of buffer 1 of 4,096 bytes, 10 times".
+std::string raceMemory(const RecordedProgram& of, const RaceGroup& group) {
+  const std::string times = group.count == 1
+                                ? ""
+                                : fmt::format(", {} times{}", formatCount(group.count),
+                                              group.same_bytes ? "" : ", not always these");
+  return rangeOf(of, group.race) + " of " + memoryOf(of, group.race.allocation) + times;
+}
+
+/// "launch 1 of fill_in in queue 0 writes it".
+std::string useText(const RecordedProgram& of, const Race& race, bool first) {
+  const StepId id = first ? race.first : race.second;
+  return fmt::format("{} {} {} it", nameOf(of, id), placeOf(of, id),
+                     verb(first ? firstWrites(race) : secondWrites(race)));
+}
+
+std::string missingText(const Race& race) {
+  return fmt::format(
+      "nothing makes the second wait for the first{}",
+      race.across_threads ? ", unless the threads that call them wait for each other" : "");
+}
+
 /// The verdict as a sentence.
 std::string verdictText(const RecordedProgram& of, const Race& race, const RaceVerdict& v) {
   std::string text;
@@ -156,8 +183,10 @@ std::string verdictCounts(const ProcessRaces& of) {
   return text + (of.device.empty() ? ")" : " on " + printable(of.device) + ")");
 }
 
-void writeVerdictJson(const RaceVerdict& v, const RecordedProgram& of, JsonWriter& json) {
+void writeVerdictJson(const RaceVerdict& v, const Race& race, const RecordedProgram& of,
+                      JsonWriter& json) {
   json.key("confirm").beginObject().field("verdict", toString(v.verdict));
+  json.field("text", verdictText(of, race, v));
   json.key("reason");
   v.reason.empty() ? json.null() : json.value(v.reason);
   json.key("difference");
@@ -228,24 +257,14 @@ void writeRacesText(const ProcessRaces& of, size_t limit, bool guesses_shown,
     const RaceGroup& group = of.report.groups[i];
     const Race& race = group.race;
     line("");
-    line(fmt::format("{}. {}: {} of {}{}", i + 1,
-                     style.bold(fmt::format("{} {} race", races::toString(race.grade),
-                                            races::toString(race.conflict))),
-                     rangeOf(recorded, race), memoryOf(recorded, race.allocation),
-                     group.count == 1
-                         ? ""
-                         : fmt::format(", {} times{}; first:", formatCount(group.count),
-                                       group.same_bytes ? "" : ", not always these")));
+    line(fmt::format("{}. {}: {}{}", i + 1, style.bold(raceKind(race)), raceMemory(recorded, group),
+                     group.count == 1 ? "" : "; first:"));
     for (const bool first : {true, false}) {
-      const StepId id = first ? race.first : race.second;
-      line(fmt::format("     {} {} {} it  (command {}, called after {})", nameOf(recorded, id),
-                       placeOf(recorded, id), verb(first ? firstWrites(race) : secondWrites(race)),
-                       recorded.steps[id].sequence,
-                       formatDuration(recorded.steps[id].start_ns - begin_ns, style.micro())));
+      const RecordedStep& step = recorded.steps[first ? race.first : race.second];
+      line(fmt::format("     {}  (command {}, called after {})", useText(recorded, race, first),
+                       step.sequence, formatDuration(step.start_ns - begin_ns, style.micro())));
     }
-    line(fmt::format(
-        "   Missing: nothing makes the second wait for the first{}.",
-        race.across_threads ? ", unless the threads that call them wait for each other" : ""));
+    line(fmt::format("   Missing: {}.", missingText(race)));
     line("   Fix: " + fixOf(recorded, race));
     if (i < of.verdicts.size()) line("   " + verdictText(recorded, race, of.verdicts[i]));
   }
@@ -303,9 +322,12 @@ void writeRacesJson(const ProcessRaces& of, JsonWriter& json) {
         .field("conflict", races::toString(race.conflict))
         .field("count", group.count)
         .field("same_bytes", group.same_bytes)
-        .field("across_threads", race.across_threads);
+        .field("across_threads", race.across_threads)
+        .field("text", raceKind(race) + ": " + raceMemory(recorded, group))
+        .field("missing", missingText(race));
     json.key("memory")
         .beginObject()
+        .field("name", memoryName(recorded, race.allocation))
         .field("kind", kKinds[static_cast<size_t>(memory.kind)])
         .field("number", memory.number)
         .field("handle", memory.handle)
@@ -322,7 +344,8 @@ void writeRacesJson(const ProcessRaces& of, JsonWriter& json) {
           .field("command", recorded.steps[id].sequence)
           .field("start_ns", recorded.steps[id].start_ns)
           .field("thread", recorded.threads[step.thread])
-          .field("writes", first ? firstWrites(race) : secondWrites(race));
+          .field("writes", first ? firstWrites(race) : secondWrites(race))
+          .field("text", useText(recorded, race, first));
       json.key("launch");
       recorded.steps[id].launch > 0 ? json.value(recorded.steps[id].launch) : json.null();
       json.key("queue");
@@ -330,7 +353,7 @@ void writeRacesJson(const ProcessRaces& of, JsonWriter& json) {
       json.endObject();
     }
     json.field("fix", fixOf(recorded, race));
-    if (i < of.verdicts.size()) writeVerdictJson(of.verdicts[i], recorded, json);
+    if (i < of.verdicts.size()) writeVerdictJson(of.verdicts[i], race, recorded, json);
     json.endObject();
   }
   json.endArray().endObject();

@@ -57,6 +57,8 @@ Result<Access> Access::create(const std::string& address, uint16_t port) {
   return Access(address, port, std::move(token));
 }
 
+bool Access::isLocal() const { return address_.starts_with("127.") || address_ == "::1"; }
+
 std::string Access::url() const {
   const bool v6 = address_.find(':') != std::string::npos;
   return fmt::format("http://{}{}{}:{}/?token={}", v6 ? "[" : "", address_, v6 ? "]" : "", port_,

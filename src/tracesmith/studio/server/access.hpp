@@ -18,6 +18,8 @@ class Access {
 
   /// "http://127.0.0.1:8080/?token=…": opens the page.
   std::string url() const;
+  /// Whether only this machine reaches the server.
+  bool isLocal() const;
   /// What a request gets instead of an answer: a refusal, or the page that sets the cookie.
   /// nullopt: the request may be answered.
   std::optional<HttpResponse> respond(const HttpRequest& request) const;

@@ -7,6 +7,8 @@
 
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/answers/recording_answers.hpp"
+#include "tracesmith/studio/server/job_routes.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 constexpr uint64_t kMostHits = 10'000;
 
 struct Question {
+  const Served& served;
   const StudioFiles& files;
   const StudioTrace& trace;
   const QueryValues& values;
@@ -104,13 +107,26 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/whatif", whatIf},
     {"GET", "/api/info",
      [](const Question& of) { return json(Result<std::string>(of.trace.source().info)); }},
+    {"GET", "/api/recording", [](const Question& of) { return json(recordingAnswer(of.trace)); }},
+    {"GET", "/api/program",
+     [](const Question& of) { return json(programAnswer(of.trace, of.values)); }},
+    {"GET", "/api/races",
+     [](const Question& of) { return json(racesAnswer(of.trace, of.values)); }},
+    {"GET", "/api/launch",
+     [](const Question& of) { return json(launchPlaceAnswer(of.trace, of.values)); }},
+    {"POST", "/api/run", [](const Question& of) { return startRun(of.served, of.trace, of.body); }},
+    {"GET", "/api/job",
+     [](const Question& of) { return json(runAnswer(of.served.jobs, of.values)); }},
+    {"POST", "/api/cancel",
+     [](const Question& of) { return json(cancelRun(of.served.jobs, of.body)); }},
     {"GET", "/api/schema", [](const Question& of) { return json(schemaAnswer(of.trace)); }},
     {"POST", "/api/query", query},
 };
 
 }  // namespace
 
-Result<HttpResponse> answerRequest(const StudioFiles& files, const HttpRequest& request) {
+Result<HttpResponse> answerRequest(const Served& served, const HttpRequest& request) {
+  const StudioFiles& files = served.files;
   const QueryValues values(request.target);
   const bool before = values.text("of") == "before" && files.before() != nullptr;
   const StudioFiles::Shared trace = before ? files.before() : files.trace();
@@ -121,7 +137,7 @@ Result<HttpResponse> answerRequest(const StudioFiles& files, const HttpRequest& 
   }
   for (const Route& route : kRoutes) {
     if (route.method == request.method && route.path == values.path()) {
-      return route.answer({files, *trace, values, request.body});
+      return route.answer({served, files, *trace, values, request.body});
     }
   }
   return fail(ErrorCode::kNotFound, "there is no such address", std::string(values.path()));

@@ -53,7 +53,7 @@ HttpResponse StudioApp::answer(const HttpRequest& request) const {
             .headers = {}};
   }
   try {
-    Result<HttpResponse> out = answerRequest(files_, request);
+    Result<HttpResponse> out = answerRequest({files_, jobs_, access_.isLocal()}, request);
     if (out) return std::move(*out);
     const ErrorCode code = out.error().code;
     return error(code == ErrorCode::kNotFound ? 404 : 400, out.error().toString());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tracesmith/studio/server/access.hpp"
+#include "tracesmith/studio/server/command_jobs.hpp"
 #include "tracesmith/studio/server/http_server.hpp"
 #include "tracesmith/studio/studio_files.hpp"
 
@@ -24,6 +25,7 @@ class StudioApp {
 
   const StudioFiles& files_;
   Access access_;
+  mutable CommandJobs jobs_;
 };
 
 }  // namespace tracesmith::studio
