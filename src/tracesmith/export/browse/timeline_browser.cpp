@@ -238,7 +238,7 @@ Interval TimelineBrowser::selectedInterval() const {
     const auto& busy = row.busy.intervals();
     return {busy[selection_->index].end_ns, busy[selection_->index + 1].begin_ns};
   }
-  const DeviceSpan& item = row.lane.items()[selection_->index];
+  const DeviceSpan item = row.lane.items()[selection_->index];
   return {item.begin_ns, item.end_ns};
 }
 

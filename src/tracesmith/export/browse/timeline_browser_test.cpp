@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <random>
+#include <tuple>
 
 #include "tracesmith/export/browse/timeline_screen.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
@@ -32,17 +33,29 @@ std::string textOf(const std::vector<ScreenLine>& lines) {
 
 TEST(TimelineLane, TimesOfAnyWindowAreTheSumOverItsItems) {
   std::mt19937 random(7);
+  Trace trace;  // items of two tables
   std::vector<DeviceSpan> items;
   std::vector<ItemKind> kinds;
   int64_t at = 0;
   for (int i = 0; i < 1000; ++i) {
     at += static_cast<int64_t>(random() % 5);
     const int64_t end = at + static_cast<int64_t>(random() % 7);
-    items.push_back(span(at, end));
+    if (random() % 2 == 0) {
+      items.push_back({at, end, TableId::kKernel, static_cast<uint32_t>(trace.kernel.size())});
+      trace.kernel.push({.start_ns = at, .duration_ns = end - at});
+    } else {
+      items.push_back({at, end, TableId::kSync, static_cast<uint32_t>(trace.sync.size())});
+      trace.sync.push({.start_ns = at, .duration_ns = end - at});
+    }
     kinds.push_back(static_cast<ItemKind>(random() % kItemKinds));
     at = std::max(end, at + 1);
   }
-  const TimelineLane lane(items, kinds);
+  const TimelineLane lane(LaneItems(trace, items), kinds);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const DeviceSpan item = lane.items()[i];
+    ASSERT_EQ(std::tie(item.begin_ns, item.end_ns, item.table, item.row),
+              std::tie(items[i].begin_ns, items[i].end_ns, items[i].table, items[i].row));
+  }
   for (int i = 0; i < 2000; ++i) {
     const auto begin = static_cast<int64_t>(random() % static_cast<uint32_t>(at));
     const int64_t end = begin + 1 + static_cast<int64_t>(random() % 3000);

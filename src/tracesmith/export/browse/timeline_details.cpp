@@ -146,19 +146,19 @@ std::vector<TimelineDetail> TimelineDetails::ofGap(const TimelineRows& rows, siz
                                       timeText(gap.begin_ns, rows.zero_ns, style))});
   out.push_back({"duration", exactDuration(length, style)});
   // The operation that ends the gap may be in any lane of the stream.
-  const DeviceSpan* next = nullptr;
+  std::optional<DeviceSpan> next;
   for (size_t r = row; r < rows.rows.size() && (r == row || !rows.rows[r].first_lane); ++r) {
     if (rows.rows[r].heading) break;
     const auto& items = rows.rows[r].lane.items();
     auto at = std::partition_point(items.begin(), items.end(),
                                    [&](const DeviceSpan& s) { return s.begin_ns < gap.end_ns; });
-    while (at != items.end() && at->begin_ns == gap.end_ns &&
-           (at->table == TableId::kSync || at->end_ns <= at->begin_ns)) {
-      ++at;
+    for (; at != items.end() && !next; ++at) {
+      const DeviceSpan item = *at;
+      if (item.begin_ns != gap.end_ns) break;
+      if (item.table != TableId::kSync && item.end_ns > item.begin_ns) next = item;
     }
-    if (at != items.end() && at->begin_ns == gap.end_ns && next == nullptr) next = &*at;
   }
-  if (next == nullptr) return out;
+  if (!next) return out;
   std::optional<int64_t> launched;
   withTable(trace_, next->table, [&](const auto& table) {
     using Table = std::decay_t<decltype(table)>;

@@ -25,8 +25,8 @@ int64_t occupiedEnd(const DeviceSpan& s) { return std::max(s.end_ns, endOf(s.beg
 
 class TimelineRowMaker {
  public:
-  TimelineRowMaker(const Trace& trace, const EventMatcher& matches)
-      : trace_(trace), matches_(matches), names_(namesOf(trace)) {}
+  TimelineRowMaker(const Trace& trace, const EventMatcher& matches, bool with_busy)
+      : trace_(trace), matches_(matches), with_busy_(with_busy), names_(namesOf(trace)) {}
 
   TimelineRows make() {
     addDevices();
@@ -73,7 +73,7 @@ class TimelineRowMaker {
     std::erase_if(spans, [&](const DeviceSpan& s) { return !matches_(s.table, s.row); });
     if (spans.empty()) return;
     CoveredTime busy;
-    if (on_device) {
+    if (on_device && with_busy_) {
       std::vector<Interval> work;
       work.reserve(spans.size());
       for (const DeviceSpan& s : spans) {
@@ -92,7 +92,7 @@ class TimelineRowMaker {
       std::vector<ItemKind> kinds;
       kinds.reserve(items.size());
       for (const DeviceSpan& s : items) kinds.push_back(kindOfItem(s));
-      row.lane = TimelineLane(std::move(items), std::move(kinds));
+      row.lane = TimelineLane(LaneItems(trace_, items), std::move(kinds));
       if (first) row.busy = std::move(busy);
       first = false;
       out_.rows.push_back(std::move(row));
@@ -154,7 +154,7 @@ class TimelineRowMaker {
     out_.end_ns = INT64_MIN;
     TimelineLane::Times total{};
     for (const TimelineRow& row : out_.rows) {
-      const std::vector<DeviceSpan>& items = row.lane.items();
+      const LaneItems& items = row.lane.items();
       if (items.empty()) continue;
       out_.items += items.size();
       out_.begin_ns = std::min(out_.begin_ns, items.front().begin_ns);
@@ -175,6 +175,7 @@ class TimelineRowMaker {
 
   const Trace& trace_;
   const EventMatcher& matches_;
+  const bool with_busy_;
   TimelineNames names_;
   std::vector<std::optional<ItemKind>> families_;  // by StringId
   TimelineRows out_;
@@ -195,18 +196,19 @@ std::string_view toString(ItemKind kind) {
   }
 }
 
-TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches) {
-  return TimelineRowMaker(trace, matches).make();
+TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches, bool with_busy) {
+  return TimelineRowMaker(trace, matches, with_busy).make();
 }
 
-TimelineLane::TimelineLane(std::vector<DeviceSpan> items, std::vector<ItemKind> kinds)
+TimelineLane::TimelineLane(LaneItems items, std::vector<ItemKind> kinds)
     : items_(std::move(items)), kinds_(std::move(kinds)) {
   Times sum{};
   blocks_.reserve(items_.size() / kLaneBlock + 1);
   for (size_t i = 0; i < items_.size(); ++i) {
     if (i % kLaneBlock == 0) blocks_.push_back(sum);
+    const DeviceSpan item = items_[i];
     int64_t& of_kind = sum[static_cast<size_t>(kinds_[i])];
-    of_kind = endOf(of_kind, lengthOf(items_[i].begin_ns, items_[i].end_ns));
+    of_kind = endOf(of_kind, lengthOf(item.begin_ns, item.end_ns));
   }
 }
 
@@ -233,8 +235,9 @@ TimelineLane::Times TimelineLane::timesWithin(int64_t begin_ns, int64_t end_ns) 
       i = last_block * kLaneBlock;
       continue;
     }
+    const DeviceSpan item = items_[i];
     out[static_cast<size_t>(kinds_[i])] +=
-        lengthOf(std::max(items_[i].begin_ns, begin_ns), std::min(items_[i].end_ns, end_ns));
+        lengthOf(std::max(item.begin_ns, begin_ns), std::min(item.end_ns, end_ns));
     ++i;
   }
   return out;

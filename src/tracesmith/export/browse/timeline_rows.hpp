@@ -12,6 +12,7 @@
 
 #include "tracesmith/analysis/kernel_names/kernel_family.hpp"
 #include "tracesmith/analysis/timing/covered_time.hpp"
+#include "tracesmith/export/browse/lane_items.hpp"
 #include "tracesmith/export/select/event_filter.hpp"
 #include "tracesmith/state/timeline.hpp"
 
@@ -29,9 +30,9 @@ class TimelineLane {
  public:
   using Times = std::array<int64_t, kItemKinds>;
   TimelineLane() = default;
-  TimelineLane(std::vector<DeviceSpan> items, std::vector<ItemKind> kinds);
+  TimelineLane(LaneItems items, std::vector<ItemKind> kinds);
 
-  const std::vector<DeviceSpan>& items() const { return items_; }
+  const LaneItems& items() const { return items_; }
   ItemKind kind(size_t item) const { return kinds_[item]; }
   /// Items that overlap [begin, end): indices [first, last). An empty item counts as 1 ns long.
   std::pair<size_t, size_t> within(int64_t begin_ns, int64_t end_ns) const;
@@ -39,7 +40,7 @@ class TimelineLane {
   Times timesWithin(int64_t begin_ns, int64_t end_ns) const;
 
  private:
-  std::vector<DeviceSpan> items_;
+  LaneItems items_;
   std::vector<ItemKind> kinds_;
   std::vector<Times> blocks_;  // [i]: ns of each kind before item i * kLaneBlock
 };
@@ -53,7 +54,8 @@ struct TimelineRow {
   StreamId stream{};       ///< kNone: a row of a host thread, or work without a stream
   bool on_device = false;
   TimelineLane lane;
-  CoveredTime busy;  ///< first lane of a stream: kernels, copies and fills of all its lanes
+  /// First lane of a stream: kernels, copies and fills of all its lanes; if it is wanted.
+  CoveredTime busy;
 };
 
 struct TimelineRows {
@@ -67,8 +69,8 @@ struct TimelineRows {
 };
 
 /// Streams by device, then API calls and ranges of each process by thread. Takes the events that
-/// match. `trace` must outlive the result's use with it.
-TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches);
+/// match. `trace` must outlive the result and not change.
+TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches, bool with_busy = true);
 
 /// Spreads items over as few lanes as possible so that none overlap. Sorts them by start, the
 /// longest first, so that enclosing items come in lanes above those that they enclose.

@@ -21,7 +21,7 @@ struct ItemPlace {
 std::optional<ItemPlace> placeOf(const StudioTrace& of, const DeviceSpan& wanted) {
   const std::vector<TimelineRow>& rows = of.rows().rows;
   for (size_t lane = 0; lane < rows.size(); ++lane) {
-    const std::vector<DeviceSpan>& items = rows[lane].lane.items();
+    const LaneItems& items = rows[lane].lane.items();
     const auto [first, last] = rows[lane].lane.within(wanted.begin_ns, endOf(wanted.begin_ns, 1));
     for (size_t i = first; i < last; ++i) {
       if (items[i].table == wanted.table && items[i].row == wanted.row) return ItemPlace{lane, i};
@@ -83,7 +83,7 @@ Result<std::string> itemAnswer(const StudioTrace& of, uint64_t lane, uint64_t it
     return fail(ErrorCode::kNotFound, "there is no such item",
                 "lane " + std::to_string(lane) + ", item " + std::to_string(item));
   }
-  const DeviceSpan& span = rows[lane].lane.items()[item];
+  const DeviceSpan span = rows[lane].lane.items()[item];
   return jsonAnswer([&](JsonWriter& out) {
     out.beginObject().field("lane", lane).field("item", item);
     out.field("begin_ns", span.begin_ns - of.rows().zero_ns);

@@ -94,7 +94,7 @@ std::vector<TileKey> widestTiles(const TimelineRows& rows, size_t most_lanes) {
 std::vector<NameId> namesIn(const StudioTrace& of, size_t most_lanes, size_t most_names) {
   std::set<NameId> names;
   for (const TileKey& key : widestTiles(of.rows(), most_lanes)) {
-    for (const DeviceSpan& item : of.rows().rows[key.lane].lane.items()) {
+    for (const DeviceSpan item : of.rows().rows[key.lane].lane.items()) {
       if (names.size() < most_names) names.insert(of.names().of(item));
     }
   }

@@ -28,7 +28,7 @@ std::string searchAnswer(const StudioTrace& of, const std::string& text, uint64_
   std::vector<Hit> hits;
   const std::vector<TimelineRow>& rows = of.rows().rows;
   for (uint32_t lane = 0; lane < rows.size() && !lower.empty(); ++lane) {
-    const std::vector<DeviceSpan>& items = rows[lane].lane.items();
+    const LaneItems& items = rows[lane].lane.items();
     for (uint32_t i = 0; i < items.size(); ++i) {
       const NameId name = of.names().of(items[i]);
       const auto [known, fresh] = matches.try_emplace(name);
@@ -48,7 +48,7 @@ std::string searchAnswer(const StudioTrace& of, const std::string& text, uint64_
   return jsonAnswer([&](JsonWriter& out) {
     out.beginObject().field("total", hits.size()).key("hits").beginArray();
     for (size_t i = 0; i < shown; ++i) {
-      const DeviceSpan& item = rows[hits[i].lane].lane.items()[hits[i].item];
+      const DeviceSpan item = rows[hits[i].lane].lane.items()[hits[i].item];
       out.beginObject().field("lane", hits[i].lane).field("item", hits[i].item);
       out.field("begin_ns", item.begin_ns - of.rows().zero_ns);
       out.field("duration_ns", lengthOf(item.begin_ns, item.end_ns));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 
 #include "tracesmith/emulate/predicted_times.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
@@ -29,7 +31,7 @@ class ShownWork {
     for (const TimelineRow& row : of.rows().rows) {
       if (!row.on_device) continue;
       for (size_t i = 0; i < row.lane.items().size(); ++i) {
-        const DeviceSpan& item = row.lane.items()[i];
+        const DeviceSpan item = row.lane.items()[i];
         known_[{item.table, item.row}] = {row.lane.kind(i), row.stream};
       }
     }
@@ -43,34 +45,31 @@ class ShownWork {
   std::map<std::pair<TableId, uint32_t>, Shown> known_;
 };
 
-/// Busy part and most frequent kind of each cell of the whole time.
-void writeCells(Work work, int64_t whole_ns, JsonWriter& out) {
-  std::sort(work.begin(), work.end(),
-            [](const auto& a, const auto& b) { return a.first.begin_ns < b.first.begin_ns; });
-  std::vector<DeviceSpan> items;
-  std::vector<ItemKind> kinds;
+/// Busy part, in percent, and most frequent kind of each cell of the whole time.
+void writeCells(const Work& work, int64_t whole_ns, JsonWriter& out) {
+  std::vector<TimelineLane::Times> cells(kPredictionCells);
+  const double cell_ns = static_cast<double>(whole_ns) / kPredictionCells;
+  const auto cellAt = [&](int64_t ns) {
+    const double cell = std::max(static_cast<double>(ns), 0.0) / cell_ns;
+    return std::min(static_cast<size_t>(cell), kPredictionCells - 1);
+  };
   for (const auto& [item, kind] : work) {
-    items.push_back(item);
-    kinds.push_back(kind);
-  }
-  const TimelineLane lane(std::move(items), std::move(kinds));
-  std::vector<int> busy(kPredictionCells), kind(kPredictionCells);
-  for (size_t cell = 0; cell < kPredictionCells; ++cell) {
-    const auto at = [&](size_t i) {
-      return static_cast<int64_t>(static_cast<double>(whole_ns) * static_cast<double>(i) /
-                                  kPredictionCells);
-    };
-    const int64_t length = std::max<int64_t>(at(cell + 1) - at(cell), 1);
-    const TimelineLane::Times times = lane.timesWithin(at(cell), at(cell) + length);
-    int64_t sum = 0;
-    for (const int64_t ns : times) sum += ns;
-    busy[cell] = static_cast<int>(std::min<int64_t>(100 * sum / length, 100));
-    kind[cell] = static_cast<int>(std::max_element(times.begin(), times.end()) - times.begin());
+    for (size_t cell = cellAt(item.begin_ns); cell <= cellAt(item.end_ns); ++cell) {
+      const auto begin = static_cast<int64_t>(cell_ns * static_cast<double>(cell));
+      const auto end = static_cast<int64_t>(cell_ns * static_cast<double>(cell + 1));
+      cells[cell][static_cast<size_t>(kind)] +=
+          std::max<int64_t>(std::min(item.end_ns, end) - std::max(item.begin_ns, begin), 0);
+    }
   }
   out.beginObject().key("busy").beginArray();
-  for (const int value : busy) out.value(value);
+  for (const TimelineLane::Times& times : cells) {
+    const auto ns = static_cast<double>(std::accumulate(times.begin(), times.end(), int64_t{0}));
+    out.value(static_cast<int>(std::min(std::ceil(100 * ns / cell_ns), 100.0)));
+  }
   out.endArray().key("kind").beginArray();
-  for (const int value : kind) out.value(value);
+  for (const TimelineLane::Times& times : cells) {
+    out.value(std::max_element(times.begin(), times.end()) - times.begin());
+  }
   out.endArray().endObject();
 }
 
@@ -112,13 +111,13 @@ Result<std::string> whatIfAnswer(const StudioTrace& of, const WhatIfRequest& req
     out.field("unchanged_ns", times.unchanged_ns).field("predicted_ns", times.predicted_ns);
     out.key("streams").beginArray();
     size_t streams = 0;
-    for (auto& [number, stream] : byStream(of, times)) {
+    for (const auto& [number, stream] : byStream(of, times)) {
       if (++streams > kMostStreams) break;
       out.beginObject().field("label", stream.label.empty() ? "new stream" : stream.label);
       out.key("recorded");
-      writeCells(std::move(stream.recorded), whole, out);
+      writeCells(stream.recorded, whole, out);
       out.key("predicted");
-      writeCells(std::move(stream.predicted), whole, out);
+      writeCells(stream.predicted, whole, out);
       out.endObject();
     }
     out.endArray().key("tables").beginArray();

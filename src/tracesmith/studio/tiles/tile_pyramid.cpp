@@ -20,7 +20,7 @@ int64_t timeOfCell(uint64_t cell, int level) {
 
 TilePyramid::TilePyramid(const TimelineLane& lane, const ItemNames& names, int64_t zero_ns)
     : lane_(lane), names_(names), zero_ns_(zero_ns) {
-  const std::vector<DeviceSpan>& items = lane.items();
+  const LaneItems& items = lane.items();
   if (items.empty()) return;
   const int64_t begin = lengthOf(zero_ns, items.front().begin_ns);
   const int64_t end = std::max(lengthOf(zero_ns, items.back().end_ns), begin + 1);
@@ -66,7 +66,7 @@ void TilePyramid::addItems(int level, uint64_t first, std::span<Sum> sums) const
   const int64_t until = timeOfCell(first + sums.size(), level);
   const auto [begin, end] = lane_.within(endOf(zero_ns_, from), endOf(zero_ns_, until));
   for (size_t i = begin; i < end; ++i) {
-    const DeviceSpan& item = lane_.items()[i];
+    const DeviceSpan item = lane_.items()[i];
     int64_t at = lengthOf(zero_ns_, item.begin_ns);
     const int64_t stop = std::min(lengthOf(zero_ns_, item.end_ns), until);
     if (at >= from) {

@@ -36,7 +36,7 @@ struct Lane {
       spans.push_back({begin, begin + trace.kernel.duration_ns[i], TableId::kKernel, i});
       kinds.push_back(static_cast<ItemKind>(i % kItemKinds));
     }
-    lane = TimelineLane(std::move(spans), std::move(kinds));
+    lane = TimelineLane(LaneItems(trace, spans), std::move(kinds));
   }
   Trace trace;
   TimelineLane lane;
@@ -51,7 +51,7 @@ void expectCells(const Lane& of, int level, uint64_t first, std::span<const Tile
     int64_t busy = 0;
     uint32_t starts = 0;
     for (size_t i = from; i < to; ++i) {
-      const DeviceSpan& item = of.lane.items()[i];
+      const DeviceSpan item = of.lane.items()[i];
       busy += lengthOf(std::max(begin, item.begin_ns), std::min(end, item.end_ns));
       starts += item.begin_ns >= begin ? 1 : 0;
     }
@@ -95,7 +95,7 @@ TEST(TilePyramid, TheItemOfACellTakesTheMostOfIt) {
     const int64_t begin = s.trace.kernel.start_ns[i];
     spans.push_back({begin, begin + s.trace.kernel.duration_ns[i], TableId::kKernel, i});
   }
-  const TimelineLane lane(spans, std::vector<ItemKind>(3, ItemKind{}));
+  const TimelineLane lane(LaneItems(s.trace, spans), std::vector<ItemKind>(3, ItemKind{}));
   const ItemNames names(s.trace);
   const TilePyramid pyramid(lane, names, 0);
   for (const int level : {10, 20, kHighestLevel}) {
@@ -123,9 +123,9 @@ TEST(TilePyramid, TakesTimesUpToTheEndOfTime) {
   const StreamId stream = s.stream(s.device("GPU"), s.process(1, "p"));
   s.kernel("first", stream, 0, 10, 1);
   s.kernel("last", stream, INT64_MAX - 5, 5, 1);
-  const TimelineLane lane(
-      {{0, 10, TableId::kKernel, 0}, {INT64_MAX - 5, INT64_MAX, TableId::kKernel, 1}},
-      {ItemKind{}, ItemKind{}});
+  const std::vector<DeviceSpan> spans = {{.table = TableId::kKernel, .row = 0},
+                                         {.table = TableId::kKernel, .row = 1}};
+  const TimelineLane lane(LaneItems(s.trace, spans), {ItemKind{}, ItemKind{}});
   const ItemNames names(s.trace);
   const TilePyramid pyramid(lane, names, 0);
   std::vector<TileCell> cells(4);

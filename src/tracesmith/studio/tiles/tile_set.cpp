@@ -86,7 +86,7 @@ void TileSet::addTile(const TileKey& key, std::string& out) const {
     append(out, kSpans);
     append(out, static_cast<uint32_t>(end - begin));
     for (size_t i = begin; i < end; ++i) {
-      const DeviceSpan& item = lane.items()[i];
+      const DeviceSpan item = lane.items()[i];
       append(out, TileSpan{.begin_ns = static_cast<double>(item.begin_ns - rows_.zero_ns),
                            .duration_ns = static_cast<double>(lengthOf(item.begin_ns, item.end_ns)),
                            .item = static_cast<uint32_t>(i),
