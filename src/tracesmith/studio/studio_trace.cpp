@@ -13,7 +13,7 @@ namespace {
 
 TimelineRows allRows(const Trace& trace) {
   const Result<EventMatcher> all = EventMatcher::of(trace, {});
-  return timelineRowsOf(trace, *all);
+  return timelineRowsOf(trace, *all, false);
 }
 
 /// Calls f(table) with the table of device work of an item.
