@@ -352,6 +352,8 @@ class KnownContent(Replay):
         ints = ("--dump-as", "int")
         self.assertEqual(numbers("--dump", "1@1", *ints), [i + 5 for i in range(64)])
         self.assertEqual(numbers("--dump", "1@2", *ints), [i + 10 for i in range(64)])
+        self.assertEqual(numbers("--dump", "1@before:1", *ints), list(range(64)))
+        self.assertEqual(numbers("--dump", "1@before:2", "--order", "serial", *ints), [i + 5 for i in range(64)])
         self.assertEqual(numbers("--dump", "1@end", *ints), [i + 10 for i in range(64)])
         halves = [i / 2 for i in range(64)]
         self.assertEqual(numbers("--dump", "2@3", "--dump-as", "float"), halves)
@@ -364,6 +366,13 @@ class KnownContent(Replay):
         self.replay("--dump", "2@3", "--dump-as", "raw", "-o", "raw.bin")
         with open(self.path("raw.bin"), "rb") as file:
             self.assertEqual(file.read(), struct.pack("<64f", *halves))
+        rows = self.report("--dump", "1@2", "--dump", "1@before:2", "--dump", "2@end", "--dump-as", "raw",
+                           "-o", "raw.bin")["dumps"]
+        self.assertEqual([[row[key] for key in ("buffer", "when", "launch", "type", "offset")] for row in rows],
+                         [[1, "before", 2, "int*", 0], [1, "after", 2, "int*", 256], [2, "at the end", None, "", 512]])
+        with open(self.path("raw.bin"), "rb") as file:
+            self.assertEqual(file.read(), struct.pack("<128i64f", *(i + 5 for i in range(64)),
+                                                      *(i + 10 for i in range(64)), *halves))
 
     def test_a_picture_of_memory(self):
         self.record(CHECKED)
@@ -401,7 +410,7 @@ class KnownContent(Replay):
         for arguments, word in (
                 (("--range", "launch:9-12"), "3 launches"),
                 (("--dump", "99@1"), "no buffer"), (("--dump", "1@99"), "3 launches"),
-                (("--dump", "x"), "BUFFER@LAUNCH"), (("--mode", "partial"), "--range"),
+                (("--dump", "x"), "BUFFER@LAUNCH"), (("--dump", "1@before:0"), "before:12"), (("--mode", "partial"), "--range"),
                 (("--mode", "stream"), "--stream"), (("--speed", "-1"), "--speed"),
                 (("--order", "random", "--until", "2"), "--until"),
                 (("--order", "random", "--dump", "1@1"), "1@1"),

@@ -48,7 +48,8 @@ class ReplayCommand : public Command {
     count("--runs", runs_, "N", "Replay N times");
     count("--until", until_, "LAUNCH", "Stop after this launch");
     texts("--dump", dumps_, "BUFFER@LAUNCH",
-          "Show the content of buffer number BUFFER after a launch, or at the end (BUFFER@end)")
+          "Show the content of buffer number BUFFER after a launch, before it "
+          "(BUFFER@before:LAUNCH), or at the end (BUFFER@end)")
         .oneEach();
     choice("--dump-as", dump_as_, "FORM",
            {"hex", "stats", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
@@ -122,6 +123,9 @@ class ReplayCommand : public Command {
         if (outcome.end == ChildEnd::kFailed) return failWith(outcome.error);
         if (outcome.end != ChildEnd::kDone) return sayEnd(*source, settings, outcome);
         reports.push_back(replayReport(source->plan, outcome.result));
+        if (i == 0 && !output_.empty() && dump_as_ == "raw") {
+          reports.back().push_back(dumpsTable(source->plan, outcome.result.dumps));
+        }
         if (settings.run.order == ReplayOrder::kRandom) {
           reports.back().front().title += fmt::format(", legal order {}", settings.run.seed);
         }
@@ -246,11 +250,15 @@ class ReplayCommand : public Command {
     const size_t at = text.find('@');
     const auto buffer = parseCount(std::string_view(text).substr(0, at), UINT32_MAX);
     DumpRequest request;
-    const std::string_view after =
-        at == std::string::npos ? "end" : std::string_view(text).substr(at + 1);
-    const auto launch = after == "end" ? Result<uint64_t>(0) : parseCount(after, UINT32_MAX);
-    if (!buffer || !launch) {
-      return fail(ErrorCode::kInvalidArgument, "is not BUFFER@LAUNCH, as in 3@12 or 3@end", text);
+    constexpr std::string_view kBefore = "before:";
+    std::string_view when = at == std::string::npos ? "end" : std::string_view(text).substr(at + 1);
+    request.before = when.starts_with(kBefore);
+    if (request.before) when.remove_prefix(kBefore.size());
+    const bool at_end = when == "end" && !request.before;
+    const auto launch = at_end ? Result<uint64_t>(0) : parseCount(when, UINT32_MAX);
+    if (!buffer || !launch || (*launch == 0 && request.before)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "is not BUFFER@LAUNCH, as in 3@12, 3@before:12 or 3@end", text);
     }
     request.memory = static_cast<uint32_t>(*buffer);
     request.launch = static_cast<uint32_t>(*launch);

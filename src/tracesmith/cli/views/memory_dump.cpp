@@ -96,7 +96,8 @@ void writeMemoryDump(const ReplayPlan& plan, const Dump& dump, const std::string
   const std::string when =
       dump.request.launch == 0
           ? std::string("at the end")
-          : fmt::format("after launch {} ({})", dump.request.launch,
+          : fmt::format("{} launch {} ({})", dump.request.before ? "before" : "after",
+                        dump.request.launch,
                         plan.kernelName(plan.step(plan.launch(dump.request.launch))));
   out.write(
       fmt::format("\n{} {}, {} bytes\n", plan.objectName(dump.memory), when, dump.bytes.size()));

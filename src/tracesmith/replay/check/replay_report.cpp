@@ -226,6 +226,31 @@ std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& r
   return tables;
 }
 
+ReportTable dumpsTable(const ReplayPlan& plan, const std::vector<Dump>& dumps) {
+  ReportTable table{"dumps",
+                    "Contents in the output file",
+                    {{"buffer", "buffer", Q::kCount},
+                     {"memory", "memory", Q::kText},
+                     {"when", "when", Q::kText},
+                     {"launch", "launch", Q::kCount},
+                     {"type", "type", Q::kText},
+                     {"offset", "from byte", Q::kCount},
+                     {"bytes", "bytes", Q::kCount}},
+                    {},
+                    {}};
+  uint64_t offset = 0;
+  for (const Dump& dump : dumps) {
+    const bool at_end = dump.request.launch == 0;
+    const char* when = at_end ? "at the end" : dump.request.before ? "before" : "after";
+    table.rows.push_back({count(dump.request.memory), plan.objectName(dump.memory),
+                          std::string(when),
+                          at_end ? ReportValue(std::monostate{}) : count(dump.request.launch),
+                          dump.argument_type, count(offset), count(dump.bytes.size())});
+    offset += dump.bytes.size();
+  }
+  return table;
+}
+
 std::string divergenceLine(const ReplayPlan& plan, const Divergence& d) {
   const ReplayStep& step = plan.step(d.step);
   const bool launch = step.kind() == CommandKind::kLaunch;

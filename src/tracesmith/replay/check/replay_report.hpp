@@ -32,6 +32,9 @@ std::vector<ReportTable> planReport(const ReplayPlan& plan, const RecordingReade
 /// Tables for one replay.
 std::vector<ReportTable> replayReport(const ReplayPlan& plan, const RunResult& result);
 
+/// The contents in a file that has the bytes of all dumps, one after the other.
+ReportTable dumpsTable(const ReplayPlan& plan, const std::vector<Dump>& dumps);
+
 /// One line, "divergent KERNEL launch 12 argument 0 (float*) buffer 3: …". Launches and reads that
 /// diverge share this prefix; no other output line starts with it.
 std::string divergenceLine(const ReplayPlan& plan, const Divergence& divergence);

@@ -86,7 +86,7 @@ class Run {
   void compareLaunch(StepIndex i);
   template <class F>
   void forEachRecordedHash(StepIndex launch, F&& f) const;
-  void takeDumps(uint32_t launch);
+  void takeDumps(uint32_t launch, bool before = false);
   void hashRemaining();
   void keepSeen(Observation seen, ByteView bytes);
   void look(uint32_t after);
@@ -151,10 +151,13 @@ void Run::perform(StepIndex i) {
   begins();
   if (progress_ != nullptr) progress_->step.store(i, std::memory_order_relaxed);
   if (settings_.order == ReplayOrder::kTiming) waitForItsTime(step);
+  // A failed launch has the number of the launch before it.
+  const bool launches = step.kind() == CommandKind::kLaunch && step.header.result == 0;
+  const bool dumps = launches && settings_.order != ReplayOrder::kRandom;
+  if (dumps) takeDumps(step.launch, true);
   const bool builds = step.kind() == CommandKind::kBuildProgram;
   const int64_t before = builds ? monotonicNs() : 0;
-  const bool hashes = settings_.hash_launches && step.kind() == CommandKind::kLaunch &&
-                      step.header.result == 0 && step.launch >= settings_.hash_from;
+  const bool hashes = settings_.hash_launches && launches && step.launch >= settings_.hash_from;
   if (hashes) {
     hashLaunch(i);
   } else if (performAlone(i) && settings_.compare_launches) {
@@ -162,12 +165,10 @@ void Run::perform(StepIndex i) {
   }
   if (builds) result_.building_ns += monotonicNs() - before;
   if (progress_ != nullptr) progress_->steps_done.fetch_add(1, std::memory_order_relaxed);
-  // A failed launch has the number of the launch before it.
-  if (step.kind() == CommandKind::kLaunch && step.header.result == 0) {
-    if (progress_ != nullptr)
-      progress_->launches_done.store(step.launch, std::memory_order_relaxed);
-    if (settings_.order != ReplayOrder::kRandom) takeDumps(step.launch);
+  if (launches && progress_ != nullptr) {
+    progress_->launches_done.store(step.launch, std::memory_order_relaxed);
   }
+  if (dumps) takeDumps(step.launch);
 }
 
 bool Run::performAlone(StepIndex i) {
@@ -408,9 +409,9 @@ void Run::compareLaunch(StepIndex i) {
   if (equal) ++result_.launches_equal;
 }
 
-void Run::takeDumps(uint32_t launch) {
+void Run::takeDumps(uint32_t launch, bool before) {
   for (const DumpRequest& request : settings_.dumps) {
-    if (request.launch != launch) continue;
+    if (request.launch != launch || request.before != before) continue;
     ObjectIndex memory = 0;
     for (size_t o = 1; o < plan_.objects().size(); ++o) {
       const PlannedObject& object = plan_.object(static_cast<ObjectIndex>(o));
@@ -421,7 +422,9 @@ void Run::takeDumps(uint32_t launch) {
     if (memory == 0) continue;
     auto bytes = executor_.contents(memory);
     if (bytes) {
-      result_.dumps.push_back({request, memory, std::move(*bytes)});
+      std::string type =
+          launch == 0 ? "" : typeOfArgumentFor(plan_, executor_, plan_.launch(launch), memory);
+      result_.dumps.push_back({request, memory, std::move(*bytes), std::move(type)});
     } else {
       problem(plan_.launch(launch), bytes.error().toString());
     }
@@ -438,7 +441,7 @@ void Run::hashRemaining() {
   }
 }
 
-/// Launches after which memory is read, which waits for all queues.
+/// Launches before or after which memory is read, which waits for all queues.
 std::vector<StepIndex> Run::stops() const {
   std::vector<StepIndex> stops;
   for (const DumpRequest& request : settings_.dumps) {
@@ -528,7 +531,7 @@ RunResult Run::go() {
   takeDumps(0);
   for (const StepIndex launch : stops()) {
     if (launch >= stepsEndOf(plan_, settings_) || (!needed_.empty() && !needed_[launch])) {
-      problem(launch, "is not executed: memory cannot be shown after it");
+      problem(launch, "is not executed: memory cannot be shown before or after it");
     }
   }
   if (settings_.hash_launches) hashRemaining();

@@ -35,6 +35,7 @@ struct LaunchRange {
 struct DumpRequest {
   uint32_t memory = 0;  ///< number of the buffer, image or shared memory (its ordinal)
   uint32_t launch = 0;  ///< dump after this launch; 0: at the end
+  bool before = false;  ///< dump before the launch instead
 };
 
 struct RunSettings {
@@ -175,6 +176,8 @@ struct Dump {
   DumpRequest request;
   ObjectIndex memory = 0;
   Bytes bytes;
+  /// Type of the launch's argument that names it ("float*"); "" if there is none or it is unknown.
+  std::string argument_type;
 };
 
 struct RunResult {

@@ -64,7 +64,8 @@ void visit(V& v, Observation& s) {
 }
 template <class V>
 void visit(V& v, Dump& d) {
-  v(d.request.memory), v(d.request.launch), v(d.memory), v(d.bytes);
+  v(d.request.memory), v(d.request.launch), v(d.request.before), v(d.memory), v(d.bytes);
+  v(d.argument_type);
 }
 template <class V>
 void visit(V& v, RunResult& r) {
