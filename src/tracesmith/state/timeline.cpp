@@ -13,19 +13,34 @@ std::vector<StreamTimeline> deviceTimelines(const Trace& trace) {
     by_stream[i].stream = static_cast<StreamId>(i);
     by_stream[i].device = trace.deviceOf(by_stream[i].stream);
   }
-  auto add = [&](const auto& table) {
+  const auto forEach = [&](const auto& table, const auto& f) {
     for (size_t i = 0; i < table.size(); ++i) {
       if (table.flags[i] & (op_flags::kNoDeviceTime | op_flags::kHostSide)) continue;
       const auto stream = static_cast<size_t>(table.stream_id[i]);
-      by_stream[stream < by_stream.size() ? stream : 0].spans.push_back(
-          {table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
-           static_cast<uint32_t>(i)});
+      f(stream < by_stream.size() ? stream : 0, i);
     }
   };
-  add(trace.kernel);
-  add(trace.copy);
-  add(trace.fill);
-  add(trace.sync);
+  // Counted first: memory that grows costs more than to count.
+  std::vector<size_t> counts(by_stream.size());
+  const auto count = [&](const auto& table) {
+    forEach(table, [&](size_t stream, size_t) { ++counts[stream]; });
+  };
+  const auto add = [&](const auto& table) {
+    forEach(table, [&](size_t stream, size_t i) {
+      by_stream[stream].spans.push_back({table.start_ns[i],
+                                         endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
+                                         static_cast<uint32_t>(i)});
+    });
+  };
+  const auto forAll = [&](const auto& f) {
+    f(trace.kernel);
+    f(trace.copy);
+    f(trace.fill);
+    f(trace.sync);
+  };
+  forAll(count);
+  for (size_t i = 0; i < by_stream.size(); ++i) by_stream[i].spans.reserve(counts[i]);
+  forAll(add);
   std::erase_if(by_stream, [](const StreamTimeline& s) { return s.spans.empty(); });
   for (StreamTimeline& s : by_stream) {
     auto earlier = [](const DeviceSpan& a, const DeviceSpan& b) {

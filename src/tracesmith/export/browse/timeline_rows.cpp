@@ -125,22 +125,32 @@ class TimelineRowMaker {
                         : std::string(name);
   }
 
-  void addProcesses() {
-    std::map<std::tuple<ProcessId, ThreadId, TableId>, std::vector<DeviceSpan>> threads;
-    const auto add = [&](const auto& table) {
+  /// Calls f(key, span) for calls and ranges that match.
+  template <class F>
+  void forEachHostRow(F&& f) const {
+    const auto rowsOf = [&](const auto& table) {
       for (size_t i = 0; i < table.size(); ++i) {
-        threads[{table.process_id[i], table.thread_id[i], table.kId}].push_back(
-            {table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
-             static_cast<uint32_t>(i)});
+        const auto row = static_cast<uint32_t>(i);
+        if (!matches_(table.kId, row)) continue;
+        f(std::tuple(table.process_id[i], table.thread_id[i], table.kId),
+          DeviceSpan{table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
+                     row});
       }
     };
-    add(trace_.host_call);
-    add(trace_.range);
+    rowsOf(trace_.host_call);
+    rowsOf(trace_.range);
+  }
+
+  void addProcesses() {
+    // Counted first: memory that grows costs more than to count.
+    std::map<std::tuple<ProcessId, ThreadId, TableId>, size_t> counts;
+    forEachHostRow([&](const auto& key, const DeviceSpan&) { ++counts[key]; });
+    std::map<std::tuple<ProcessId, ThreadId, TableId>, std::vector<DeviceSpan>> threads;
+    for (const auto& [key, count] : counts) threads[key].reserve(count);
+    forEachHostRow([&](const auto& key, const DeviceSpan& span) { threads[key].push_back(span); });
     std::optional<ProcessId> last;
     for (auto& [key, spans] : threads) {
       const auto& [process, thread, table] = key;
-      std::erase_if(spans, [&](const DeviceSpan& s) { return !matches_(s.table, s.row); });
-      if (spans.empty()) continue;
       if (last != process) heading(processLabel(process));
       last = process;
       lanes(threadLabel(thread) + (table == TableId::kRange ? ": ranges" : ": calls"),
