@@ -114,6 +114,24 @@ class StudioViewsTest(CommandTest):
         self.assertEqual(sum(block["bytes"] for block in blocks), max(size for _, size in curve))
         self.assertTrue(all(block["time_ns"] <= answer["peak_ns"] for block in blocks))
 
+    def test_overlays_are_the_idle_times_and_the_path_of_analyze(self):
+        self.write("t.json", 1)
+        server = self.serve("t.json")
+        answer = server.json("/api/overlay?kind=idle")
+        sums = [0, 0, 0]
+        for _, begin, end, cause in answer["marks"]:
+            sums[cause] += end - begin
+        said = self.said("analyze", "t.json", "--idle")["idle"][0]
+        self.assertEqual(sums, [said["host_wait_ns"], said["kernel_wait_ns"], said["other_ns"]])
+        self.assertEqual((answer["all"], len(answer["marks"])), (said["gaps"], said["gaps"]))
+        path = server.json("/api/overlay?kind=path")
+        said = self.said("analyze", "t.json", "--critical-path")["critical_path"]
+        self.assertEqual(sum(end - begin for _, begin, end, _ in path["marks"]), sum(row["time_ns"] for row in said))
+        for _, begin, end, _ in server.json("/api/overlay?kind=idle&from_ns=1000000&to_ns=1100000")["marks"]:
+            self.assertLess(begin, 1100000)
+            self.assertGreater(end, 1000000)
+        self.assertEqual(server.ask("/api/overlay?kind=other")[0], 400)
+
     def test_files_are_described_as_by_info(self):
         self.write("t.json", 1)
         self.assertEqual(self.serve("t.json").json("/api/info"), self.said("info", "t.json"))

@@ -57,6 +57,16 @@ const std::vector<ReportTable>& StudioTrace::findings() const {
   return findings_;
 }
 
+const Overlay& StudioTrace::idleOverlay() const {
+  std::call_once(idle_made_, [this] { idle_ = studio::idleOverlay(trace_, rows_); });
+  return idle_;
+}
+
+const Overlay& StudioTrace::criticalPath() const {
+  std::call_once(path_made_, [this] { path_ = studio::criticalPathOverlay(trace_, rows_); });
+  return path_;
+}
+
 std::vector<TimelineDetail> StudioTrace::details(const DeviceSpan& item) const {
   const std::lock_guard lock(details_mutex_);
   return details_.ofItem(item, rows_.zero_ns, TerminalStyle{.utf8 = true});

@@ -11,6 +11,7 @@
 #include "tracesmith/export/browse/timeline_details.hpp"
 #include "tracesmith/export/browse/timeline_rows.hpp"
 #include "tracesmith/query/sql/query_engine.hpp"
+#include "tracesmith/studio/overlay.hpp"
 #include "tracesmith/studio/studio_recording.hpp"
 #include "tracesmith/studio/tiles/item_names.hpp"
 #include "tracesmith/studio/tiles/tile_set.hpp"
@@ -41,6 +42,9 @@ class StudioTrace {
   const std::vector<ReportTable>& findings() const;
   /// What is known of an item, and the rows of host_call and of device work that belong together.
   std::vector<TimelineDetail> details(const DeviceSpan& item) const;
+  /// Of the whole trace; made when it is first asked for.
+  const Overlay& idleOverlay() const;
+  const Overlay& criticalPath() const;
   /// Calls f(engine) while no other thread uses the SQL engine.
   template <class F>
   auto withEngine(F&& f) const -> decltype(f(std::declval<QueryEngine&>())) {
@@ -68,6 +72,8 @@ class StudioTrace {
   mutable std::mutex details_mutex_;
   mutable std::mutex engine_mutex_;
   mutable std::optional<QueryEngine> engine_;
+  mutable std::once_flag idle_made_, path_made_;
+  mutable Overlay idle_, path_;
   mutable std::once_flag findings_made_;
   mutable std::vector<ReportTable> findings_;
   mutable std::once_flag recording_opened_;

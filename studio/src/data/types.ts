@@ -102,6 +102,12 @@ export interface WhatIfAnswer {
   streams: { label: string; recorded: Cells; predicted: Cells }[];
   tables: Table[];
 }
+export interface OverlayAnswer {
+  causes: string[];
+  all: number;
+  /** [lane, begin, end, cause] */
+  marks: [number, number, number, number][];
+}
 export interface SearchResult {
   total: number;
   hits: (Place & { name: number })[];

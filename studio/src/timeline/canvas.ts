@@ -2,6 +2,8 @@
 // Draws the timeline, and tells what lies at a place of it.
 import { NameStore } from "../data/names.ts";
 import { server } from "../data/server.ts";
+import { LaneChoice } from "./lanes.ts";
+import { OverlayStore } from "./overlay.ts";
 import { NO_ITEM, TileStore, type Tile } from "../data/tiles.ts";
 import type { Lane, Place, TraceInfo } from "../data/types.ts";
 import { duration, printable, timeText } from "../format/quantities.ts";
@@ -21,6 +23,7 @@ export interface Row {
   lane: Lane;
   y: number;
   height: number;
+  pinned: boolean;
 }
 
 export interface Hit {
@@ -32,11 +35,15 @@ export interface Hit {
   duration_ns?: number;
 }
 
+export type ColourBy = "kind" | "name" | "stream";
+
 export class TimelineCanvas {
   window: Window;
   scroll = 0;
-  collapsed = new Set<number>();
-  byName = false;
+  colourBy: ColourBy = "kind";
+  readonly choice: LaneChoice;
+  readonly overlay: OverlayStore;
+  overlayChanged?: () => void;
   selected: Place | null = null;
   links: Place[] = [];
   hits: Place[] = [];
@@ -46,7 +53,12 @@ export class TimelineCanvas {
   /** Whether a part of the last frame had no tile at all. */
   blank = false;
   private rows: Row[] = [];
+  private rowOf = new Map<number, Row>();
   private height = 0;
+  /** Of the pinned lanes, which do not scroll. */
+  private fixed = 0;
+  /** The lane that is being drawn. */
+  private drawn = 0;
   private readonly tiles: TileStore;
   private readonly names: NameStore;
   private readonly colours: number[];
@@ -59,6 +71,8 @@ export class TimelineCanvas {
     this.window = { begin: -0.01 * trace.duration_ns, end: 1.01 * trace.duration_ns };
     this.tiles = new TileStore(() => this.redraw(), failed, server.tiles, server.live ? undefined : Infinity);
     this.names = new NameStore(() => this.redraw(), server.names);
+    this.overlay = new OverlayStore(() => { this.redraw(); this.overlayChanged?.(); }, failed, (kind, part) => server.overlay(kind, part.begin, part.end));
+    this.choice = new LaneChoice(trace.name, trace.lanes);
     this.colours = coloursOf(trace.kinds);
     this.top = levelFor({ begin: 0, end: trace.duration_ns }, 256);
     this.arrange();
@@ -73,14 +87,20 @@ export class TimelineCanvas {
 
   arrange(): void {
     this.rows = [];
+    this.fixed = 0;
     let y = 0;
-    for (const lane of this.trace.lanes) {
-      if (!lane.heading && this.collapsed.has(lane.group)) continue;
+    for (const { lane, pinned } of this.choice.shown()) {
       const height = lane.heading ? HEADING : LANE;
-      this.rows.push({ lane, y, height });
-      y += height;
+      this.rows.push({ lane, y: pinned ? this.fixed : y, height, pinned });
+      if (pinned) this.fixed += height;
+      else y += height;
     }
+    this.rowOf = new Map(this.rows.map((row) => [row.lane.id, row]));
     this.height = y;
+  }
+
+  private yOf(row: Row): number {
+    return TOP + row.y + (row.pinned ? 0 : this.fixed - this.scroll);
   }
 
   show(window: Window): void {
@@ -89,7 +109,7 @@ export class TimelineCanvas {
   }
 
   scrollTo(y: number): void {
-    this.scroll = Math.min(Math.max(0, y), Math.max(0, this.height - this.plot.height));
+    this.scroll = Math.min(Math.max(0, y), Math.max(0, this.height + this.fixed - this.plot.height));
     this.redraw();
   }
 
@@ -97,11 +117,15 @@ export class TimelineCanvas {
   reveal(lane: number): void {
     const of = this.trace.lanes[lane];
     if (!of) return;
-    if (this.collapsed.delete(of.group)) this.arrange();
-    const row = this.rows.find((r) => r.lane.id === lane);
-    if (!row) return;
+    if (this.choice.collapsed.has(of.group)) {
+      this.choice.toggle("collapsed", of.group);
+      this.arrange();
+    }
+    const row = this.rowOf.get(lane);
+    if (!row || row.pinned) return;
+    const room = this.plot.height - this.fixed;
     if (row.y < this.scroll) this.scrollTo(row.y - HEADING);
-    if (row.y + row.height > this.scroll + this.plot.height) this.scrollTo(row.y + 2 * row.height - this.plot.height);
+    if (row.y + row.height > this.scroll + room) this.scrollTo(row.y + 2 * row.height - room);
   }
 
   timeAt(x: number): number {
@@ -114,8 +138,9 @@ export class TimelineCanvas {
     return ((x - LABELS) / this.plot.width) * this.trace.duration_ns;
   }
   rowAt(y: number): Row | undefined {
-    const at = y - TOP + this.scroll;
-    return y < TOP ? undefined : this.rows.find((r) => at >= r.y && at < r.y + r.height);
+    if (y < TOP) return undefined;
+    const pinned = y < TOP + this.fixed;
+    return this.rows.find((r) => r.pinned === pinned && y >= this.yOf(r) && y < this.yOf(r) + r.height);
   }
 
   redraw(): void {
@@ -130,7 +155,7 @@ export class TimelineCanvas {
   }
 
   private colour = (kind: number, name: number): number =>
-    this.byName ? colourOfName(name) : (this.colours[kind] ?? 0x8892a0);
+    this.colourBy === "kind" ? (this.colours[kind] ?? 0x8892a0) : colourOfName(this.colourBy === "name" ? name : this.drawn);
 
   private draw(): void {
     const ratio = window.devicePixelRatio || 1;
@@ -148,7 +173,7 @@ export class TimelineCanvas {
     context.font = `12px ${style.fontFamily}`;
     context.textBaseline = "middle";
     this.blank = false;
-    const rows = this.rows.filter((r) => r.y + r.height > this.scroll && r.y < this.scroll + this.plot.height);
+    const rows = this.rows.filter((r) => r.pinned || (this.yOf(r) + r.height > TOP + this.fixed && this.yOf(r) < clientHeight));
     const lanes = rows.filter((r) => !r.lane.heading && (r.lane.items ?? 0) > 0);
     const level = levelFor(this.window, this.plot.width * ratio);
     const streams = this.trace.lanes.filter((l) => l.type === "stream").map((l) => l.id).slice(0, 64);
@@ -156,14 +181,25 @@ export class TimelineCanvas {
       ...tilesFor(lanes.map((r) => r.lane.id), this.window, level),
       ...tilesFor(streams, { begin: 0, end: this.trace.duration_ns - 1 }, this.top).filter((k) => k.level === this.top),
     ]);
-    context.save();
-    context.beginPath();
-    context.rect(0, TOP, clientWidth, clientHeight - TOP);
-    context.clip();
-    this.drawRows(context, rows, paint);
-    this.drawItems(context, lanes, level, ratio);
-    this.drawMarks(context, paint);
-    context.restore();
+    this.overlay.want(this.window, this.trace.duration_ns);
+    for (const pinned of [false, true]) {
+      const top = pinned ? TOP : TOP + this.fixed;
+      const bottom = pinned ? TOP + this.fixed : clientHeight;
+      if (bottom <= top) continue;
+      context.save();
+      context.beginPath();
+      context.rect(0, top, clientWidth, bottom - top);
+      context.clip();
+      this.drawRows(context, rows.filter((r) => r.pinned === pinned), paint);
+      this.drawItems(context, lanes.filter((r) => r.pinned === pinned), level, ratio);
+      this.drawOverlay(context, pinned, paint);
+      this.drawMarks(context, pinned, paint);
+      context.restore();
+    }
+    if (this.fixed > 0) {
+      context.fillStyle = paint("--accent");
+      context.fillRect(0, TOP + this.fixed - 1, clientWidth, 1);
+    }
     this.drawAxis(context, paint);
     this.drawOverview(context, streams, ratio, paint);
   }
@@ -171,12 +207,12 @@ export class TimelineCanvas {
   private drawRows(context: CanvasRenderingContext2D, rows: Row[], paint: (name: string) => string): void {
     const width = this.canvas.clientWidth;
     for (const row of rows) {
-      const y = TOP + row.y - this.scroll;
+      const y = this.yOf(row);
       context.fillStyle = paint(row.lane.heading ? "--heading" : "--lane");
       context.fillRect(0, y, width, row.height - 1);
       context.fillStyle = paint(row.lane.heading ? "--text" : "--soft");
       if (row.lane.first === false) continue;
-      const arrow = row.lane.heading ? (this.collapsed.has(row.lane.group) ? "▸ " : "▾ ") : "";
+      const arrow = row.lane.heading ? (this.choice.collapsed.has(row.lane.group) ? "▸ " : "▾ ") : "";
       const room = row.lane.heading ? width - 20 : LABELS - 30;
       context.fillText(this.cutMiddle(context, arrow + printable(row.lane.label, 200), room), row.lane.heading ? 8 : 22, y + row.height / 2);
     }
@@ -207,6 +243,7 @@ export class TimelineCanvas {
     const wide: { row: Row; x: number; width: number; name: number; rgb: number }[] = [];
     const scale = width / (this.window.end - this.window.begin);
     rows.forEach((row, line) => {
+      this.drawn = row.lane.id;
       const [first, last] = tileRange(this.window.begin, this.window.end, level);
       const size = 512 * 2 ** level;
       for (let index = first; index <= last; ++index) {
@@ -239,7 +276,7 @@ export class TimelineCanvas {
     for (const item of wide) {
       const from = Math.max(item.x, -2) / ratio + LABELS;
       const size = Math.min(item.x + item.width, width + 2) / ratio + LABELS - from;
-      const y = TOP + item.row.y - this.scroll + 1;
+      const y = this.yOf(item.row) + 1;
       context.fillStyle = css(item.rgb);
       context.fillRect(from, y, Math.max(size - (size > 3 ? 0.5 : 0), 0.5), LANE - 3);
       if (size < LEAST_TEXT) continue;
@@ -258,21 +295,62 @@ export class TimelineCanvas {
     thin.putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
     rows.forEach((row, line) => {
-      context.drawImage(this.thin, 0, line, lines.width, 1, LABELS, TOP + row.y - this.scroll + 1, this.plot.width, LANE - 3);
+      context.drawImage(this.thin, 0, line, lines.width, 1, LABELS, this.yOf(row) + 1, this.plot.width, LANE - 3);
     });
   }
 
   private placeOf(place: Place): { x: number; y: number; width: number } | undefined {
-    const row = this.rows.find((r) => r.lane.id === place.lane);
+    const row = this.rowOf.get(place.lane);
     if (!row) return undefined;
     const x = this.xOf(place.begin_ns);
-    return { x, y: TOP + row.y - this.scroll, width: Math.max(3, this.xOf(place.begin_ns + place.duration_ns) - x) };
+    return { x, y: this.yOf(row), width: Math.max(3, this.xOf(place.begin_ns + place.duration_ns) - x) };
   }
 
-  private drawMarks(context: CanvasRenderingContext2D, paint: (name: string) => string): void {
+  /** Idle causes: a stripe in the gap. Critical path: a frame around its parts, joined where it changes lanes. */
+  private drawOverlay(context: CanvasRenderingContext2D, pinned: boolean, paint: (name: string) => string): void {
+    const { kind, marks } = this.overlay;
+    if (kind === "") return;
     context.save();
     context.beginPath();
     context.rect(LABELS, TOP, this.plot.width, this.plot.height);
+    context.clip();
+    let before: { x: number; y: number } | undefined;
+    for (const mark of marks) {
+      const row = this.rowOf.get(mark.lane);
+      const x = this.xOf(mark.begin), end = this.xOf(mark.end);
+      if (!row || end < LABELS || x > LABELS + this.plot.width) {
+        before = undefined;
+        continue;
+      }
+      const y = this.yOf(row);
+      context.fillStyle = this.overlay.colour(mark.cause);
+      if (kind === "idle") {
+        if (row.pinned !== pinned) continue;
+        context.globalAlpha = 0.3;
+        context.fillRect(x, y + 1, Math.max(end - x, 0.5), LANE - 3);
+        context.globalAlpha = 1;
+        context.fillRect(x, y + LANE - 5, Math.max(end - x, 0.5), 3);
+        continue;
+      }
+      if (before && Math.abs(before.y - y) > 1) {
+        context.fillStyle = paint("--text");
+        context.fillRect(x - 0.5, Math.min(before.y, y) + LANE / 2, 1.5, Math.abs(before.y - y));
+      }
+      if (row.pinned === pinned) {
+        context.fillStyle = paint("--text");
+        context.fillRect(x, y - 1, Math.max(end - x, 1), 2);
+        context.fillStyle = this.overlay.colour(mark.cause);
+        context.fillRect(x, y + LANE - 4, Math.max(end - x, 1), 3);
+      }
+      before = { x: end, y };
+    }
+    context.restore();
+  }
+
+  private drawMarks(context: CanvasRenderingContext2D, pinned: boolean, paint: (name: string) => string): void {
+    context.save();
+    context.beginPath();
+    context.rect(LABELS, pinned ? TOP : TOP + this.fixed, this.plot.width, this.plot.height);
     context.clip();
     if (this.range) {
       context.fillStyle = paint("--range");
@@ -389,6 +467,14 @@ export class TimelineCanvas {
       }
     }
     return undefined;
+  }
+
+  /** What the overlay says of a place where no item is. */
+  overlayAt(x: number, y: number): { cause: string; begin: number; end: number } | undefined {
+    const row = this.rowAt(y);
+    if (!row || row.lane.heading || x < LABELS || this.overlay.kind === "") return undefined;
+    const mark = this.overlay.at(row.lane.id, this.timeAt(x));
+    return mark && { cause: this.overlay.causes[mark.cause] ?? "", begin: mark.begin, end: mark.end };
   }
 
   nameOf(name: number): string {

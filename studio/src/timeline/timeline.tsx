@@ -5,14 +5,19 @@ import type { ItemInfo, Place, SearchResult, Table, TraceInfo } from "../data/ty
 import { count, duration, printable } from "../format/quantities.ts";
 import { noteAddress, readAddress } from "../app/address.ts";
 import { ReportTable } from "../views/report_table.tsx";
-import { LABELS, TimelineCanvas, TOP, type Hit } from "./canvas.ts";
+import { LABELS, TimelineCanvas, type ColourBy, TOP, type Hit } from "./canvas.ts";
+import { HitList } from "./hit_list.tsx";
+import { LanesPanel } from "./lanes_panel.tsx";
+import { OVERLAY_TITLES, type OverlayKind } from "./overlay.ts";
 import { coloursOf, css } from "./colours.ts";
 import { moved, zoomed, type Window } from "./window.ts";
 
+const COLOURS: readonly ColourBy[] = ["kind", "name", "stream"];
+const OVERLAYS: readonly OverlayKind[] = ["", "idle", "path"];
 const KEYS: [string, string][] = [
   ["wheel, + −, w s", "zoom"], ["drag, ← →, a d", "move"], ["shift + drag", "select a range of time"],
   ["↑ ↓", "scroll"], ["click", "select"], ["f", "zoom to the selection"], ["0", "show the whole trace"],
-  ["/", "search"], ["n, N", "next, previous match"], ["c", "colours by kind or by name"],
+  ["/", "search"], ["n, N", "next, previous match"], ["c", "colours by kind, name or stream"], ["o", "idle causes, critical path, no overlay"], ["l", "choose lanes"],
   ["Esc", "unselect"], ["?", "this list"],
 ];
 
@@ -37,9 +42,12 @@ export function Timeline({ trace, go, failed }: Props) {
   const [item, setItem] = useState<ItemInfo | null>(null);
   const [range, setRange] = useState<{ window: Window; tables: Table[] | null } | null>(null);
   const [found, setFound] = useState<{ text: string; result: SearchResult; at: number } | null>(null);
-  const [hover, setHover] = useState<{ x: number; y: number; hit: Hit } | null>(null);
+  const [hover, setHover] = useState<Hover | null>(null);
   const [keys, setKeys] = useState(false);
-  const [byName, setByName] = useState(false);
+  const [colourBy, setColourBy] = useState<ColourBy>("kind");
+  const [overlay, setOverlay] = useState<OverlayKind>("");
+  const [lanes, setLanes] = useState(false);
+  const [, setLegend] = useState(0);
 
   const select = useCallback(async (lane: number, number: number, show: boolean) => {
     const of = view.current;
@@ -78,6 +86,7 @@ export function Timeline({ trace, go, failed }: Props) {
     if (!canvas.current) return;
     const made = new TimelineCanvas(canvas.current, trace, failed);
     made.scroll = view.current?.scroll ?? 0; // of the same trace, before it grew
+    made.overlayChanged = () => setLegend((n) => n + 1);
     view.current = made;
     window.timeline = made;
     const address = readAddress(location.hash);
@@ -160,7 +169,8 @@ export function Timeline({ trace, go, failed }: Props) {
     const from = drag.current;
     if (!from) {
       const hit = of.hit(x, y);
-      setHover(hit ? { x: event.clientX, y: event.clientY, hit } : null);
+      const gap = hit ? undefined : of.overlayAt(x, y);
+      setHover(hit || gap ? { x: event.clientX, y: event.clientY, hit, gap } : null);
       return;
     }
     if (fingers.current.size === 2) {
@@ -197,7 +207,7 @@ export function Timeline({ trace, go, failed }: Props) {
     }
     const row = of.rowAt(from.y);
     if (row?.lane.heading) {
-      if (!of.collapsed.delete(row.lane.group)) of.collapsed.add(row.lane.group);
+      of.choice.toggle("collapsed", row.lane.group);
       of.arrange();
       of.scrollTo(of.scroll);
       return;
@@ -230,6 +240,17 @@ export function Timeline({ trace, go, failed }: Props) {
     if (hit) void select(hit.lane, hit.item, true);
   };
 
+  const colour = (by: ColourBy) => {
+    if (view.current) view.current.colourBy = by;
+    view.current?.redraw();
+    setColourBy(by);
+  };
+  const lay = (kind: OverlayKind) => {
+    if (!server.live) return;
+    view.current?.overlay.show(kind);
+    setOverlay(kind);
+  };
+
   const key = (event: React.KeyboardEvent) => {
     const of = view.current;
     if (!of || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -247,7 +268,9 @@ export function Timeline({ trace, go, failed }: Props) {
         if (at) show({ begin: at.begin_ns - at.duration_ns * 0.1, end: at.begin_ns + at.duration_ns * 1.1 });
         else if (of.range) show(of.range);
       },
-      c: () => { of.byName = !of.byName; setByName(of.byName); of.redraw(); },
+      c: () => colour(COLOURS[(COLOURS.indexOf(of.colourBy) + 1) % COLOURS.length] ?? "kind"),
+      o: () => lay(OVERLAYS[(OVERLAYS.indexOf(of.overlay.kind) + 1) % OVERLAYS.length] ?? ""),
+      l: () => setLanes(!lanes),
       n: () => found && goTo(found, found.at + 1), N: () => found && goTo(found, found.at - 1),
       Escape: unselect, "/": () => search.current?.focus(), "?": () => setKeys(!keys),
     };
@@ -275,18 +298,25 @@ export function Timeline({ trace, go, failed }: Props) {
           </span>
         )}
         <span className="grow" />
-        <button aria-pressed={byName} onClick={() => { const of = view.current; if (of) { of.byName = !byName; of.redraw(); } setByName(!byName); }}>
-          {byName ? "Colours by name" : "Colours by kind"}
-        </button>
+        {server.live && (
+          <select aria-label="Overlay" value={overlay} onChange={(e) => lay(e.target.value as OverlayKind)}>
+            {OVERLAYS.map((kind) => <option key={kind} value={kind}>{OVERLAY_TITLES[kind]}</option>)}
+          </select>
+        )}
+        <select aria-label="Colours" value={colourBy} onChange={(e) => colour(e.target.value as ColourBy)}>
+          {COLOURS.map((by) => <option key={by} value={by}>Colours by {by}</option>)}
+        </select>
+        <button aria-pressed={lanes} onClick={() => setLanes(!lanes)}>Lanes ( l )</button>
         <button aria-pressed={keys} onClick={() => setKeys(!keys)}>Keys ( ? )</button>
       </div>
       <div className="split">
         <canvas ref={canvas} tabIndex={0} role="application" aria-label="Timeline of the trace. The list of keys tells how to move; the selection is described beside it."
           onPointerDown={down} onPointerMove={move} onPointerUp={up} onPointerLeave={() => setHover(null)} onKeyDown={key} />
-        {(item || range || keys) && (
+        {(item || range || keys || lanes || (found && found.result.total > 1)) && (
           <aside aria-live="polite">
-            <button className="close" aria-label="Close" onClick={() => { unselect(); setKeys(false); }}>×</button>
+            <button className="close" aria-label="Close" onClick={() => { unselect(); setKeys(false); setLanes(false); setFound(null); }}>×</button>
             {keys && <dl className="facts">{KEYS.map(([k, what]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{what}</dd></div>)}</dl>}
+            {lanes && view.current && <LanesPanel choice={view.current.choice} changed={() => { view.current?.arrange(); view.current?.scrollTo(view.current.scroll); }} />}
             {item && <Details item={item} select={select} />}
             {range && (
               <section>
@@ -295,24 +325,35 @@ export function Timeline({ trace, go, failed }: Props) {
                   : range.tables.filter((t) => t.rows.length > 0).map((t) => <ReportTable key={t.key} table={t} narrow />)}
               </section>
             )}
+            {found && found.result.total > 1 && <HitList result={found.result} at={found.at} lanes={trace.lanes} go={(at) => goTo(found, at)} />}
           </aside>
         )}
       </div>
       <ul className="legend" aria-label="Colours of kinds">
-        {!byName && used.map(({ kind, colour }) => <li key={kind}><svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="2" fill={colour} /></svg>{kind}</li>)}
+        {overlay !== "" && view.current?.overlay.causes.map((cause, i) => <li key={cause}><svg width="14" height="10" aria-hidden="true"><rect y="6" width="14" height="4" fill={view.current?.overlay.colour(i)} /></svg>{cause}</li>)}
+        {overlay !== "" && (view.current?.overlay.missing ?? 0) > 0 && <li>(the longest; zoom in for all)</li>}
+        {colourBy === "kind" && overlay === "" && used.map(({ kind, colour }) => <li key={kind}><svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="2" fill={colour} /></svg>{kind}</li>)}
       </ul>
-      {hover && <Tip hover={hover} name={view.current?.nameOf(hover.hit.name) ?? ""} kind={trace.kinds[hover.hit.kind] ?? ""} />}
+      {hover && <Tip hover={hover} name={hover.hit ? view.current?.nameOf(hover.hit.name) ?? "" : hover.gap?.cause ?? ""} kind={hover.hit ? trace.kinds[hover.hit.kind] ?? "" : OVERLAY_TITLES[overlay]} />}
     </div>
   );
 }
 
-function Tip({ hover, name, kind }: { hover: { x: number; y: number; hit: Hit }; name: string; kind: string }) {
+interface Hover {
+  x: number;
+  y: number;
+  hit: Hit | undefined;
+  gap: { cause: string; begin: number; end: number } | undefined;
+}
+
+function Tip({ hover, name, kind }: { hover: Hover; name: string; kind: string }) {
   const place = useCallback((element: HTMLDivElement | null) => {
     if (!element) return;
     element.style.left = `${Math.min(hover.x + 14, innerWidth - element.offsetWidth - 8)}px`;
     element.style.top = `${Math.min(hover.y + 16, innerHeight - element.offsetHeight - 8)}px`;
   }, [hover]);
-  const { begin_ns, duration_ns } = hover.hit;
+  const begin_ns = hover.hit ? hover.hit.begin_ns : hover.gap?.begin;
+  const duration_ns = hover.hit ? hover.hit.duration_ns : hover.gap && hover.gap.end - hover.gap.begin;
   return (
     <div className="tip" ref={place}>
       <strong>{printable(name || "…", 160)}</strong>

@@ -120,39 +120,53 @@ IdleReason idleReasonOf(int64_t gap_begin_ns, int64_t gap_ns, std::optional<int6
   return gap_ns < options.kernel_wait_ns ? IdleReason::kKernelWait : IdleReason::kOther;
 }
 
+namespace {
+
+/// Calls f(gap) for each gap of a stream; false: it has no ops but waits.
+template <class F>
+bool forEachGap(const DeviceOps& ops, const StreamOps& of, const AnalysisOptions& options, F&& f) {
+  int64_t previous_end = 0;
+  bool first = true;
+  for (uint32_t i = of.begin; i < of.end; ++i) {
+    const DeviceOp& op = ops.ops[i];
+    if (op.table == TableId::kSync) continue;
+    // HTA compares with the previous op; the exact method uses the last end so far, because ops
+    // may overlap.
+    const int64_t gap = op.begin_ns - previous_end;
+    const int64_t from = previous_end;
+    const bool counts = !first && (gap > 0 || options.as_hta);
+    previous_end = first || options.as_hta ? op.end_ns : std::max(previous_end, op.end_ns);
+    first = false;
+    if (!counts) continue;
+    const std::optional<int64_t> launch =
+        op.launch == DeviceOp::kNone ? std::nullopt : std::optional(ops.call_begin_ns[op.launch]);
+    f(IdleGap{of.stream, from, op.begin_ns, idleReasonOf(from, gap, launch, options), i});
+  }
+  return !first;
+}
+
+}  // namespace
+
+std::vector<IdleGap> idleGaps(const DeviceOps& ops, const AnalysisOptions& options) {
+  std::vector<IdleGap> out;
+  for (const StreamOps& s : ops.streams) {
+    forEachGap(ops, s, options, [&](const IdleGap& gap) { out.push_back(gap); });
+  }
+  return out;
+}
+
 std::vector<IdleTime> idleTimes(const DeviceOps& ops, const AnalysisOptions& options) {
   std::vector<IdleTime> out;
   for (const StreamOps& s : ops.streams) {
     IdleTime idle{.stream = s.stream, .device = s.device, .process = ops.ops[s.begin].process};
-    int64_t previous_end = 0;
-    bool first = true;
-    for (uint32_t i = s.begin; i < s.end; ++i) {
-      const DeviceOp& op = ops.ops[i];
-      if (op.table == TableId::kSync) continue;
-      // HTA compares with the previous op; the exact method uses the last end so far, because ops
-      // may overlap.
-      const int64_t gap = op.begin_ns - previous_end;
-      const int64_t from = previous_end;
-      const bool counts = !first && (gap > 0 || options.as_hta);
-      previous_end = first || options.as_hta ? op.end_ns : std::max(previous_end, op.end_ns);
-      first = false;
-      if (!counts) continue;
+    const bool any = forEachGap(ops, s, options, [&](const IdleGap& gap) {
       ++idle.gaps;
-      const std::optional<int64_t> launch =
-          op.launch == DeviceOp::kNone ? std::nullopt : std::optional(ops.call_begin_ns[op.launch]);
-      switch (idleReasonOf(from, gap, launch, options)) {
-        case IdleReason::kHostWait:
-          idle.host_wait_ns += gap;
-          break;
-        case IdleReason::kKernelWait:
-          idle.kernel_wait_ns += gap;
-          break;
-        case IdleReason::kOther:
-          idle.other_ns += gap;
-          break;
-      }
-    }
-    if (!first) out.push_back(idle);
+      int64_t& of_reason = gap.reason == IdleReason::kHostWait     ? idle.host_wait_ns
+                           : gap.reason == IdleReason::kKernelWait ? idle.kernel_wait_ns
+                                                                   : idle.other_ns;
+      of_reason += gap.end_ns - gap.begin_ns;
+    });
+    if (any) out.push_back(idle);
   }
   return out;
 }

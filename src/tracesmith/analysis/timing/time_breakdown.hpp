@@ -50,6 +50,17 @@ enum class IdleReason : uint8_t { kHostWait, kKernelWait, kOther };
 IdleReason idleReasonOf(int64_t gap_begin_ns, int64_t gap_ns, std::optional<int64_t> launch_ns,
                         const AnalysisOptions& options = {});
 
+/// The time between two ops of a stream.
+struct IdleGap {
+  StreamId stream{};
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  IdleReason reason{};
+  uint32_t op = DeviceOp::kNone;  ///< index in DeviceOps::ops: the later op
+};
+/// By stream, then by time.
+std::vector<IdleGap> idleGaps(const DeviceOps& ops, const AnalysisOptions& options = {});
+
 /// Idle time of a stream, by reason.
 struct IdleTime {
   StreamId stream{};

@@ -32,6 +32,9 @@ std::string partsAnswer();
 /// trace.
 Result<std::string> analysisAnswer(const StudioTrace& of, const QueryValues& values);
 
+/// Idle gaps or the critical path in a part of the time; the longest ones, if there are very many.
+/// Values: "kind" (idle, path), "from_ns", "to_ns".
+Result<std::string> overlayAnswer(const StudioTrace& of, const QueryValues& values);
 /// Tables of the comparison of two traces.
 Result<std::string> compareAnswer(const StudioTrace& before, const StudioTrace& after);
 /// Frames of a flame graph. Values: "by" (device, host, launches, bytes), "reversed" (1),
