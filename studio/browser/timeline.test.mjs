@@ -63,6 +63,21 @@ test("the list of matches goes to each", () => withPage(trace(), async (page) =>
   await page.keyboard.press("Escape");
 }));
 
+test("a note is made by a key, kept, and shown after a reload", () => withPage(trace(), async (page) => {
+  await page.evaluate(() => window.timeline.show({ begin: 0, end: 60e6 }));
+  await page.focus("canvas");
+  await page.keyboard.press("m");
+  await page.keyboard.type("slow <b>here</b>");
+  await page.focus("canvas");
+  await page.getByRole("button", { name: "Notes (1)" }).waitFor();
+  await page.waitForTimeout(200);
+  await page.reload();
+  await page.getByRole("button", { name: "Notes (1)" }).click();
+  assert.equal(await page.inputValue("[aria-label='Note 1']"), "slow <b>here</b>");
+  await page.getByRole("button", { name: "Delete note 1" }).click();
+  await page.getByRole("button", { name: "Notes", exact: true }).waitFor();
+}));
+
 test("colours go round by a key", () => withPage(trace(), async (page) => {
   await page.focus("canvas");
   for (const by of ["name", "stream", "kind"]) {

@@ -132,6 +132,29 @@ class StudioViewsTest(CommandTest):
             self.assertGreater(end, 1000000)
         self.assertEqual(server.ask("/api/overlay?kind=other")[0], 400)
 
+    def test_notes_are_kept_beside_the_trace(self):
+        self.write("t.json", 1)
+        server = self.serve("t.json")
+        self.assertEqual(server.json("/api/notes"), {"notes": []})
+        notes = {"notes": [{"begin_ns": 5, "end_ns": 5, "text": "<b>\n\u202e"}, {"begin_ns": 9, "end_ns": 20, "text": ""}]}
+        self.assertEqual(server.json("/api/notes", notes), {})
+        with open(self.path("t.json.notes.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), notes)
+        server.end()
+        again = self.serve("t.json")
+        self.assertEqual(again.json("/api/notes"), notes)
+        for wrong in ({}, {"notes": [{"begin_ns": 5, "end_ns": 4, "text": ""}]}, {"notes": [{"begin_ns": "5"}]},
+                      {"notes": [{"begin_ns": 1, "end_ns": 1, "text": "x" * 10_001}]}):
+            self.assertEqual(again.ask("/api/notes", wrong)[0], 400)
+        self.assertEqual(again.json("/api/notes"), notes)
+        self.assertEqual(again.json("/api/notes", {"notes": []}), {})
+        self.assertEqual(self.files(), ["t.json"])
+        with open(self.path("t.json.notes.json"), "w", encoding="utf-8") as file:
+            file.write("no notes")
+        status, _, content = again.ask("/api/notes")
+        self.assertEqual(status, 400)
+        self.assertIn("t.json.notes.json", json.loads(content)["error"])
+
     def test_files_are_described_as_by_info(self):
         self.write("t.json", 1)
         self.assertEqual(self.serve("t.json").json("/api/info"), self.said("info", "t.json"))

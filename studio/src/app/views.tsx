@@ -7,6 +7,7 @@ import { Files } from "../views/files.tsx";
 import { Findings } from "../views/findings.tsx";
 import { Memory } from "../views/memory.tsx";
 import { Races } from "../views/races.tsx";
+import { Recording } from "../views/recording.tsx";
 import { Sql } from "../views/sql.tsx";
 import { Stacks } from "../views/stacks.tsx";
 import { Tables } from "../views/tables.tsx";
@@ -36,6 +37,7 @@ export const VIEWS: View[] = [
   { key: "memory", title: "Memory", reported: true, View: Memory },
   { key: "whatif", title: "What if", reported: false, View: WhatIf },
   { key: "races", title: "Races", reported: false, View: Races },
+  { key: "recording", title: "Recording", reported: false, View: Recording },
   { key: "compare", title: "Compare", reported: false, View: Compare },
   { key: "sql", title: "SQL", reported: false, View: Sql },
   { key: "files", title: "Files", reported: true, View: Files },

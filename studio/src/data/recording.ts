@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about the recording beside the trace, and runs of the commands that execute it.
-import { json } from "./server.ts";
+import { ask, json } from "./server.ts";
 import type { Value } from "./types.ts";
 
 export interface RecordingInfo {
@@ -105,11 +105,100 @@ export interface Run<Result> {
   output_whole: boolean;
   result: Result | null;
 }
-export type RunRequest = { what: "confirm"; all: boolean } | { what: "determinism" };
+export type RunRequest =
+  | { what: "confirm"; all: boolean }
+  | { what: "determinism" }
+  /** `buffers`: memory that is kept as it was before and after the launch. */
+  | { what: "replay"; launch: number; buffers: number[] };
+
+/** A recorded command. */
+export interface Command {
+  step: number;
+  sequence: number;
+  kind: string;
+  name: string;
+  /** Work-items, or pixels; "" if it has none. */
+  shape: string;
+  bytes: number | null;
+  launch: number | null;
+  queue: number | null;
+  thread: number;
+  /** What the call returned. */
+  result: number;
+  start_ns: number;
+  /** Numbers of the commands that it waits for; null: not recorded. */
+  waits: (number | null)[];
+}
+export interface Argument {
+  index: number;
+  form: string;
+  bytes?: number;
+  object?: string;
+  /** The number of the buffer or image. */
+  memory?: number;
+  memory_bytes?: number;
+  value?: string;
+  /** Of an image: the type of its values, pixels of a row, values of a pixel. */
+  type?: string;
+  width?: number;
+  channels?: number;
+}
+export interface CommandDetails extends Command {
+  place: CallPlace;
+  program?: number | null;
+  /** Work-items of the first dimension. */
+  row?: number;
+  arguments?: Argument[];
+}
+export type Shown = "all" | "commands" | "launches";
+
+export interface Replay {
+  replay: Row[];
+  read_backs: Row[];
+  remarks?: Row[];
+  dumps?: Row[];
+}
+/** Elements of memory before and after a launch; null: it could not be read there. */
+export interface Content {
+  memory: string;
+  bytes: number;
+  argument_type: string;
+  type: string;
+  elements: number;
+  from: number;
+  before: string[] | null;
+  after: string[] | null;
+  difference: { differing: number; first_element: number; most_ulps: number; nan_in_one: number } | null;
+}
+export type Side = "before" | "after" | "difference";
+/** A picture of memory: means of what each cell covers. */
+export interface Cells {
+  columns: number;
+  rows: number;
+  channels: number;
+  low: number;
+  high: number;
+  values: Float32Array;
+}
+
+export function readCells(body: ArrayBuffer): Cells {
+  const view = new DataView(body);
+  const [columns, rows, channels] = [0, 4, 8].map((at) => view.getUint32(at, true)) as [number, number, number];
+  return { columns, rows, channels, low: view.getFloat64(16, true), high: view.getFloat64(24, true), values: new Float32Array(body.slice(32)) };
+}
 
 export const recording = {
   info: () => json<RecordingInfo>("recording"),
-  program: (program: number) => json<ProgramText>(`program?program=${program}`),
+  /** With `kernel` only that kernel and what it uses. */
+  program: (program: number, kernel?: string) =>
+    json<ProgramText>(`program?program=${program}${kernel === undefined ? "" : `&kernel=${encodeURIComponent(kernel)}`}`),
+  commands: (show: Shown, text: string, from: number, count: number) =>
+    json<{ commands: Command[]; total: number }>(`commands?show=${show}&q=${encodeURIComponent(text)}&from=${from}&count=${count}`),
+  command: (step: number) => json<CommandDetails>(`command?step=${step}`),
+  content: (id: number, buffer: number, type: string, from: number, count: number) =>
+    json<Content>(`content?id=${id}&buffer=${buffer}${type === "" ? "" : `&type=${type}`}&from=${from}&count=${count}`),
+  cells: async (id: number, buffer: number, type: string, show: Side, width: number, channels: number) =>
+    readCells(await (await ask(`cells?id=${id}&buffer=${buffer}&type=${type}&show=${show}&width=${width}&channels=${channels}`)).arrayBuffer()),
   races: (all: boolean) => json<Races>(`races?all=${all ? 1 : 0}`),
   launchPlace: (launch: number) => json<CallPlace>(`launch?number=${launch}`),
   run: (request: RunRequest) => json<{ id: number }>("run", request),

@@ -3,7 +3,7 @@
 import { Report } from "./report.ts";
 import { readTiles } from "./tiles.ts";
 import type {
-  Changes, Column, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, OverlayAnswer, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
+  Changes, Column, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, Note, OverlayAnswer, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
 } from "./types.ts";
 
 /** Of the trace that the page shows; the server refuses questions about an earlier one. */
@@ -16,7 +16,7 @@ function withGeneration(path: string): string {
 /** The file was read again: the page has to ask for the trace. */
 export class Replaced extends Error {}
 
-async function ask(path: string, body?: unknown): Promise<Response> {
+export async function ask(path: string, body?: unknown): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`api/${withGeneration(path)}`, body === undefined ? {} : {
@@ -81,6 +81,8 @@ export const server = {
     const time = range ? `&from_ns=${Math.floor(range[0])}&to_ns=${Math.ceil(range[1])}` : "";
     return (await json<{ tables: Table[] }>(`analysis?parts=${parts}&limit=1000${time}`)).tables;
   },
+  notes: async () => (await json<{ notes: Note[] }>("notes")).notes,
+  keepNotes: async (notes: Note[]) => { await json("notes", { notes }); },
   overlay: (kind: string, begin: number, end: number) =>
     json<OverlayAnswer>(`overlay?kind=${kind}&from_ns=${Math.max(0, Math.floor(begin))}&to_ns=${Math.max(0, Math.ceil(end))}`),
   compare: async () => (await json<{ tables: Table[] }>("compare")).tables,

@@ -102,6 +102,11 @@ export interface WhatIfAnswer {
   streams: { label: string; recorded: Cells; predicted: Cells }[];
   tables: Table[];
 }
+export interface Note {
+  begin_ns: number;
+  end_ns: number;
+  text: string;
+}
 export interface OverlayAnswer {
   causes: string[];
   all: number;

@@ -5,7 +5,7 @@ import { server } from "../data/server.ts";
 import { LaneChoice } from "./lanes.ts";
 import { OverlayStore } from "./overlay.ts";
 import { NO_ITEM, TileStore, type Tile } from "../data/tiles.ts";
-import type { Lane, Place, TraceInfo } from "../data/types.ts";
+import type { Lane, Note, Place, TraceInfo } from "../data/types.ts";
 import { duration, printable, timeText } from "../format/quantities.ts";
 import { colourOfName, coloursOf, css } from "./colours.ts";
 import { PixelLines } from "./pixel_lines.ts";
@@ -48,6 +48,7 @@ export class TimelineCanvas {
   links: Place[] = [];
   hits: Place[] = [];
   range: Window | null = null;
+  notes: readonly Note[] = [];
   /** Milliseconds of script of the last frame. */
   frame = 0;
   /** Whether a part of the last frame had no tile at all. */
@@ -394,11 +395,36 @@ export class TimelineCanvas {
       context.fillRect(x, y + AXIS - 6, 1, 5);
       context.fillText(timeText(t, distance), x + 4, y + AXIS / 2);
     }
+    this.drawNotes(context, paint);
     const length = `${duration(this.window.end - this.window.begin)} shown`;
     context.clearRect(0, y, LABELS - 1, AXIS);
     context.fillText(length, 8, y + AXIS / 2);
     context.fillStyle = paint("--line");
     context.fillRect(0, TOP - 1, this.canvas.clientWidth, 1);
+  }
+
+  /** Flags on the axis, and lines through the lanes. */
+  private drawNotes(context: CanvasRenderingContext2D, paint: (name: string) => string): void {
+    context.save();
+    context.beginPath();
+    context.rect(LABELS, OVERVIEW, this.plot.width, TOP + this.plot.height);
+    context.clip();
+    for (const note of this.notes) {
+      const x = this.xOf(note.begin_ns), end = this.xOf(note.end_ns);
+      if (end < LABELS - 200 || x > LABELS + this.plot.width) continue;
+      context.fillStyle = paint("--major");
+      context.globalAlpha = 0.6;
+      context.fillRect(x, TOP, 1, this.plot.height);
+      if (end > x + 1) context.fillRect(end, TOP, 1, this.plot.height);
+      context.globalAlpha = 1;
+      const text = this.cut(context, printable(note.text || "note", 100), 160);
+      const width = context.measureText(text).width + 10;
+      context.fillRect(x, OVERVIEW + 3, width, AXIS - 8);
+      context.fillRect(x, OVERVIEW + 3, Math.max(end - x, 1), 2);
+      context.fillStyle = paint("--back");
+      context.fillText(text, x + 5, OVERVIEW + AXIS / 2 - 1);
+    }
+    context.restore();
   }
 
   private drawOverview(context: CanvasRenderingContext2D, streams: number[], ratio: number, paint: (name: string) => string): void {

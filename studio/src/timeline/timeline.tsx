@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback, useEffect, useRef, useState } from "react";
 import { server } from "../data/server.ts";
-import type { ItemInfo, Place, SearchResult, Table, TraceInfo } from "../data/types.ts";
+import type { ItemInfo, Note, Place, SearchResult, Table, TraceInfo } from "../data/types.ts";
 import { count, duration, printable } from "../format/quantities.ts";
 import { noteAddress, readAddress } from "../app/address.ts";
 import { ReportTable } from "../views/report_table.tsx";
 import { LABELS, TimelineCanvas, type ColourBy, TOP, type Hit } from "./canvas.ts";
 import { HitList } from "./hit_list.tsx";
 import { LanesPanel } from "./lanes_panel.tsx";
+import { Notes } from "./notes.tsx";
 import { OVERLAY_TITLES, type OverlayKind } from "./overlay.ts";
 import { coloursOf, css } from "./colours.ts";
 import { moved, zoomed, type Window } from "./window.ts";
@@ -17,7 +18,7 @@ const OVERLAYS: readonly OverlayKind[] = ["", "idle", "path"];
 const KEYS: [string, string][] = [
   ["wheel, + −, w s", "zoom"], ["drag, ← →, a d", "move"], ["shift + drag", "select a range of time"],
   ["↑ ↓", "scroll"], ["click", "select"], ["f", "zoom to the selection"], ["0", "show the whole trace"],
-  ["/", "search"], ["n, N", "next, previous match"], ["c", "colours by kind, name or stream"], ["o", "idle causes, critical path, no overlay"], ["l", "choose lanes"],
+  ["/", "search"], ["n, N", "next, previous match"], ["c", "colours by kind, name or stream"], ["o", "idle causes, critical path, no overlay"], ["l", "choose lanes"], ["m", "make a note"],
   ["Esc", "unselect"], ["?", "this list"],
 ];
 
@@ -48,6 +49,9 @@ export function Timeline({ trace, go, failed }: Props) {
   const [overlay, setOverlay] = useState<OverlayKind>("");
   const [lanes, setLanes] = useState(false);
   const [, setLegend] = useState(0);
+  const [notes, setNotes] = useState<Note[]>([]);
+  const [fresh, setFresh] = useState<number | null>(null);
+  const [noted, setNoted] = useState(false);
 
   const select = useCallback(async (lane: number, number: number, show: boolean) => {
     const of = view.current;
@@ -251,6 +255,31 @@ export function Timeline({ trace, go, failed }: Props) {
     setOverlay(kind);
   };
 
+  useEffect(() => {
+    server.notes().then(setNotes, failed);
+  }, [trace, failed]);
+  useEffect(() => {
+    if (!view.current) return;
+    view.current.notes = notes;
+    view.current.redraw();
+  }, [notes, trace]);
+  const keepNotes = (next: Note[]) => {
+    setNotes(next);
+    setFresh(null);
+    if (server.live) server.keepNotes(next).catch(failed);
+  };
+  const makeNote = () => {
+    const of = view.current;
+    if (!of) return;
+    const middle = Math.round((of.window.begin + of.window.end) / 2);
+    const at = of.selected ? { begin: of.selected.begin_ns, end: of.selected.begin_ns + of.selected.duration_ns } : of.range ?? { begin: middle, end: middle };
+    const note: Note = { begin_ns: Math.max(0, Math.round(at.begin)), end_ns: Math.max(0, Math.round(at.end)), text: "" };
+    const next = [...notes, note].sort((a, b) => a.begin_ns - b.begin_ns);
+    keepNotes(next);
+    setNoted(true);
+    setFresh(next.indexOf(note));
+  };
+
   const key = (event: React.KeyboardEvent) => {
     const of = view.current;
     if (!of || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -270,7 +299,7 @@ export function Timeline({ trace, go, failed }: Props) {
       },
       c: () => colour(COLOURS[(COLOURS.indexOf(of.colourBy) + 1) % COLOURS.length] ?? "kind"),
       o: () => lay(OVERLAYS[(OVERLAYS.indexOf(of.overlay.kind) + 1) % OVERLAYS.length] ?? ""),
-      l: () => setLanes(!lanes),
+      l: () => setLanes(!lanes), m: makeNote,
       n: () => found && goTo(found, found.at + 1), N: () => found && goTo(found, found.at - 1),
       Escape: unselect, "/": () => search.current?.focus(), "?": () => setKeys(!keys),
     };
@@ -306,17 +335,19 @@ export function Timeline({ trace, go, failed }: Props) {
         <select aria-label="Colours" value={colourBy} onChange={(e) => colour(e.target.value as ColourBy)}>
           {COLOURS.map((by) => <option key={by} value={by}>Colours by {by}</option>)}
         </select>
+        <button aria-pressed={noted} onClick={() => setNoted(!noted)}>Notes{notes.length > 0 && ` (${notes.length})`}</button>
         <button aria-pressed={lanes} onClick={() => setLanes(!lanes)}>Lanes ( l )</button>
         <button aria-pressed={keys} onClick={() => setKeys(!keys)}>Keys ( ? )</button>
       </div>
       <div className="split">
         <canvas ref={canvas} tabIndex={0} role="application" aria-label="Timeline of the trace. The list of keys tells how to move; the selection is described beside it."
           onPointerDown={down} onPointerMove={move} onPointerUp={up} onPointerLeave={() => setHover(null)} onKeyDown={key} />
-        {(item || range || keys || lanes || (found && found.result.total > 1)) && (
+        {(item || range || keys || lanes || noted || (found && found.result.total > 1)) && (
           <aside aria-live="polite">
-            <button className="close" aria-label="Close" onClick={() => { unselect(); setKeys(false); setLanes(false); setFound(null); }}>×</button>
+            <button className="close" aria-label="Close" onClick={() => { unselect(); setKeys(false); setLanes(false); setFound(null); setNoted(false); }}>×</button>
             {keys && <dl className="facts">{KEYS.map(([k, what]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{what}</dd></div>)}</dl>}
             {lanes && view.current && <LanesPanel choice={view.current.choice} changed={() => { view.current?.arrange(); view.current?.scrollTo(view.current.scroll); }} />}
+            {noted && <Notes notes={notes} fresh={fresh} change={keepNotes} go={(note) => { const room = Math.max(1000, (note.end_ns - note.begin_ns) * 2); show({ begin: note.begin_ns - room, end: note.end_ns + room }); }} />}
             {item && <Details item={item} select={select} />}
             {range && (
               <section>

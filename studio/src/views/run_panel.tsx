@@ -9,18 +9,25 @@ import { bytes, count, duration, printable } from "../format/quantities.ts";
 
 const things = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 
-function textOf(info: RecordingInfo): string {
+function textOf(info: RecordingInfo, until: number): string {
   const kernels = info.programs.reduce((n, program) => n + program.kernels.length, 0);
-  return `${things(info.launches, "launch").replace(/launchs$/, "launches")} of ${things(kernels, "kernel")}, from ${things(info.program_count, "program")}`;
+  const launches = things(info.launches, "launch").replace(/launchs$/, "launches");
+  return `${until < info.launches ? `the first ${count(until)} of ` : ""}${launches} of ${things(kernels, "kernel")}, from ${things(info.program_count, "program")}`;
 }
 
-/** `children`: the buttons that start runs. */
-export function RunPanel({ info, runs, failed, children }: { info: RecordingInfo; runs: Runs; failed: (error: Error) => void; children: ReactNode }) {
+/** `until`: the last launch of a run; `children`: the buttons that start runs. */
+export function RunPanel({ info, until = info.launches, runs, failed, children }: {
+  info: RecordingInfo;
+  until?: number;
+  runs: Runs;
+  failed: (error: Error) => void;
+  children: ReactNode;
+}) {
   return (
     <section className="run-panel" aria-label="Run the recorded commands">
       <h2>Run the recorded commands again</h2>
       <p>
-        A run executes {textOf(info)}, on {printable(info.devices.join(", ") || "the first device", 200)} or what this machine has instead.
+        A run executes {textOf(info, until)}, on {printable(info.devices.join(", ") || "the first device", 200)} or what this machine has instead.
         It runs on this machine as you. Do it only with recordings that you trust as you trust the program. Nothing runs before you click.
       </p>
       <details>

@@ -8,6 +8,7 @@
 #include "tracesmith/model/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/studio_notes.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -73,6 +74,8 @@ Result<std::string> keptAnswers(const StudioTrace& of, Kept kept) {
     TS_CHECK_OK(
         out.add(fmt::format("analysis?parts={}&limit=1000", part), analysisAnswer(of, values)));
   }
+  TS_TRY(const std::vector<StudioNote> notes, readNotes(of.source().path));
+  out.add("notes", notesJson(notes));
   TS_CHECK_OK(out.add("memory", memoryAnswer(of)));
   out.add("info", of.source().info);
   TS_CHECK_OK(addStacks(of, kept, out));

@@ -8,6 +8,7 @@
 
 #include "tracesmith/export/text/race_report.hpp"
 #include "tracesmith/replay/check/replay_report.hpp"
+#include "tracesmith/replay/plan/kernel_text.hpp"
 #include "tracesmith/studio/answers/call_places.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 
@@ -162,7 +163,10 @@ Result<std::string> programAnswer(const StudioTrace& of, const QueryValues& valu
     if (step.kind() != CommandKind::kBuildProgram || step.object != number) continue;
     if (decode(step.fields, build)) options = textOf(build.options);
   }
-  const std::string source = sourceOf(*recording, program);
+  std::string source = sourceOf(*recording, program);
+  if (const auto kernel = values.text("kernel"); kernel && source.size() <= kMostSourceBytes) {
+    source = kernelText(source, *kernel);
+  }
   return jsonAnswer([&](JsonWriter& out) {
     out.beginObject().field("name", plan.objectName(static_cast<ObjectIndex>(number)));
     out.field("form", wordOf(program.form)).field("options", options);

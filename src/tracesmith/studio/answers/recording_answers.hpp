@@ -13,7 +13,8 @@ namespace tracesmith::studio {
 /// Whether there is a recording, and what a replay of it would execute: the process, its device,
 /// its programs and kernels.
 std::string recordingAnswer(const StudioTrace& of);
-/// The source of a program and its build options. Value: "program", its number.
+/// The source of a program and its build options. Values: "program", its number; "kernel": only
+/// this kernel and what it uses.
 Result<std::string> programAnswer(const StudioTrace& of, const QueryValues& values);
 /// The races as JSON of `tracesmith races`, and where their commands are in the timeline. Value:
 /// "all" (1: also possible ones).

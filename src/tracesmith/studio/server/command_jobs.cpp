@@ -15,8 +15,6 @@
 #include <cstring>
 #include <utility>
 
-#include "tracesmith/replay/run/scratch_folder.hpp"
-
 namespace tracesmith::studio {
 namespace {
 
@@ -203,7 +201,7 @@ Job* CommandJobs::known(uint64_t id) {
   return nullptr;
 }
 
-Result<uint64_t> CommandJobs::start(const std::string& what, std::vector<std::string> arguments) {
+Result<uint64_t> CommandJobs::start(const std::string& what, const Arguments& arguments) {
   const std::lock_guard lock(mutex_);
   if (running_) {
     return fail(ErrorCode::kPermission, "another run has not ended; wait for it, or cancel it",
@@ -213,7 +211,8 @@ Result<uint64_t> CommandJobs::start(const std::string& what, std::vector<std::st
   Job job;
   job.id = ++last_id_;
   job.what = what;
-  job.arguments = std::move(arguments);
+  job.folder = std::make_shared<ScratchFolder>();
+  job.arguments = arguments(job.folder->path());
   jobs_.push_back(job);
   if (jobs_.size() > kJobsKept) jobs_.pop_front();
   running_ = std::make_shared<Running>(job.id);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/replay/run/scratch_folder.hpp"
 
 namespace tracesmith::studio {
 
@@ -29,6 +31,8 @@ struct Job {
   uint64_t id = 0;
   std::string what;                    ///< as the caller named it
   std::vector<std::string> arguments;  ///< of the command
+  /// Where it may leave files, as long as the job is known or somebody has it.
+  std::shared_ptr<const ScratchFolder> folder;
   JobState state = JobState::kRunning;
   int exit_code = -1;  ///< for kFinished; -1: ended by `signal`
   int signal = 0;
@@ -49,9 +53,11 @@ class CommandJobs {
   CommandJobs(const CommandJobs&) = delete;
   CommandJobs& operator=(const CommandJobs&) = delete;
 
+  /// Makes the arguments of a command that may leave files in a folder.
+  using Arguments = std::function<std::vector<std::string>(const std::string& folder)>;
   /// Runs `tracesmith` with these arguments; returns the number of the job. kPermission: another
   /// job is running.
-  Result<uint64_t> start(const std::string& what, std::vector<std::string> arguments);
+  Result<uint64_t> start(const std::string& what, const Arguments& arguments);
   /// The last few jobs are kept.
   std::optional<Job> find(uint64_t id) const;
   /// The newest job with this name.

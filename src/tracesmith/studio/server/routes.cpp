@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "tracesmith/studio/answers/answers.hpp"
+#include "tracesmith/studio/answers/command_answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 #include "tracesmith/studio/answers/recording_answers.hpp"
 #include "tracesmith/studio/server/job_routes.hpp"
+#include "tracesmith/studio/studio_notes.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -79,6 +81,17 @@ Result<HttpResponse> kernel(const Question& of) {
   return json(kernelAnswer(of.trace, of.values.text("name").value_or("")));
 }
 
+Result<HttpResponse> notes(const Question& of) {
+  TS_TRY(const std::vector<StudioNote> notes, readNotes(of.trace.source().path));
+  return json(notesJson(notes));
+}
+
+Result<HttpResponse> keepNotes(const Question& of) {
+  TS_TRY(const std::vector<StudioNote> notes, notesOf(of.body));
+  TS_CHECK_OK(writeNotes(of.trace.source().path, notes));
+  return json(std::string("{}"));
+}
+
 struct Route {
   std::string_view method, path;
   Result<HttpResponse> (*answer)(const Question&);
@@ -101,6 +114,10 @@ constexpr Route kRoutes[] = {
      [](const Question& of) { return json(analysisAnswer(of.trace, of.values)); }},
     {"GET", "/api/compare", compare},
     {"GET", "/api/kernel", kernel},
+    {"GET", "/api/notes", notes},
+    {"POST", "/api/notes", keepNotes},
+    {"GET", "/api/overlay",
+     [](const Question& of) { return json(overlayAnswer(of.trace, of.values)); }},
     {"GET", "/api/memory", [](const Question& of) { return json(memoryAnswer(of.trace)); }},
     {"GET", "/api/stacks",
      [](const Question& of) { return json(stacksAnswer(of.trace, of.values)); }},
@@ -112,11 +129,19 @@ constexpr Route kRoutes[] = {
      [](const Question& of) { return json(programAnswer(of.trace, of.values)); }},
     {"GET", "/api/races",
      [](const Question& of) { return json(racesAnswer(of.trace, of.values)); }},
+    {"GET", "/api/commands",
+     [](const Question& of) { return json(commandsAnswer(of.trace, of.values)); }},
+    {"GET", "/api/command",
+     [](const Question& of) { return json(commandAnswer(of.trace, of.values)); }},
     {"GET", "/api/launch",
      [](const Question& of) { return json(launchPlaceAnswer(of.trace, of.values)); }},
     {"POST", "/api/run", [](const Question& of) { return startRun(of.served, of.trace, of.body); }},
     {"GET", "/api/job",
      [](const Question& of) { return json(runAnswer(of.served.jobs, of.values)); }},
+    {"GET", "/api/content",
+     [](const Question& of) { return json(contentAnswer(of.served.jobs, of.values)); }},
+    {"GET", "/api/cells",
+     [](const Question& of) { return cellsAnswer(of.served.jobs, of.values); }},
     {"POST", "/api/cancel",
      [](const Question& of) { return json(cancelRun(of.served.jobs, of.body)); }},
     {"GET", "/api/schema", [](const Question& of) { return json(schemaAnswer(of.trace)); }},
