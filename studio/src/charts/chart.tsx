@@ -5,7 +5,7 @@ import { BarChart, LineChart, ScatterChart } from "echarts/charts";
 import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 
 echarts.use([BarChart, LineChart, ScatterChart, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, DataZoomComponent, CanvasRenderer]);
 
@@ -20,14 +20,32 @@ export interface ChartProps {
 
 export function Chart({ label, option, height = 260, clicked }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
+  const [theme, setTheme] = useState(document.documentElement.dataset["theme"]);
+  useEffect(() => {
+    const observer = new MutationObserver(() => setTheme(document.documentElement.dataset["theme"]));
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => observer.disconnect();
+  }, []);
   useEffect(() => {
     if (!place.current) return;
     const style = getComputedStyle(place.current);
     const paint = (name: string) => style.getPropertyValue(name).trim();
-    const chart = echarts.init(place.current);
+    const axis = {
+      axisLine: { lineStyle: { color: paint("--soft") } },
+      axisLabel: { color: paint("--soft") },
+      nameTextStyle: { color: paint("--soft") },
+      splitLine: { lineStyle: { color: paint("--line") } },
+    };
+    const chart = echarts.init(place.current, {
+      color: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7b61c4", "#8c564b"],
+      textStyle: { color: paint("--soft"), fontFamily: style.fontFamily },
+      legend: { textStyle: { color: paint("--soft") } },
+      valueAxis: axis,
+      logAxis: axis,
+      line: { lineStyle: { width: 1.5 } },
+    });
     chart.setOption({
       animation: false,
-      textStyle: { color: paint("--soft"), fontFamily: style.fontFamily },
       tooltip: { renderMode: "richText", trigger: "axis", confine: true, backgroundColor: paint("--back"), textStyle: { color: paint("--text") } },
       grid: { left: 80, right: 20, top: 34, bottom: 40 },
       ...option,
@@ -39,6 +57,6 @@ export function Chart({ label, option, height = 260, clicked }: ChartProps) {
       resized.disconnect();
       chart.dispose();
     };
-  }, [option, clicked]);
+  }, [option, clicked, theme]);
   return <div ref={place} className="chart" role="img" aria-label={label} style={{ height }} />;
 }

@@ -24,7 +24,7 @@ function Places({ answer, end, go }: { answer: MemoryAnswer; end: number; go: Vi
     series: answer.places.map((place) => ({
       name: printable(place.label, 60), type: "line", step: "end", showSymbol: false, areaStyle: { opacity: 0.15 },
       data: place.curve, tooltip: { valueFormatter: (value: unknown) => bytes(Number(value)) },
-      markLine: { silent: true, symbol: "none", label: { formatter: "peak" }, data: [{ xAxis: answer.peak_ns }] },
+      markLine: { silent: true, symbol: "none", label: { formatter: "peak", color: "inherit" }, data: [{ xAxis: answer.peak_ns }] },
     })),
   }), [answer, end]);
   const clicked = useCallback((series: number, index: number) => {
@@ -37,7 +37,7 @@ function Places({ answer, end, go }: { answer: MemoryAnswer; end: number; go: Vi
       <h2>Allocated memory</h2>
       <Chart label="Allocated bytes over time, by place" option={option} height={300} clicked={clicked} />
       <button onClick={() => go(Math.max(0, answer.peak_ns - end / 100), answer.peak_ns + end / 100)}>Show the peak, at {duration(answer.peak_ns)}, in the timeline</button>
-      {answer.tables.map((table) => <ReportTable key={table.key} table={table} />)}
+      {answer.tables.map((table) => table.rows.length > 0 ? <ReportTable key={table.key} table={table} /> : <section key={table.key} className="table"><h2>{table.title}</h2><p className="soft">none</p></section>)}
     </>
   );
 }
