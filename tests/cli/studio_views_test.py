@@ -132,6 +132,21 @@ class StudioViewsTest(CommandTest):
             self.assertGreater(end, 1000000)
         self.assertEqual(server.ask("/api/overlay?kind=other")[0], 400)
 
+    def test_counters_have_the_values_of_the_trace(self):
+        self.assertEqual(self.run_command("profile", "-q", "-o", "run.sbt", "--", DEMO).returncode, 0)
+        server = self.serve("run.sbt")
+        lanes = [lane for lane in server.json("/api/trace")["lanes"] if lane.get("type") == "counter"]
+        self.assertEqual([lane["counter"] for lane in lanes], list(range(len(lanes))))
+        counters = server.json("/api/counters")["counters"]
+        self.assertEqual(len(counters), len(lanes))
+        peak = self.said("analyze", "run.sbt", "--memory")["memory"][0]
+        memory = next(c for c, lane in zip(counters, lanes) if lane["unit"] == "bytes")
+        self.assertEqual(memory["greatest"], peak["peak_bytes"])
+        self.assertEqual(max(most for _, _, most in memory["points"]), peak["peak_bytes"])
+        last = memory["points"][-1]
+        after = server.json(f"/api/counters?from_ns={last[0] + 1}&to_ns={last[0] + 100}")["counters"]
+        self.assertEqual(after[lanes[0]["counter"]]["points"][0][1:], last[1:])
+
     def test_notes_are_kept_beside_the_trace(self):
         self.write("t.json", 1)
         server = self.serve("t.json")

@@ -67,6 +67,11 @@ const Overlay& StudioTrace::criticalPath() const {
   return path_;
 }
 
+const std::vector<CounterSeries>& StudioTrace::counters() const {
+  std::call_once(counters_made_, [this] { counters_ = counterSeriesOf(trace_); });
+  return counters_;
+}
+
 std::vector<TimelineDetail> StudioTrace::details(const DeviceSpan& item) const {
   const std::lock_guard lock(details_mutex_);
   return details_.ofItem(item, rows_.zero_ns, TerminalStyle{.utf8 = true});

@@ -11,6 +11,7 @@
 #include "tracesmith/export/browse/timeline_details.hpp"
 #include "tracesmith/export/browse/timeline_rows.hpp"
 #include "tracesmith/query/sql/query_engine.hpp"
+#include "tracesmith/studio/counter_series.hpp"
 #include "tracesmith/studio/overlay.hpp"
 #include "tracesmith/studio/studio_recording.hpp"
 #include "tracesmith/studio/tiles/item_names.hpp"
@@ -45,6 +46,7 @@ class StudioTrace {
   /// Of the whole trace; made when it is first asked for.
   const Overlay& idleOverlay() const;
   const Overlay& criticalPath() const;
+  const std::vector<CounterSeries>& counters() const;
   /// Calls f(engine) while no other thread uses the SQL engine.
   template <class F>
   auto withEngine(F&& f) const -> decltype(f(std::declval<QueryEngine&>())) {
@@ -74,6 +76,8 @@ class StudioTrace {
   mutable std::optional<QueryEngine> engine_;
   mutable std::once_flag idle_made_, path_made_;
   mutable Overlay idle_, path_;
+  mutable std::once_flag counters_made_;
+  mutable std::vector<CounterSeries> counters_;
   mutable std::once_flag findings_made_;
   mutable std::vector<ReportTable> findings_;
   mutable std::once_flag recording_opened_;

@@ -3,7 +3,7 @@
 import { Report } from "./report.ts";
 import { readTiles } from "./tiles.ts";
 import type {
-  Changes, Column, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, Note, OverlayAnswer, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
+  Changes, Column, CounterAnswer, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, Note, OverlayAnswer, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
 } from "./types.ts";
 
 /** Of the trace that the page shows; the server refuses questions about an earlier one. */
@@ -81,6 +81,8 @@ export const server = {
     const time = range ? `&from_ns=${Math.floor(range[0])}&to_ns=${Math.ceil(range[1])}` : "";
     return (await json<{ tables: Table[] }>(`analysis?parts=${parts}&limit=1000${time}`)).tables;
   },
+  counters: (begin: number, end: number) =>
+    json<CounterAnswer>(report ? "counters" : `counters?from_ns=${Math.max(0, Math.floor(begin))}&to_ns=${Math.max(1, Math.ceil(end))}`),
   notes: async () => (await json<{ notes: Note[] }>("notes")).notes,
   keepNotes: async (notes: Note[]) => { await json("notes", { notes }); },
   overlay: (kind: string, begin: number, end: number) =>

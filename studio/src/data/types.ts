@@ -9,7 +9,10 @@ export interface Lane {
   heading: boolean;
   /** False: a further lane of the stream or thread above. */
   first?: boolean;
-  type?: "stream" | "calls" | "ranges";
+  type?: "stream" | "calls" | "ranges" | "counter";
+  /** Its place among the counters. */
+  counter?: number;
+  unit?: string;
   items?: number;
 }
 
@@ -106,6 +109,10 @@ export interface Note {
   begin_ns: number;
   end_ns: number;
   text: string;
+}
+export interface CounterAnswer {
+  /** [time, least, greatest] */
+  counters: { least: number; greatest: number; points: [number, number, number][] }[];
 }
 export interface OverlayAnswer {
   causes: string[];

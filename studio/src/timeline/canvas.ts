@@ -2,11 +2,12 @@
 // Draws the timeline, and tells what lies at a place of it.
 import { NameStore } from "../data/names.ts";
 import { server } from "../data/server.ts";
+import { CounterStore } from "./counters.ts";
 import { LaneChoice } from "./lanes.ts";
 import { OverlayStore } from "./overlay.ts";
 import { NO_ITEM, TileStore, type Tile } from "../data/tiles.ts";
 import type { Lane, Note, Place, TraceInfo } from "../data/types.ts";
-import { duration, printable, timeText } from "../format/quantities.ts";
+import { bytes, count, duration, printable, timeText } from "../format/quantities.ts";
 import { colourOfName, coloursOf, css } from "./colours.ts";
 import { PixelLines } from "./pixel_lines.ts";
 import { fitted, levelFor, tickDistance, tileRange, tilesFor, type Window } from "./window.ts";
@@ -16,6 +17,7 @@ const AXIS = 26;
 const OVERVIEW = 34;
 export const TOP = AXIS + OVERVIEW;
 const LANE = 20;
+const COUNTER = 40;
 const HEADING = 24;
 const LEAST_TEXT = 26;
 
@@ -44,6 +46,7 @@ export class TimelineCanvas {
   readonly choice: LaneChoice;
   readonly overlay: OverlayStore;
   overlayChanged?: () => void;
+  private readonly counters: CounterStore;
   selected: Place | null = null;
   links: Place[] = [];
   hits: Place[] = [];
@@ -73,6 +76,7 @@ export class TimelineCanvas {
     this.tiles = new TileStore(() => this.redraw(), failed, server.tiles, server.live ? undefined : Infinity);
     this.names = new NameStore(() => this.redraw(), server.names);
     this.overlay = new OverlayStore(() => { this.redraw(); this.overlayChanged?.(); }, failed, (kind, part) => server.overlay(kind, part.begin, part.end));
+    this.counters = new CounterStore(() => this.redraw(), failed, (part) => server.counters(part.begin, part.end));
     this.choice = new LaneChoice(trace.name, trace.lanes);
     this.colours = coloursOf(trace.kinds);
     this.top = levelFor({ begin: 0, end: trace.duration_ns }, 256);
@@ -91,7 +95,7 @@ export class TimelineCanvas {
     this.fixed = 0;
     let y = 0;
     for (const { lane, pinned } of this.choice.shown()) {
-      const height = lane.heading ? HEADING : LANE;
+      const height = lane.heading ? HEADING : lane.type === "counter" ? COUNTER : LANE;
       this.rows.push({ lane, y: pinned ? this.fixed : y, height, pinned });
       if (pinned) this.fixed += height;
       else y += height;
@@ -193,6 +197,7 @@ export class TimelineCanvas {
       context.clip();
       this.drawRows(context, rows.filter((r) => r.pinned === pinned), paint);
       this.drawItems(context, lanes.filter((r) => r.pinned === pinned), level, ratio);
+      this.drawCounters(context, rows.filter((r) => r.pinned === pinned && r.lane.type === "counter"), paint);
       this.drawOverlay(context, pinned, paint);
       this.drawMarks(context, pinned, paint);
       context.restore();
@@ -305,6 +310,19 @@ export class TimelineCanvas {
     if (!row) return undefined;
     const x = this.xOf(place.begin_ns);
     return { x, y: this.yOf(row), width: Math.max(3, this.xOf(place.begin_ns + place.duration_ns) - x) };
+  }
+
+  private drawCounters(context: CanvasRenderingContext2D, rows: Row[], paint: (name: string) => string): void {
+    if (rows.length === 0) return;
+    this.counters.want(this.window);
+    context.save();
+    context.beginPath();
+    context.rect(LABELS, TOP, this.plot.width, this.plot.height);
+    context.clip();
+    for (const row of rows) {
+      this.counters.draw(context, row.lane.counter ?? 0, this.yOf(row), COUNTER, (ns) => this.xOf(ns), this.xOf(this.trace.duration_ns), paint("--accent"));
+    }
+    context.restore();
   }
 
   /** Idle causes: a stripe in the gap. Critical path: a frame around its parts, joined where it changes lanes. */
@@ -498,7 +516,14 @@ export class TimelineCanvas {
   /** What the overlay says of a place where no item is. */
   overlayAt(x: number, y: number): { cause: string; begin: number; end: number } | undefined {
     const row = this.rowAt(y);
-    if (!row || row.lane.heading || x < LABELS || this.overlay.kind === "") return undefined;
+    if (!row || row.lane.heading || x < LABELS) return undefined;
+    if (row.lane.counter !== undefined) {
+      const value = this.counters.at(row.lane.counter, this.timeAt(x));
+      if (value === undefined) return undefined;
+      const unit = row.lane.unit ?? "";
+      return { cause: `${unit === "bytes" ? bytes(value) : `${count(Number(value.toPrecision(6)))} ${unit}`}`, begin: this.timeAt(x), end: this.timeAt(x) };
+    }
+    if (this.overlay.kind === "") return undefined;
     const mark = this.overlay.at(row.lane.id, this.timeAt(x));
     return mark && { cause: this.overlay.causes[mark.cause] ?? "", begin: mark.begin, end: mark.end };
   }

@@ -365,7 +365,7 @@ export function Timeline({ trace, go, failed }: Props) {
         {overlay !== "" && (view.current?.overlay.missing ?? 0) > 0 && <li>(the longest; zoom in for all)</li>}
         {colourBy === "kind" && overlay === "" && used.map(({ kind, colour }) => <li key={kind}><svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="2" fill={colour} /></svg>{kind}</li>)}
       </ul>
-      {hover && <Tip hover={hover} name={hover.hit ? view.current?.nameOf(hover.hit.name) ?? "" : hover.gap?.cause ?? ""} kind={hover.hit ? trace.kinds[hover.hit.kind] ?? "" : OVERLAY_TITLES[overlay]} />}
+      {hover && <Tip hover={hover} name={hover.hit ? view.current?.nameOf(hover.hit.name) ?? "" : hover.gap?.cause ?? ""} kind={hover.hit ? trace.kinds[hover.hit.kind] ?? "" : hover.gap && hover.gap.end > hover.gap.begin ? OVERLAY_TITLES[overlay] : "value"} />}
     </div>
   );
 }

@@ -35,6 +35,9 @@ Result<std::string> analysisAnswer(const StudioTrace& of, const QueryValues& val
 /// Idle gaps or the critical path in a part of the time; the longest ones, if there are very many.
 /// Values: "kind" (idle, path), "from_ns", "to_ns".
 Result<std::string> overlayAnswer(const StudioTrace& of, const QueryValues& values);
+/// Values of all counters in a part of the time, in the order of their lanes. Values: "from_ns",
+/// "to_ns".
+Result<std::string> countersAnswer(const StudioTrace& of, const QueryValues& values);
 /// Tables of the comparison of two traces.
 Result<std::string> compareAnswer(const StudioTrace& before, const StudioTrace& after);
 /// Frames of a flame graph. Values: "by" (device, host, launches, bytes), "reversed" (1),

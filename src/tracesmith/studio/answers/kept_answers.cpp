@@ -76,6 +76,7 @@ Result<std::string> keptAnswers(const StudioTrace& of, Kept kept) {
   }
   TS_TRY(const std::vector<StudioNote> notes, readNotes(of.source().path));
   out.add("notes", notesJson(notes));
+  TS_CHECK_OK(out.add("counters", countersAnswer(of, QueryValues("/"))));
   TS_CHECK_OK(out.add("memory", memoryAnswer(of)));
   out.add("info", of.source().info);
   TS_CHECK_OK(addStacks(of, kept, out));

@@ -15,6 +15,21 @@ std::string_view typeOf(const TimelineRow& row) {
   return ranges ? "ranges" : "calls";
 }
 
+/// Below a heading of their own; their numbers follow those of the rows.
+void writeCounterLanes(const StudioTrace& of, JsonWriter& out) {
+  const std::vector<CounterSeries>& counters = of.counters();
+  if (counters.empty()) return;
+  const size_t group = of.rows().groups;
+  size_t id = of.rows().rows.size();
+  out.beginObject().field("id", id++).field("label", "Counters").field("group", group);
+  out.field("heading", true).endObject();
+  for (size_t i = 0; i < counters.size(); ++i) {
+    out.beginObject().field("id", id++).field("label", counters[i].label).field("group", group);
+    out.field("heading", false).field("first", true).field("type", "counter");
+    out.field("counter", i).field("unit", counters[i].unit).endObject();
+  }
+}
+
 void writeLanes(const StudioTrace& of, JsonWriter& out) {
   out.key("lanes").beginArray();
   for (size_t i = 0; i < of.rows().rows.size(); ++i) {
@@ -27,6 +42,7 @@ void writeLanes(const StudioTrace& of, JsonWriter& out) {
     }
     out.endObject();
   }
+  writeCounterLanes(of, out);
   out.endArray();
 }
 

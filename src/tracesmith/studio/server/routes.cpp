@@ -114,6 +114,8 @@ constexpr Route kRoutes[] = {
      [](const Question& of) { return json(analysisAnswer(of.trace, of.values)); }},
     {"GET", "/api/compare", compare},
     {"GET", "/api/kernel", kernel},
+    {"GET", "/api/counters",
+     [](const Question& of) { return json(countersAnswer(of.trace, of.values)); }},
     {"GET", "/api/notes", notes},
     {"POST", "/api/notes", keepNotes},
     {"GET", "/api/overlay",

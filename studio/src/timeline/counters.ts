@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters as lanes: the least and greatest value of each column, asked for the visible part and what is beside it.
+import type { CounterAnswer } from "../data/types.ts";
+import type { Window } from "./window.ts";
+
+const DELAY_MS = 120;
+
+export class CounterStore {
+  counters: CounterAnswer["counters"] = [];
+  private part: Window | null = null;
+  private timer = 0;
+  private asked = 0;
+
+  constructor(
+    private readonly changed: () => void,
+    private readonly failed: (error: Error) => void,
+    private readonly load: (part: Window) => Promise<CounterAnswer>,
+  ) {}
+
+  want(window: Window): void {
+    const length = window.end - window.begin;
+    const part = this.part;
+    if (part && window.begin >= part.begin && window.end <= part.end && part.end - part.begin < 4 * length) return;
+    const wanted = { begin: window.begin - length / 2, end: window.end + length / 2 };
+    this.part = wanted;
+    clearTimeout(this.timer);
+    const number = ++this.asked;
+    this.timer = setTimeout(() => {
+      this.load(wanted).then((answer) => {
+        if (number !== this.asked) return;
+        this.counters = answer.counters;
+        this.changed();
+      }, this.failed);
+    }, DELAY_MS) as unknown as number;
+  }
+
+  /** The value at a time; the greater one where it changes faster than is shown. */
+  at(counter: number, time: number): number | undefined {
+    const points = this.counters[counter]?.points ?? [];
+    let low = 0, high = points.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((points[middle]?.[0] ?? 0) <= time) low = middle + 1;
+      else high = middle;
+    }
+    return points[low - 1]?.[2];
+  }
+
+  draw(context: CanvasRenderingContext2D, counter: number, y: number, height: number, xOf: (ns: number) => number, right: number, colour: string): void {
+    const of = this.counters[counter];
+    if (!of) return;
+    const low = Math.min(0, of.least);
+    const scale = (height - 4) / Math.max(of.greatest - low, 1e-300);
+    const yOf = (value: number) => y + height - 2 - (value - low) * scale;
+    context.fillStyle = colour;
+    of.points.forEach(([time, least, greatest], i) => {
+      const x = xOf(time);
+      const end = Math.min(right, i + 1 < of.points.length ? xOf(of.points[i + 1]?.[0] ?? time) : right);
+      context.globalAlpha = 0.35;
+      context.fillRect(x, yOf(greatest), Math.max(end - x, 0.5), yOf(low) - yOf(greatest));
+      context.globalAlpha = 1;
+      context.fillRect(x, yOf(greatest), Math.max(end - x, 0.7), Math.max(1, yOf(least) - yOf(greatest)));
+    });
+  }
+}
