@@ -86,6 +86,20 @@ test("memory of a real program, and names of any kind in files", () => {
   });
 });
 
+test("SQL completes names and draws a result", () => withPage(trace(), async (page) => {
+  await page.click("#tab-sql");
+  await page.fill("textarea", "");
+  await page.locator("textarea").pressSequentially("select name, duration_ns from ker");
+  await page.getByRole("button", { name: "kernel", exact: true }).waitFor();
+  await page.keyboard.press("Control+Space");
+  assert.equal(await page.inputValue("textarea"), "select name, duration_ns from kernel");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector("tbody tr");
+  await page.getByRole("button", { name: "Chart" }).click();
+  await page.waitForSelector(".chart canvas");
+  assert.ok(await inked(page, ".chart canvas") > 0.01);
+}));
+
 test("hostile names stay text in every view", () => withPage(trace(), async (page) => {
   for (const tab of await page.$$eval("[role=tab]", (tabs) => tabs.map((t) => t.id))) {
     await page.click(`#${tab}`);

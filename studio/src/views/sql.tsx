@@ -5,7 +5,9 @@ import { server } from "../data/server.ts";
 import type { Table } from "../data/types.ts";
 import { count } from "../format/quantities.ts";
 import { ReportTable } from "./report_table.tsx";
+import { ResultChart } from "./result_chart.tsx";
 
+const WORDS = ["SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "DESC", "count(*)", "sum(", "avg(", "min(", "max(", "percentile(", "BETWEEN", "HAVING", "WITH"];
 const STORE = "tracesmith.queries";
 const FIRST = "SELECT family, count(*) AS kernels, sum(duration_ns) AS ns FROM kernel GROUP BY family ORDER BY ns DESC";
 
@@ -24,7 +26,26 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
   const [schema, setSchema] = useState<{ name: string; columns: string[] }[]>([]);
   const [queries, setQueries] = useState(() => kept<string[]>(STORE, []));
   const [result, setResult] = useState<{ table: Table; more: boolean } | { error: string } | "running" | null>(null);
+  const [matches, setMatches] = useState<string[]>([]);
+  const [chart, setChart] = useState(false);
   useEffect(() => void server.schema().then(setSchema, failed), [failed]);
+
+  /** Tables, columns and words of SQL that begin with the word before the cursor. */
+  const complete = () => {
+    const at = input.current;
+    const word = at ? /[A-Za-z_][\w]*$/.exec(at.value.slice(0, at.selectionStart))?.[0].toLowerCase() ?? "" : "";
+    const known = schema.filter((table) => at?.value.includes(table.name));
+    const words = [...schema.map((t) => t.name), ...known.flatMap((t) => t.columns), ...WORDS];
+    setMatches(word.length < 2 ? [] : [...new Set(words)].filter((w) => w.toLowerCase().startsWith(word) && w.toLowerCase() !== word).slice(0, 8));
+  };
+  const accept = (word: string) => {
+    const at = input.current;
+    if (!at) return;
+    const begin = at.value.slice(0, at.selectionStart).search(/[A-Za-z_][\w]*$/);
+    at.setRangeText(word, begin, at.selectionStart, "end");
+    setMatches([]);
+    at.focus();
+  };
 
   const run = async () => {
     const sql = input.current?.value.trim() ?? "";
@@ -59,7 +80,19 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
       </nav>
       <div className="main">
         <textarea ref={input} rows={5} spellCheck={false} aria-label="SQL query" defaultValue={queries[0] ?? FIRST}
-          onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); void run(); } }} />
+          onInput={complete} onClick={complete} aria-describedby="completions"
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+              event.preventDefault();
+              void run();
+            } else if (event.key === " " && event.ctrlKey && matches[0]) {
+              event.preventDefault();
+              accept(matches[0]);
+            }
+          }} />
+        <div className="completions soft" id="completions">
+          {matches.length > 0 && <>Ctrl+Space: {matches.map((word) => <button key={word} onClick={() => accept(word)}>{word}</button>)}</>}
+        </div>
         <div className="bar">
           <button className="main-button" onClick={() => void run()}>Run (Ctrl+Enter)</button>
           {queries.length > 0 && (
@@ -68,7 +101,7 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
               {queries.map((q) => <option key={q} value={q}>{q.slice(0, 100)}</option>)}
             </select>
           )}
-          {result && result !== "running" && "table" in result && <button onClick={() => download(result.table)}>Save as CSV</button>}
+          {result && result !== "running" && "table" in result && <><button onClick={() => download(result.table)}>Save as CSV</button><button aria-pressed={chart} onClick={() => setChart(!chart)}>Chart</button></>}
         </div>
         <div aria-live="polite">
           {result === "running" && <p className="soft">Running…</p>}
@@ -76,6 +109,7 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
             ? <p className="error">{result.error}</p>
             : <>
                 <p className="soft">{count(result.table.rows.length)} rows{result.more && ", and there are more"}</p>
+                {chart && <ResultChart table={result.table} />}
                 <ReportTable table={result.table} />
               </>)}
         </div>
