@@ -19,6 +19,7 @@
 #include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/exit_code.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/query/sql/query_engine.hpp"
 #include "tracesmith/studio/answers/static_site.hpp"
 #include "tracesmith/studio/server/studio_app.hpp"
 
@@ -26,6 +27,7 @@ namespace tracesmith::cli {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
+constexpr uint64_t kMostQueryMemory = uint64_t{1} << 30;
 
 sigset_t endSignals() {
   sigset_t signals;
@@ -179,6 +181,7 @@ class StudioCommand : public Command {
     if (!server) return failWith(server.error());
     Result<studio::Access> access = studio::Access::create(address, server->port());
     if (!access) return failWith(access.error());
+    limitQueryMemory(kMostQueryMemory);
     const studio::StudioApp app(files, std::move(*access));
     const std::string url = app.access().url();
     fmt::print("{}\n", url);

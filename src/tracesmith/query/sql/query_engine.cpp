@@ -299,4 +299,8 @@ Result<QueryResult> QueryEngine::run(std::string_view sql, const QueryOptions& o
   return result;
 }
 
+void limitQueryMemory(uint64_t bytes) {
+  sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(bytes));
+}
+
 }  // namespace tracesmith

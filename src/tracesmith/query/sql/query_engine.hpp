@@ -114,4 +114,7 @@ class QueryEngine {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Limits the memory of all queries of this process together. A query that needs more fails.
+void limitQueryMemory(uint64_t bytes);
+
 }  // namespace tracesmith
