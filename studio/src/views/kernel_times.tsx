@@ -38,7 +38,7 @@ function Charts({ name, after, before, go }: { name: string; after: KernelAnswer
   const times = useMemo(() => ({
     tooltip: { renderMode: "richText", trigger: "item", formatter: ({ value }: { value: [number, number] }) => `${duration(value[1])} at ${duration(value[0])}` },
     xAxis: { type: "value", name: "start", nameLocation: "middle", nameGap: 26, ...axis },
-    yAxis: { type: "value", name: "duration", axisLabel: { formatter: (ns: number) => duration(ns) } },
+    yAxis: { type: "value", name: "duration", scale: true, axisLabel: { formatter: (ns: number) => duration(ns) } },
     dataZoom: [{ type: "inside" }],
     series: [{ type: "scatter", symbolSize: 5, data: after.points }],
   }), [after]);
