@@ -168,21 +168,7 @@ class ProfileCommand : public Command {
     if (inject_ == "layer") profile.injection = Injection::kLayer;
     if (inject_ == "preload") profile.injection = Injection::kPreload;
     profile.wait_for_descendants = wait_ != "primary";
-    if (max_depth_ && stacks_.empty()) {
-      say("profile: --max-depth needs --stacks");
-      return kExitNotStarted;
-    }
-    if (!stacks_.empty()) {
-      StackOptions& stacks = profile.stacks.emplace();
-      stacks.frames = stacks_;
-      if (max_depth_) {
-        if (*max_depth_ < 1 || *max_depth_ > StackOptions::kMostDepth) {
-          say(fmt::format("profile: --max-depth must be 1 to {}", StackOptions::kMostDepth));
-          return kExitNotStarted;
-        }
-        stacks.max_depth = static_cast<uint32_t>(*max_depth_);
-      }
-    }
+    if (!addStacks(profile)) return kExitNotStarted;
     if (xray_min_ && !xray_) {
       say("profile: --xray-min needs --xray");
       return kExitNotStarted;
@@ -211,6 +197,26 @@ class ProfileCommand : public Command {
   }
 
  private:
+  /// False: the options contradict each other, which was said.
+  bool addStacks(ProfileOptions& profile) const {
+    if (max_depth_ && stacks_.empty()) {
+      say("profile: --max-depth needs --stacks");
+      return false;
+    }
+    if (!stacks_.empty()) {
+      StackOptions& stacks = profile.stacks.emplace();
+      stacks.frames = stacks_;
+      if (max_depth_) {
+        if (*max_depth_ < 1 || *max_depth_ > StackOptions::kMostDepth) {
+          say(fmt::format("profile: --max-depth must be 1 to {}", StackOptions::kMostDepth));
+          return false;
+        }
+        stacks.max_depth = static_cast<uint32_t>(*max_depth_);
+      }
+    }
+    return true;
+  }
+
   std::string output_;
   bool perfetto_ = false;
   bool studio_ = false;
