@@ -152,8 +152,9 @@ class StudioTest(CommandTest):
         lane = self.lane(server, "stream 7")["id"]
         item = server.json(f"/api/item?lane={lane}&item=17")
         self.assertEqual((item["begin_ns"], item["duration_ns"]), (173000, 3000))
-        link, = item["links"]
+        link, before = item["links"]
         self.assertEqual((link["what"], link["short"]), ("launched by", "cudaLaunchKernel"))
+        self.assertEqual((before["what"], before["lane"], before["item"]), ("follows in its stream", lane, 16))
         back, = server.json(f"/api/item?lane={link['lane']}&item={link['item']}")["links"]
         self.assertEqual((back["what"], back["lane"], back["item"]), ("launched", lane, 17))
         self.assertEqual(server.ask(f"/api/item?lane={lane}&item=3000")[0], 404)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/studio/studio_trace.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
@@ -32,6 +33,9 @@ void withWorkTable(const Trace& trace, TableId table, F&& f) {
       return;
   }
 }
+
+/// Of which the dependencies are kept, at about 100 bytes each.
+constexpr size_t kMostOperations = 2'000'000;
 
 constexpr TableId kWorkTables[] = {TableId::kKernel, TableId::kCopy, TableId::kFill,
                                    TableId::kSync};
@@ -99,6 +103,25 @@ uint32_t StudioTrace::launchOf(const DeviceSpan& item) const {
     call = known->second[item.row];
   });
   return call;
+}
+
+std::vector<StudioTrace::Wait> StudioTrace::waitsOf(const DeviceSpan& item) const {
+  if (trace_.kernel.size() + trace_.copy.size() + trace_.fill.size() > kMostOperations) return {};
+  std::call_once(operations_made_, [this] { operations_ = OperationGraph::of(trace_); });
+  const std::vector<Operation>& all = operations_.operations;
+  const auto begin = std::partition_point(all.begin(), all.end(), [&](const Operation& operation) {
+    return operation.begin_ns < item.begin_ns;
+  });
+  for (auto at = begin; at != all.end() && at->begin_ns == item.begin_ns; ++at) {
+    if (at->table != item.table || at->row != item.row) continue;
+    std::vector<Wait> out;
+    for (const Dependency& needed : operations_.of(static_cast<size_t>(at - all.begin()))) {
+      const Operation& from = all[needed.from];
+      out.push_back({{from.begin_ns, from.end_ns, from.table, from.row}, needed.why});
+    }
+    return out;
+  }
+  return {};
 }
 
 std::vector<DeviceSpan> StudioTrace::launchedBy(uint32_t host_call, size_t limit) const {

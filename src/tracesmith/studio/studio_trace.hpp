@@ -11,6 +11,7 @@
 #include "tracesmith/export/browse/timeline_details.hpp"
 #include "tracesmith/export/browse/timeline_rows.hpp"
 #include "tracesmith/query/sql/query_engine.hpp"
+#include "tracesmith/state/operation_graph.hpp"
 #include "tracesmith/studio/counter_series.hpp"
 #include "tracesmith/studio/overlay.hpp"
 #include "tracesmith/studio/studio_recording.hpp"
@@ -61,6 +62,13 @@ class StudioTrace {
   Result<const StudioRecording*> recording() const;
   /// The row of host_call that launched a piece of device work; kNone: unknown.
   uint32_t launchOf(const DeviceSpan& item) const;
+  /// What a piece of device work, or a wait of the host, had to wait for, as far as the trace shows
+  /// it. Empty for traces with very much work, whose graph would take too much memory.
+  struct Wait {
+    DeviceSpan for_work;
+    Dependency::Why why{};
+  };
+  std::vector<Wait> waitsOf(const DeviceSpan& item) const;
   /// Pieces of device work that a host call launched, at most `limit`.
   std::vector<DeviceSpan> launchedBy(uint32_t host_call, size_t limit) const;
 
@@ -74,6 +82,8 @@ class StudioTrace {
   mutable std::mutex details_mutex_;
   mutable std::mutex engine_mutex_;
   mutable std::optional<QueryEngine> engine_;
+  mutable std::once_flag operations_made_;
+  mutable OperationGraph operations_;
   mutable std::once_flag idle_made_, path_made_;
   mutable Overlay idle_, path_;
   mutable std::once_flag counters_made_;

@@ -51,6 +51,24 @@ uint32_t callOf(const StudioTrace& of, const DeviceSpan& item) {
   return item.table == TableId::kHostCall ? item.row : of.launchOf(item);
 }
 
+std::string_view waitText(Dependency::Why why) {
+  switch (why) {
+    case Dependency::Why::kStreamOrder:
+      return "follows in its stream";
+    case Dependency::Why::kOverlapInStream:
+      return "overlaps in its stream with";
+    case Dependency::Why::kEventWait:
+      return "waited for the event of";
+    case Dependency::Why::kHostWaitedForIt:
+      return "waited for the end of";
+    case Dependency::Why::kLaunchedAfterWait:
+      return "launched after the wait";
+    case Dependency::Why::kSameMemory:
+      return "uses the same memory as";
+  }
+  return "";
+}
+
 void writeLinks(const StudioTrace& of, const DeviceSpan& item, JsonWriter& out) {
   out.key("links").beginArray();
   if (item.table == TableId::kHostCall) {
@@ -59,6 +77,11 @@ void writeLinks(const StudioTrace& of, const DeviceSpan& item, JsonWriter& out) 
     }
   } else if (const uint32_t call = of.launchOf(item); call != LaunchIndex::kNone) {
     writeLink(of, "launched by", callSpan(of.trace(), call), out);
+  }
+  size_t waits = 0;
+  for (const StudioTrace::Wait& wait : of.waitsOf(item)) {
+    if (++waits > kMostLinks) break;
+    writeLink(of, waitText(wait.why), wait.for_work, out);
   }
   out.endArray();
 }
