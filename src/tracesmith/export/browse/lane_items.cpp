@@ -2,13 +2,15 @@
 #include "tracesmith/export/browse/lane_items.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace tracesmith {
 
 LaneItems::LaneItems(const Trace& trace, std::span<const DeviceSpan> items) {
   const auto add = [this](const auto& table) {
-    static_assert(static_cast<size_t>(table.kId) < kMostTables);
-    times_[static_cast<size_t>(table.kId)] = {table.start_ns.data(), table.duration_ns.data()};
+    constexpr auto kTable = static_cast<size_t>(std::decay_t<decltype(table)>::kId);
+    static_assert(kTable < kMostTables);
+    times_[kTable] = {table.start_ns.data(), table.duration_ns.data()};
   };
   add(trace.kernel);
   add(trace.copy);
