@@ -23,6 +23,15 @@ await page.click("#tab-races");
 await page.getByRole("button", { name: "Run the commands of each race in both orders" }).click();
 await page.waitForSelector(".outcome");
 await page.screenshot({ path: join(folder, "studio_races.png") });
+await page.click("#tab-recording");
+await page.click(".command-row.launch >> nth=0");
+await page.getByRole("button", { name: "Run up to here" }).click();
+await page.getByRole("button", { name: "Heat map" }).click();
+await page.waitForSelector(".cells canvas");
+await page.getByLabel("Elements of a row").fill("629"); // a period of the sine
+await page.evaluate(() => document.querySelector(".content").scrollIntoView());
+await page.waitForTimeout(500);
+await page.screenshot({ path: join(folder, "studio_recording.png") });
 await browser.close();
 server.kill("SIGINT");
 rmSync(work, { recursive: true });

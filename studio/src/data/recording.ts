@@ -119,6 +119,8 @@ export interface Command {
   name: string;
   /** Work-items, or pixels; "" if it has none. */
   shape: string;
+  /** Work-items of a group; "" if the driver chose. */
+  group: string;
   bytes: number | null;
   launch: number | null;
   queue: number | null;
@@ -176,6 +178,8 @@ export interface Cells {
   columns: number;
   rows: number;
   channels: number;
+  /** Values at the end that cover nothing. */
+  empty: number;
   low: number;
   high: number;
   values: Float32Array;
@@ -183,8 +187,8 @@ export interface Cells {
 
 export function readCells(body: ArrayBuffer): Cells {
   const view = new DataView(body);
-  const [columns, rows, channels] = [0, 4, 8].map((at) => view.getUint32(at, true)) as [number, number, number];
-  return { columns, rows, channels, low: view.getFloat64(16, true), high: view.getFloat64(24, true), values: new Float32Array(body.slice(32)) };
+  const [columns, rows, channels, empty] = [0, 4, 8, 12].map((at) => view.getUint32(at, true)) as [number, number, number, number];
+  return { columns, rows, channels, empty, low: view.getFloat64(16, true), high: view.getFloat64(24, true), values: new Float32Array(body.slice(32)) };
 }
 
 export const recording = {

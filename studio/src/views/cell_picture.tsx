@@ -17,7 +17,7 @@ interface Props {
   label: string;
 }
 
-const SIZE = 512;
+const SIZE = 440; // pixels of the longer side
 const shown = (value: number) => (Number.isNaN(value) ? "NaN" : String(Number(value.toPrecision(6))));
 
 export function CellPicture({ cells, image, diverging, width, bytes, label }: Props) {
@@ -33,18 +33,19 @@ export function CellPicture({ cells, image, diverging, width, bytes, label }: Pr
     const to = canvas.current?.getContext("2d");
     if (!to || cells.columns === 0 || cells.rows === 0) return;
     const picture = to.createImageData(cells.columns, cells.rows);
-    for (let i = 0; i < cells.columns * cells.rows; ++i) {
+    for (let i = 0; i < Math.ceil((cells.values.length - cells.empty) / cells.channels); ++i) {
       picture.data.set(colourOf(cells.values.subarray(i * cells.channels, (i + 1) * cells.channels), scale), 4 * i);
     }
     to.putImageData(picture, 0, 0);
   }, [cells, image, diverging, bytes]);
   if (cells.columns === 0 || cells.rows === 0) return <p className="soft">There is nothing to draw.</p>;
-  const zoom = Math.max(1, Math.floor(SIZE / Math.max(cells.columns, cells.rows)));
+  const zoom = Math.max(1, SIZE / Math.max(cells.columns, cells.rows));
   const move = (event: React.PointerEvent<HTMLCanvasElement>) => {
     const box = event.currentTarget.getBoundingClientRect();
     const column = Math.min(cells.columns - 1, Math.floor(((event.clientX - box.left) / box.width) * cells.columns));
     const row = Math.min(cells.rows - 1, Math.floor(((event.clientY - box.top) / box.height) * cells.rows));
     const at = (row * cells.columns + column) * cells.channels;
+    if (at >= cells.values.length - cells.empty) return setUnder("");
     const values = [...cells.values.subarray(at, at + cells.channels)].map(shown).join(", ");
     const whole = cells.columns === width;
     setUnder(`${whole ? "element" : "cell"} ${column} of row ${row}: ${values}`);

@@ -103,7 +103,7 @@ export function CommandList({ show, text, selected, select, failed }: Props) {
 }
 
 function Row({ command }: { command: Command }) {
-  const size = command.shape || (command.bytes === null ? "" : bytes(command.bytes));
+  const size = command.shape + (command.group === "" ? "" : ` / ${command.group}`) || (command.bytes === null ? "" : bytes(command.bytes));
   const waits = command.waits.map((w) => (w === null ? "?" : count(w))).join(", ");
   return (
     <>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory before and after a launch: as numbers, as a heat map and as an image.
 import { useEffect, useState } from "react";
+import type { ReactNode } from "react";
 import type { ViewProps } from "../app/views.tsx";
 import { recording } from "../data/recording.ts";
 import type { Argument, Cells, CommandDetails, Content, Replay, Side } from "../data/recording.ts";
@@ -27,19 +28,18 @@ export function MemoryContent({ run, launch, found, failed }: Props) {
   const totals = found.replay[0] ?? {}, reads = found.read_backs[0] ?? {};
   const argument = launch.arguments?.find((a) => a.memory === buffer);
   return (
-    <section className="content" aria-label="Memory">
+    <section className="content" aria-label="Memory before and after">
       <h2>Memory before and after launch {count(launch.launch ?? 0)}</h2>
       <p className="soft">
-        {count(Number(totals["launches"] ?? 0))} launches ran in {duration(Number(totals["duration_ns"] ?? 0))}.
+        {count(Number(totals["launches"] ?? 0))} {totals["launches"] === 1 ? "launch" : "launches"} ran in {duration(Number(totals["duration_ns"] ?? 0))}.
         {Number(reads["compared"] ?? 0) > 0 && ` ${count(Number(reads["different"]))} of ${count(Number(reads["compared"]))} read-backs differ from the recording.`}
       </p>
       {found.remarks && <ul className="soft">{found.remarks.map((row, i) => <li key={i}>{printable(`${row["where"] ?? ""} ${row["what"] ?? ""}`, 500)}</li>)}</ul>}
-      <div className="bar">
+      <BufferContent key={buffer} run={run} buffer={buffer} argument={argument} row={launch.row ?? 0} failed={failed}>
         <select aria-label="Memory" value={buffer} onChange={(event) => setBuffer(Number(event.target.value))}>
           {kept.map(([number, name]) => <option key={number} value={number}>{printable(name, 60)}</option>)}
         </select>
-      </div>
-      <BufferContent key={buffer} run={run} buffer={buffer} argument={argument} row={launch.row ?? 0} failed={failed} />
+      </BufferContent>
     </section>
   );
 }
@@ -51,7 +51,10 @@ function widthOf(elements: number, argument: Argument | undefined, row: number):
   return Math.max(1, 2 ** Math.floor(Math.log2(Math.sqrt(Math.max(1, elements)))));
 }
 
-function BufferContent({ run, buffer, argument, row, failed }: { run: number; buffer: number; argument: Argument | undefined; row: number; failed: ViewProps["failed"] }) {
+/** `children`: the choice of the memory. */
+function BufferContent({ run, buffer, argument, row, failed, children }: {
+  run: number; buffer: number; argument: Argument | undefined; row: number; failed: ViewProps["failed"]; children: ReactNode;
+}) {
   const [type, setType] = useState(argument?.type ?? "");
   const [form, setForm] = useState<Form>("numbers");
   const [from, setFrom] = useState(0);
@@ -63,12 +66,12 @@ function BufferContent({ run, buffer, argument, row, failed }: { run: number; bu
     }, (error: Error) => wanted && failed(error));
     return () => { wanted = false; };
   }, [run, buffer, type, from]);
-  if (content === null) return <p className="soft">Reading the memory…</p>;
+  if (content === null) return <p>{children} <span className="soft">Reading the memory…</span></p>;
   const { difference: d } = content;
   return (
     <>
       <p>
-        {printable(content.memory, 60)}, {bytes(content.bytes)}{content.argument_type !== "" && `, ${printable(content.argument_type, 60)}`}:{" "}
+        {children} {bytes(content.bytes)}{content.argument_type !== "" && `, ${printable(content.argument_type, 60)}`}:{" "}
         {d === null ? "it could not be read before and after the launch." : d.differing === 0 ? "the launch changed nothing."
           : `the launch changed ${count(d.differing)} of ${count(content.elements)} elements.`}
       </p>
@@ -119,10 +122,10 @@ function Picture({ run, buffer, content, argument, image, width: first, failed }
   const [channels, setChannels] = useState(image ? Math.min(argument?.channels ?? 1, 4) : 1);
   // A heat map has all values of a pixel beside each other.
   const [width, setWidth] = useState(image ? first : first * (argument?.channels ?? 1));
-  const [cells, setCells] = useState<Cells | null>(null);
+  const [drawn, setDrawn] = useState<{ cells: Cells; side: Side; width: number } | null>(null);
   useEffect(() => {
     let wanted = true;
-    recording.cells(run, buffer, content.type, side, width, channels).then((found) => wanted && setCells(found), (error: Error) => wanted && failed(error));
+    recording.cells(run, buffer, content.type, side, width, channels).then((cells) => wanted && setDrawn({ cells, side, width }), (error: Error) => wanted && failed(error));
     return () => { wanted = false; };
   }, [run, buffer, content.type, side, width, channels]);
   const sides = (Object.keys(SIDES) as Side[]).filter((key) => !image || key !== "difference");
@@ -135,9 +138,9 @@ function Picture({ run, buffer, content, argument, image, width: first, failed }
         <label>{channels > 1 ? "Pixels of a row" : "Elements of a row"} <input type="number" min={1} value={width} onChange={(event) => setWidth(Math.max(1, Math.floor(Number(event.target.value))))} /></label>
         {image && <label>Channels <select value={channels} onChange={(event) => setChannels(Number(event.target.value))}><option value={1}>1 (grey)</option><option value={3}>3 (RGB)</option><option value={4}>4 (RGBA)</option></select></label>}
       </div>
-      {cells === null ? <p className="soft">Drawing…</p> : (
-        <CellPicture cells={cells} image={image} diverging={side === "difference"} width={width} bytes={content.type === "uchar"}
-          label={`${image ? "Image" : "Heat map"} of ${printable(content.memory, 60)}, ${SIDES[side].toLowerCase()}`} />
+      {drawn === null ? <p className="soft">Drawing…</p> : (
+        <CellPicture cells={drawn.cells} image={image} diverging={drawn.side === "difference"} width={drawn.width} bytes={content.type === "uchar"}
+          label={`${image ? "Image" : "Heat map"} of ${printable(content.memory, 60)}, ${SIDES[drawn.side].toLowerCase()}`} />
       )}
     </>
   );

@@ -61,7 +61,7 @@ function Details({ command, info, runs, go, failed }: { command: Command; info: 
       <h2>{command.launch !== null ? `launch ${count(command.launch)}: ` : `${command.kind}${command.name === "" ? "" : ": "}`}{printable(command.name, 200)}</h2>
       <dl className="facts">
         <div><dt>Command</dt><dd>{count(command.sequence)}, by thread {command.thread}{command.queue !== null && `, in queue ${command.queue}`}{command.result !== 0 && `; it failed (${command.result})`}</dd></div>
-        {command.shape !== "" && <div><dt>Size</dt><dd>{command.shape}</dd></div>}
+        {command.shape !== "" && <div><dt>Size</dt><dd>{command.shape}{command.group !== "" && ` in groups of ${command.group}`}</dd></div>}
         {command.bytes !== null && <div><dt>Bytes</dt><dd>{count(command.bytes)}</dd></div>}
         {command.waits.length > 0 && <div><dt>Waits for</dt><dd>{command.waits.map((w) => (w === null ? "an event that is not recorded" : `command ${count(w)}`)).join(", ")}</dd></div>}
         <div>

@@ -12,7 +12,7 @@ const things = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? "" :
 function textOf(info: RecordingInfo, until: number): string {
   const kernels = info.programs.reduce((n, program) => n + program.kernels.length, 0);
   const launches = things(info.launches, "launch").replace(/launchs$/, "launches");
-  return `${until < info.launches ? `the first ${count(until)} of ` : ""}${launches} of ${things(kernels, "kernel")}, from ${things(info.program_count, "program")}`;
+  return `${until < info.launches ? `the first ${until === 1 ? "" : `${count(until)} `}of ` : ""}${launches} of ${things(kernels, "kernel")}, from ${things(info.program_count, "program")}`;
 }
 
 /** `until`: the last launch of a run; `children`: the buttons that start runs. */

@@ -36,6 +36,7 @@ struct CommandFacts {
   std::string name;               ///< of the kernel or object; "" if its object has it
   std::optional<uint64_t> bytes;  ///< that it moves or makes
   std::string shape;              ///< work-items, or pixels
+  std::string group;              ///< work-items of a group
 };
 
 template <class Command>
@@ -43,7 +44,7 @@ void collectFacts(const Command& c, CommandFacts& out) {
   using Given = std::decay_t<Command>;
   if constexpr (std::is_same_v<Given, recording::Launch>) {
     out.shape = timesText(c.global);
-    if (!c.local.empty()) out.shape += " in groups of " + timesText(c.local);
+    out.group = timesText(c.local);
   } else if constexpr (requires { c.box; }) {
     if (c.box.is_image != 0) {
       out.shape = timesText(c.box.region) + " pixels";
@@ -109,7 +110,7 @@ void writeCommand(const StudioTrace& of, const ReplayPlan& plan, StepIndex index
   const bool launches = step.kind() == CommandKind::kLaunch && step.header.result == 0;
   out.field("step", index).field("sequence", step.header.sequence);
   out.field("kind", commandName(step.kind())).field("name", facts.name);
-  out.field("shape", facts.shape).key("bytes");
+  out.field("shape", facts.shape).field("group", facts.group).key("bytes");
   facts.bytes ? out.value(*facts.bytes) : out.null();
   out.key("launch");
   launches ? out.value(step.launch) : out.null();

@@ -108,7 +108,10 @@ class CellGrid {
     const auto put = [&](const auto& value) {
       out.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
-    for (const uint64_t number : {columns_, rows_, channels_, uint64_t{0}}) {
+    const auto last = std::find_if(counts_.rbegin(), counts_.rend(),
+                                   [](uint32_t elements) { return elements > 0; });
+    const auto empty = static_cast<uint64_t>(last - counts_.rbegin());
+    for (const uint64_t number : {columns_, rows_, channels_, empty}) {
       put(static_cast<uint32_t>(number));
     }
     put(low_ > high_ ? 0.0 : low_);

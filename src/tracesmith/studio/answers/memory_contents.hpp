@@ -24,8 +24,9 @@ class MemoryContents {
   Result<std::string> valuesAnswer(const QueryValues& values) const;
   /// Values: "buffer", "type", "show" ("before", "after", "difference"), "width" (elements of a
   /// row, or pixels), "channels" (elements of a pixel). At most 512 x 512 cells, each the mean of
-  /// what it covers: 32 bits each: columns, rows, channels, 0; doubles: lowest and highest value;
-  /// then floats, row by row. NaN: no value, or one of them is NaN. Little endian.
+  /// what it covers. 32 bits each: columns, rows, channels, number of values at the end that cover
+  /// nothing; doubles: lowest and highest value; then floats, row by row, NaN if one of the
+  /// elements is. All little endian.
   Result<std::string> cells(const QueryValues& values) const;
 
  private:
