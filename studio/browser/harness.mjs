@@ -65,7 +65,11 @@ export async function browserPage(use, { refused = false, ...options } = {}) {
 /** Runs `use(page, url)` with the page of a trace, or of two. */
 export async function withPage(path, use, options = {}) {
   const server = spawn(PROGRAM, ["studio", ...[path].flat(), "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
-  const url = await new Promise((resolve) => createInterface(server.stdout).once("line", resolve));
+  const ended = new Promise((resolve) => server.once("error", resolve).once("exit", resolve));
+  const url = await Promise.race([
+    new Promise((resolve) => createInterface(server.stdout).once("line", resolve)),
+    ended.then((code) => Promise.reject(new Error(`studio ended before it served: ${code}`))),
+  ]);
   try {
     await browserPage(async (page) => {
       await page.goto(url);
@@ -74,7 +78,6 @@ export async function withPage(path, use, options = {}) {
       await use(page, url);
     }, options);
   } finally {
-    const ended = new Promise((resolve) => server.once("exit", resolve));
     server.kill("SIGINT");
     await ended;
   }

@@ -103,7 +103,8 @@ void followFile(const std::string& path, FileState shown, studio::StudioFiles& f
 class StudioCommand : public Command {
  public:
   StudioCommand() : Command("studio", "Show a trace in the browser") {
-    text("FILE", input_, "FILE", "Trace (.sbt), or another tool's trace", Complete::kFile)
+    text("FILE", input_, "FILE",
+         "Trace (.sbt), a recording beside one (.sbr), or another tool's trace", Complete::kFile)
         .required();
     text("FILE2", second_, "FILE2", "Another trace: FILE is before a change, FILE2 after it",
          Complete::kFile);
@@ -138,6 +139,10 @@ class StudioCommand : public Command {
     }
     if (port_.value_or(0) > UINT16_MAX) {
       return failWith({ErrorCode::kInvalidArgument, "must be at most 65535", "--port"});
+    }
+    for (std::string* file : {&input_, &second_}) {
+      // Of a recording, the trace beside it.
+      if (file->ends_with(".sbr")) file->replace(file->size() - 3, 3, "sbt");
     }
     int code = 0;
     studio::StudioFiles::Shared before;
