@@ -86,6 +86,18 @@ class StudioFollowTest(CommandTest):
         address.wait("/api/status", lambda status: status["note"] == "" and status["generation"] > 1)
         self.assertEqual(address.ask("/api/trace")[1]["events"], trace["events"])
 
+    def test_of_two_traces_the_second_is_followed(self):
+        for name in ("a", "b"):
+            self.assertEqual(self.run_command("profile", "-q", "-o", f"{name}.sbt", "--", DEMO).returncode, 0)
+        process = self.start("studio", "a.sbt", "b.sbt", "--no-browser")
+        address = Address(process.stdout.readline().decode())
+        os.utime(self.path("a.sbt"))
+        shutil.copy(self.path("b.sbt"), self.path("new"))
+        os.replace(self.path("new"), self.path("b.sbt"))
+        address.wait("/api/status", lambda status: status["generation"] > 1)
+        trace = address.ask("/api/trace")[1]
+        self.assertEqual((trace["name"], trace["before"]), ("b.sbt", "a.sbt"))
+
     def test_studio_ends_with_a_program_that_cannot_start(self):
         process = self.start("profile", "--studio", "-o", "run.sbt", "--", "./none")
         self.assertEqual(process.wait(timeout=LIMIT_S), 127)

@@ -161,9 +161,9 @@ class StudioCommand : public Command {
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     studio::StudioFiles files(std::move(*trace), std::move(before));
     std::jthread follower;
-    if (state && input_.ends_with(".sbt")) {
+    if (state && shown.ends_with(".sbt")) {
       follower = std::jthread(
-          [&, this](const std::stop_token& stop) { followFile(input_, *state, files, stop); });
+          [&](const std::stop_token& stop) { followFile(shown, *state, files, stop); });
     }
     return serve(files, address, code);
   }
