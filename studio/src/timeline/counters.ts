@@ -52,14 +52,22 @@ export class CounterStore {
     const low = Math.min(0, of.least);
     const scale = (height - 4) / Math.max(of.greatest - low, 1e-300);
     const yOf = (value: number) => y + height - 2 - (value - low) * scale;
+    // One path for the areas and one for the edges: many small fills cost too much.
+    const areas = new Path2D(), edges = new Path2D();
+    const width = context.canvas.clientWidth;
+    for (let i = 0; i < of.points.length; ++i) {
+      const [time, least, greatest] = of.points[i] ?? [0, 0, 0];
+      const x = Math.max(xOf(time), -10);
+      const end = Math.min(right, width + 10, i + 1 < of.points.length ? xOf(of.points[i + 1]?.[0] ?? time) : right);
+      if (end < 0) continue;
+      if (x > width) break;
+      areas.rect(x, yOf(greatest), Math.max(end - x, 0.5), yOf(low) - yOf(greatest));
+      edges.rect(x, yOf(greatest), Math.max(end - x, 0.7), Math.max(1, yOf(least) - yOf(greatest)));
+    }
     context.fillStyle = colour;
-    of.points.forEach(([time, least, greatest], i) => {
-      const x = xOf(time);
-      const end = Math.min(right, i + 1 < of.points.length ? xOf(of.points[i + 1]?.[0] ?? time) : right);
-      context.globalAlpha = 0.35;
-      context.fillRect(x, yOf(greatest), Math.max(end - x, 0.5), yOf(low) - yOf(greatest));
-      context.globalAlpha = 1;
-      context.fillRect(x, yOf(greatest), Math.max(end - x, 0.7), Math.max(1, yOf(least) - yOf(greatest)));
-    });
+    context.globalAlpha = 0.35;
+    context.fill(areas);
+    context.globalAlpha = 1;
+    context.fill(edges);
   }
 }
