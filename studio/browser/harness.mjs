@@ -41,6 +41,15 @@ export function trace() {
   return path;
 }
 
+export const RACE_DEMO = join(process.env.TRACESMITH_BIN ?? "", "race_demo");
+
+/** A trace with its recording, of a program that lacks a wait. */
+export function raceTrace() {
+  const file = join(folder, "race.sbt");
+  execFileSync(PROGRAM, ["profile", "-q", "--record", "-o", file, "--", RACE_DEMO], { stdio: "ignore" });
+  return file;
+}
+
 /** Runs `use(page)`; no message of the browser may say that something is wrong, but that the server refused a
  * question, if `refused`. Other `options` are those of a browser context. */
 export async function browserPage(use, { refused = false, ...options } = {}) {

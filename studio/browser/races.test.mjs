@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races of a recording in a browser, and runs of it, which start only by a click.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { before, test } from "node:test";
-import { PROGRAM, folder, trace, withPage } from "./harness.mjs";
+import { PROGRAM, RACE_DEMO, raceTrace, trace, withPage } from "./harness.mjs";
 
-const DEMO = join(process.env.TRACESMITH_BIN ?? "", "race_demo");
-const needed = { skip: !existsSync(DEMO) };
+const needed = { skip: !existsSync(RACE_DEMO) };
 let file;
 before(() => {
-  if (needed.skip) return;
-  file = join(folder, "race.sbt");
-  execFileSync(PROGRAM, ["profile", "-q", "--record", "-o", file, "--", DEMO], { stdio: "ignore" });
+  if (!needed.skip) file = raceTrace();
 });
 
 /** Requests that start something. */
@@ -27,7 +23,9 @@ test("a race is described, drawn, and shown in the timeline", needed, () => with
   const starts = startsOf(page);
   await page.click("#tab-races");
   await page.waitForSelector(".race-picture");
-  const said = JSON.parse(execFileSync("bash", ["-c", `"${PROGRAM}" races "${file}" --json || true`])).processes[0].groups[0];
+  const races = spawnSync(PROGRAM, ["races", file, "--json"], { maxBuffer: 1 << 26 });
+  assert.equal(races.status, 4);
+  const said = JSON.parse(races.stdout).processes[0].groups[0];
   const card = await page.textContent("ol .finding");
   for (const text of [said.text, said.first.text, said.second.text, said.missing, said.fix]) assert.ok(card.includes(text), `${text} is not in ${card}`);
   assert.equal(await page.locator(".race-picture path.missing").count(), 1);

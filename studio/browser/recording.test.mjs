@@ -3,17 +3,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { before, test } from "node:test";
-import { PROGRAM, folder, trace, withPage } from "./harness.mjs";
+import { PROGRAM, RACE_DEMO, raceTrace, trace, withPage } from "./harness.mjs";
 
-const DEMO = join(process.env.TRACESMITH_BIN ?? "", "race_demo");
-const needed = { skip: !existsSync(DEMO) };
+const needed = { skip: !existsSync(RACE_DEMO) };
 let file;
 before(() => {
-  if (needed.skip) return;
-  file = join(folder, "race.sbt");
-  execFileSync(PROGRAM, ["profile", "-q", "--record", "-o", file, "--", DEMO], { stdio: "ignore" });
+  if (!needed.skip) file = raceTrace();
 });
 
 const open = async (page) => {

@@ -47,6 +47,19 @@ test("a prediction shows the numbers of whatif", real, () => withPage(REAL, asyn
   await page.waitForSelector(".predictions", { state: "detached" });
 }));
 
+test("each kernel of the list can be chosen", () => withPage(trace(), async (page) => {
+  await page.click("#tab-whatif");
+  await page.waitForSelector("#kernels option", { state: "attached" });
+  const patterns = await page.$$eval("#kernels option", (all) => all.map((option) => option.value));
+  assert.equal(patterns.length, 3);
+  for (const pattern of patterns) {
+    await page.fill("input.wide", pattern);
+    await page.getByRole("button", { name: "Add" }).click();
+  }
+  await page.waitForSelector(".predictions canvas");
+  assert.equal(await page.locator(".page [role=alert]").count(), 0);
+}));
+
 test("a wrong change gets the message of the command", () => withPage(trace(), async (page) => {
   await page.click("#tab-whatif");
   await page.fill("input.wide", "nowhere");

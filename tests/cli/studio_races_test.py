@@ -30,15 +30,6 @@ class StudioRacesTest(CommandTest):
         self.assertTrue(server.url)
         return server
 
-    def wait(self, server, number):
-        end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            job = server.json(f"/api/job?id={number}")
-            if job["state"] != "running":
-                return job
-            time.sleep(0.05)
-        raise AssertionError("the run does not end")
-
     def runs(self):
         """Processes that execute a recording of this test."""
         found = []
@@ -102,13 +93,13 @@ class StudioRacesTest(CommandTest):
         status, _, content = server.ask("/api/run", {"what": "determinism"})
         self.assertEqual(status, 400)
         self.assertIn("another run has not ended", json.loads(content)["error"])
-        job = self.wait(server, number)
+        job = server.ended_job(number)
         self.assertEqual((job["state"], job["exit_code"]), ("finished", 4), job)
         self.assertIn("races", job["command"])
         confirm = job["result"]["processes"][0]["groups"][0]["confirm"]
         self.assertEqual(confirm["verdict"], "confirmed")
         self.assertIn("in the opposite order launch 2 of blur leaves different bytes", confirm["text"])
-        job = self.wait(server, server.json("/api/run", {"what": "determinism"})["id"])
+        job = server.ended_job(server.json("/api/run", {"what": "determinism"})["id"])
         self.assertEqual((job["state"], job["exit_code"]), ("finished", 4), job)
         self.assertIn("blur", [row["kernel"] for row in job["result"]["divergences"]])
         self.assertEqual(server.json("/api/job?what=determinism")["id"], job["id"])
@@ -141,7 +132,7 @@ class StudioRacesTest(CommandTest):
 
         number = start()
         server.json("/api/cancel", {"id": number})
-        job = self.wait(server, number)
+        job = server.ended_job(number)
         self.assertEqual((job["state"], job["result"]), ("cancelled", None))
         self.assertLess(job["seconds"], 5)
         self.assert_no_run_is_left()

@@ -5,14 +5,12 @@ shows."""
 import json
 import os
 import struct
-import time
 import unittest
 
 from harness import BIN, DEMO, CommandTest
 from studio_test import Server
 
 CHECKED = os.path.join(BIN, "cl_checked")
-LIMIT_S = 60
 
 
 class StudioRecordingTest(CommandTest):
@@ -29,13 +27,7 @@ class StudioRecordingTest(CommandTest):
 
     def run_until(self, server, launch, buffers):
         number = server.json("/api/run", {"what": "replay", "launch": launch, "buffers": buffers})["id"]
-        end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            job = server.json(f"/api/job?id={number}")
-            if job["state"] != "running":
-                return job
-            time.sleep(0.05)
-        raise AssertionError("the run does not end")
+        return server.ended_job(number)
 
     def test_commands_are_listed_in_order_with_sizes_and_waits(self):
         server = self.serve(DEMO)

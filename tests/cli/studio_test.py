@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 import unittest
 
 from harness import PROGRAM, CommandTest, environment
@@ -49,6 +50,16 @@ class Server:
         if status != 200:
             raise AssertionError(f"{target}: {status} {content.decode()}")
         return json.loads(content)
+
+    def ended_job(self, number):
+        """A run of the server, when it has ended."""
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            job = self.json(f"/api/job?id={number}")
+            if job["state"] != "running":
+                return job
+            time.sleep(0.05)
+        raise AssertionError("the run does not end")
 
     def end(self, number=signal.SIGINT):
         if self.process.poll() is None:

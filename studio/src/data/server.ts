@@ -95,10 +95,10 @@ export const server = {
   hasKernel: (name: string) => report === null || report.has(kernelPath(name)),
   whatIf: (changes: Changes) => json<WhatIfAnswer>("whatif", changes),
   info: () => json<{ [key: string]: Json }>("info"),
-  /** Short names of all kernels, those with the most time first. */
+  /** Full names of the kernels, those with the most time first. */
   kernelNames: async () => {
-    const [table] = (await json<{ tables: Table[] }>("analysis?parts=kernels&limit=1000")).tables;
-    return (table?.rows ?? []).map((row) => String(row[0]));
+    const sql = "SELECT name FROM kernel GROUP BY name ORDER BY sum(duration_ns) DESC";
+    return (await json<{ rows: Value[][] }>("query", { sql, limit: 1000 })).rows.map((row) => String(row[0]));
   },
   schema: async () => (await json<{ tables: { name: string; columns: string[] }[] }>("schema")).tables,
   query: (sql: string) =>

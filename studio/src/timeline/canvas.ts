@@ -186,7 +186,7 @@ export class TimelineCanvas {
       ...tilesFor(lanes.map((r) => r.lane.id), this.window, level),
       ...tilesFor(streams, { begin: 0, end: this.trace.duration_ns - 1 }, this.top).filter((k) => k.level === this.top),
     ]);
-    this.overlay.want(this.window, this.trace.duration_ns);
+    this.overlay.want(this.window);
     for (const pinned of [false, true]) {
       const top = pinned ? TOP : TOP + this.fixed;
       const bottom = pinned ? TOP + this.fixed : clientHeight;

@@ -1,37 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters as lanes: the least and greatest value of each column, asked for the visible part and what is beside it.
+import { PartLoader } from "../data/part_loader.ts";
 import type { CounterAnswer } from "../data/types.ts";
 import type { Window } from "./window.ts";
 
-const DELAY_MS = 120;
-
 export class CounterStore {
   counters: CounterAnswer["counters"] = [];
-  private part: Window | null = null;
-  private timer = 0;
-  private asked = 0;
+  private readonly loader: PartLoader<CounterAnswer>;
 
-  constructor(
-    private readonly changed: () => void,
-    private readonly failed: (error: Error) => void,
-    private readonly load: (part: Window) => Promise<CounterAnswer>,
-  ) {}
+  constructor(changed: () => void, failed: (error: Error) => void, load: (part: Window) => Promise<CounterAnswer>) {
+    this.loader = new PartLoader(load, (answer) => {
+      this.counters = answer.counters;
+      changed();
+    }, failed);
+  }
 
   want(window: Window): void {
-    const length = window.end - window.begin;
-    const part = this.part;
-    if (part && window.begin >= part.begin && window.end <= part.end && part.end - part.begin < 4 * length) return;
-    const wanted = { begin: window.begin - length / 2, end: window.end + length / 2 };
-    this.part = wanted;
-    clearTimeout(this.timer);
-    const number = ++this.asked;
-    this.timer = setTimeout(() => {
-      this.load(wanted).then((answer) => {
-        if (number !== this.asked) return;
-        this.counters = answer.counters;
-        this.changed();
-      }, this.failed);
-    }, DELAY_MS) as unknown as number;
+    this.loader.want(window, false);
   }
 
   /** The value at a time; the greater one where it changes faster than is shown. */

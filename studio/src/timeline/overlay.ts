@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is drawn over the lanes: why streams idle, or the critical path. Asked for the visible part and what is
 // beside it.
+import { PartLoader } from "../data/part_loader.ts";
 import type { OverlayAnswer } from "../data/types.ts";
 import type { Window } from "./window.ts";
 
@@ -12,7 +13,6 @@ export interface OverlayMark {
   cause: number;
 }
 
-const DELAY_MS = 120;
 export const OVERLAY_TITLES: Record<OverlayKind, string> = { "": "No overlay", idle: "Idle causes", path: "Critical path" };
 /** In the order of the causes that the server names. */
 const COLOURS: Record<OverlayKind, readonly string[]> = {
@@ -27,47 +27,35 @@ export class OverlayStore {
   marks: OverlayMark[] = [];
   /** Marks of the part that were left out because there are too many; the longest are there. */
   missing = 0;
-  private part: Window | null = null;
-  private timer = 0;
-  private asked = 0;
+  private readonly loader: PartLoader<OverlayAnswer>;
 
   constructor(
     private readonly changed: () => void,
-    private readonly failed: (error: Error) => void,
-    private readonly load: (kind: OverlayKind, part: Window) => Promise<OverlayAnswer>,
-  ) {}
+    failed: (error: Error) => void,
+    load: (kind: OverlayKind, part: Window) => Promise<OverlayAnswer>,
+  ) {
+    this.loader = new PartLoader((part) => load(this.kind, part), (answer) => {
+      this.causes = answer.causes;
+      this.marks = answer.marks.map(([lane, begin, end, cause]) => ({ lane, begin, end, cause }));
+      this.missing = answer.all - answer.marks.length;
+      this.changed();
+    }, (error) => {
+      this.show("");
+      failed(error);
+    });
+  }
 
   show(kind: OverlayKind): void {
     this.kind = kind;
     this.marks = [];
     this.causes = [];
-    this.part = null;
-    ++this.asked;
+    this.missing = 0;
+    this.loader.forget();
     this.changed();
   }
 
-  want(window: Window, duration: number): void {
-    if (this.kind === "") return;
-    const length = window.end - window.begin;
-    const inside = this.part !== null && window.begin >= this.part.begin && window.end <= this.part.end;
-    const fine = this.missing === 0 || (this.part !== null && this.part.end - this.part.begin < 4 * length);
-    if (inside && fine) return;
-    const part = { begin: Math.max(window.begin - length / 2, -duration), end: Math.min(window.end + length / 2, 2 * duration) };
-    this.part = part;
-    clearTimeout(this.timer);
-    const number = ++this.asked;
-    this.timer = setTimeout(() => {
-      this.load(this.kind, part).then((answer) => {
-        if (number !== this.asked) return;
-        this.causes = answer.causes;
-        this.marks = answer.marks.map(([lane, begin, end, cause]) => ({ lane, begin, end, cause }));
-        this.missing = answer.all - answer.marks.length;
-        this.changed();
-      }, (error: Error) => {
-        this.show("");
-        this.failed(error);
-      });
-    }, DELAY_MS) as unknown as number;
+  want(window: Window): void {
+    if (this.kind !== "") this.loader.want(window, this.missing === 0);
   }
 
   colour(cause: number): string {

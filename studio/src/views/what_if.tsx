@@ -69,7 +69,7 @@ export function WhatIf({ trace, failed }: ViewProps) {
       <ul className="changes" aria-label="Changes">
         {list.map((change, i) => (
           <li key={i}>
-            {KINDS[change.kind]}: <strong>{printable(change.what, 160)}</strong>{change.value !== "" && ` × ${printable(change.value, 20)}`.replace(change.kind === "streams" ? "× " : "\u0000", "")}
+            {KINDS[change.kind]}: <strong>{printable(change.what, 160)}</strong>{change.value !== "" && `${change.kind === "streams" ? "" : " × "}${printable(change.value, 20)}`}
             {" "}<button onClick={() => setList(list.filter((_, k) => k !== i))} aria-label={`Drop change ${i + 1}`}>×</button>
           </li>
         ))}

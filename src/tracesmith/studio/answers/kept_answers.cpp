@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <set>
 
 #include "tracesmith/model/ranks.hpp"
@@ -82,6 +83,14 @@ Result<std::string> keptAnswers(const StudioTrace& of, Kept kept) {
   TS_CHECK_OK(addStacks(of, kept, out));
   if (kept == Kept::kAll) TS_CHECK_OK(addKernels(of, out));
   return out.json();
+}
+
+bool TileBody::add(const TileKey& key) {
+  const std::string tile = tiles_->bytesOf({key});
+  bytes_.append(tile, TileSet::kHeader);
+  ++count_;
+  std::memcpy(bytes_.data() + sizeof(uint32_t), &count_, sizeof count_);
+  return TileSet::hasItems(tile);
 }
 
 std::vector<TileKey> widestTiles(const TimelineRows& rows, size_t most_lanes) {

@@ -19,6 +19,21 @@ enum class Kept : uint8_t {
 /// a server. Without names and tiles.
 Result<std::string> keptAnswers(const StudioTrace& of, Kept kept);
 
+/// A body of tiles that is made one by one.
+class TileBody {
+ public:
+  explicit TileBody(const TileSet& tiles) : tiles_(&tiles), bytes_(tiles.bytesOf({})) {}
+  /// Adds a tile; true: it has its items, so that there is nothing below it.
+  bool add(const TileKey& key);
+  const std::string& bytes() const { return bytes_; }
+  uint32_t count() const { return count_; }
+
+ private:
+  const TileSet* tiles_;
+  std::string bytes_;
+  uint32_t count_ = 0;
+};
+
 /// One tile of each of the first lanes has the whole trace.
 std::vector<TileKey> widestTiles(const TimelineRows& rows, size_t most_lanes);
 

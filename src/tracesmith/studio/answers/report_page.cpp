@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/kept_answers.hpp"
@@ -29,26 +27,23 @@ std::string escaped(std::string_view text) {
 /// Levels from the widest tiles down, as long as they have room; a tile with its items has none
 /// below it.
 std::string tilesOf(const StudioTrace& of) {
-  std::string all = of.tiles().bytesOf({});
-  uint32_t count = 0;
+  TileBody all(of.tiles());
   std::vector<TileKey> keys = widestTiles(of.rows(), kMostLanes);
   while (!keys.empty()) {
-    std::string with = all;
+    TileBody with = all;
     std::vector<TileKey> below;
     for (const TileKey& key : keys) {
-      const std::string tile = of.tiles().bytesOf({key});
-      with.append(tile, TileSet::kHeader);
-      if (key.level == 0 || TileSet::hasItems(tile)) continue;
+      if (with.add(key) || key.level == 0) continue;
       below.push_back({key.lane, key.level - 1, 2 * key.index});
       below.push_back({key.lane, key.level - 1, 2 * key.index + 1});
     }
-    if (count > 0 && (with.size() > kMostUnpacked || gzip(with).size() > kMostPacked)) break;
+    const bool fits =
+        with.bytes().size() <= kMostUnpacked && gzip(with.bytes()).size() <= kMostPacked;
+    if (all.count() > 0 && !fits) break;
     all = std::move(with);
-    count += static_cast<uint32_t>(keys.size());
     keys = std::move(below);
   }
-  std::memcpy(all.data() + sizeof count, &count, sizeof count);
-  return all;
+  return all.bytes();
 }
 
 }  // namespace

@@ -79,21 +79,22 @@ class Site {
   Status putTiles(const TileKey& widest) {
     std::vector<TileKey> level = {widest};
     while (!level.empty()) {
-      std::vector<TileKey> below, file;
+      std::vector<TileKey> below;
+      TileBody file(of_.tiles());
       for (size_t i = 0; i < level.size(); ++i) {
         const TileKey& key = level[i];
-        file.push_back(key);
+        const bool has_items = file.add(key);
         const bool last =
             i + 1 == level.size() || level[i + 1].index / kTilesOfFile != key.index / kTilesOfFile;
-        if (key.level > 0 && !TileSet::hasItems(of_.tiles().bytesOf({key}))) {
+        if (key.level > 0 && !has_items) {
           below.push_back({key.lane, key.level - 1, 2 * key.index});
           below.push_back({key.lane, key.level - 1, 2 * key.index + 1});
         }
         if (!last) continue;
         TS_CHECK_OK(put(
             fmt::format("data/tiles/{}_{}_{}.gz", key.lane, key.level, key.index / kTilesOfFile),
-            gzip(of_.tiles().bytesOf(file))));
-        file.clear();
+            gzip(file.bytes())));
+        file = TileBody(of_.tiles());
       }
       level = std::move(below);
     }
