@@ -13,23 +13,17 @@ std::vector<StreamTimeline> deviceTimelines(const Trace& trace) {
     by_stream[i].stream = static_cast<StreamId>(i);
     by_stream[i].device = trace.deviceOf(by_stream[i].stream);
   }
-  const auto forEach = [&](const auto& table, const auto& f) {
-    for (size_t i = 0; i < table.size(); ++i) {
-      if (table.flags[i] & (op_flags::kNoDeviceTime | op_flags::kHostSide)) continue;
-      const auto stream = static_cast<size_t>(table.stream_id[i]);
-      f(stream < by_stream.size() ? stream : 0, i);
-    }
-  };
   // Counted first: memory that grows costs more than to count.
   std::vector<size_t> counts(by_stream.size());
   const auto count = [&](const auto& table) {
-    forEach(table, [&](size_t stream, size_t) { ++counts[stream]; });
+    forEachTimed(trace, table,
+                 [&](StreamId stream, uint32_t) { ++counts[static_cast<size_t>(stream)]; });
   };
   const auto add = [&](const auto& table) {
-    forEach(table, [&](size_t stream, size_t i) {
-      by_stream[stream].spans.push_back({table.start_ns[i],
-                                         endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
-                                         static_cast<uint32_t>(i)});
+    forEachTimed(trace, table, [&](StreamId stream, uint32_t row) {
+      by_stream[static_cast<size_t>(stream)].spans.push_back(
+          {table.start_ns[row], endOf(table.start_ns[row], table.duration_ns[row]), table.kId,
+           row});
     });
   };
   const auto forAll = [&](const auto& f) {

@@ -30,6 +30,18 @@ struct StreamTimeline {
   std::vector<DeviceSpan> spans;  ///< by start
 };
 
+/// Calls f(stream, row) for each row of a table of device work that has a device time. The stream is
+/// kNone if the trace does not have it.
+template <class Table, class F>
+void forEachTimed(const Trace& trace, const Table& table, F&& f) {
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (table.flags[i] & (op_flags::kNoDeviceTime | op_flags::kHostSide)) continue;
+    const StreamId stream = table.stream_id[i];
+    f(static_cast<size_t>(stream) <= trace.stream.size() ? stream : StreamId::kNone,
+      static_cast<uint32_t>(i));
+  }
+}
+
 /// Device work of every stream that has any, by device, then stream. Omits work without device
 /// times.
 std::vector<StreamTimeline> deviceTimelines(const Trace& trace);

@@ -40,15 +40,78 @@ constexpr size_t kMostOperations = 2'000'000;
 constexpr TableId kWorkTables[] = {TableId::kKernel, TableId::kCopy, TableId::kFill,
                                    TableId::kSync};
 
+std::shared_ptr<const Trace> traceOf(const TraceTables& tables) {
+  const std::shared_ptr<const TraceTables::Loaded> loaded = tables.loaded();
+  return {loaded, &loaded->trace};
+}
+
+/// Gives back what was needed only to make the lanes.
+void forgetLanes(TraceTables& tables) {
+  for (const TableId table : kWorkTables) tables.forget(table, {"stream_id", "flags"});
+  for (const TableId table : {TableId::kHostCall, TableId::kRange}) {
+    tables.forget(table, {"process_id", "thread_id"});
+  }
+}
+
 }  // namespace
 
-StudioTrace::StudioTrace(Source source, Trace trace)
+Status readTimeline(TraceTables& tables) {
+  Status status;
+  const auto read = [&](TableId table, std::initializer_list<std::string_view> columns) {
+    if (!status) return;
+    if (auto done = tables.need(table, columns); !done) status = tl::unexpected(done.error());
+  };
+  read(TableId::kKernel, {"start_ns", "duration_ns", "name", "stream_id", "flags"});
+  read(TableId::kCopy, {"start_ns", "duration_ns", "kind", "stream_id", "flags"});
+  read(TableId::kFill, {"start_ns", "duration_ns", "stream_id", "flags"});
+  read(TableId::kSync, {"start_ns", "duration_ns", "kind", "stream_id", "flags"});
+  read(TableId::kHostCall, {"start_ns", "duration_ns", "name", "process_id", "thread_id"});
+  read(TableId::kRange, {"start_ns", "duration_ns", "name", "process_id", "thread_id"});
+  read(TableId::kProgramBuild, {"start_ns", "duration_ns"});
+  read(TableId::kCounter, {"time_ns", "track_id", "value"});
+  read(TableId::kMemoryEvent, {"time_ns", "kind", "process_id", "context_id", "device_id", "address", "bytes"});
+  for (const TableId table : {TableId::kObject, TableId::kCommit, TableId::kPending, TableId::kModule, TableId::kFlow, TableId::kAttribute, TableId::kFlowEvent}) {
+    read(table, {});
+  }
+  return status;
+}
+
+StudioTrace::StudioTrace(Source source, std::shared_ptr<const Trace> trace,
+                         TraceTables* tables)
     : source_(std::move(source)),
       trace_(std::move(trace)),
-      rows_(allRows(trace_)),
-      names_(trace_),
+      tables_(tables == nullptr ? std::nullopt : std::optional(std::move(*tables))),
+      rows_(allRows(*trace_)),
+      names_(*trace_),
       tiles_(rows_, names_),
-      details_(trace_) {}
+      details_(*trace_) {}
+
+StudioTrace::StudioTrace(Source source, Trace trace)
+    : StudioTrace(std::move(source), std::make_shared<const Trace>(std::move(trace)),
+                  nullptr) {}
+
+StudioTrace::StudioTrace(Source source, TraceTables tables)
+    : StudioTrace(std::move(source), traceOf(tables), &tables) {
+  forgetLanes(*tables_);
+}
+
+Status StudioTrace::readRest() const {
+  const std::lock_guard lock(tables_mutex_);
+  if (!tables_) return {};
+  TS_TRY(const std::shared_ptr<const TraceTables::Loaded> all, tables_->needAll());
+  if (&all->trace != trace_.get()) {
+    return fail(ErrorCode::kDamaged,
+                "rows that the timeline shows are not intact; 'tracesmith check' has the details",
+                source_.path);
+  }
+  tables_.reset();
+  return {};
+}
+
+uint64_t StudioTrace::unreadBytes() const {
+  const std::lock_guard lock(tables_mutex_);
+  return tables_ ? tables_->unreadBytes() : 0;
+}
 
 const std::vector<ReportTable>& StudioTrace::findings() const {
   std::call_once(findings_made_, [this] {
@@ -56,23 +119,23 @@ const std::vector<ReportTable>& StudioTrace::findings() const {
     options.file = source_.path;
     RecordingBeside recording(source_.path);
     recording.give(options);
-    findings_ = findingsReport(findingsOf(trace_, options));
+    findings_ = findingsReport(findingsOf(*trace_, options));
   });
   return findings_;
 }
 
 const Overlay& StudioTrace::idleOverlay() const {
-  std::call_once(idle_made_, [this] { idle_ = studio::idleOverlay(trace_, rows_); });
+  std::call_once(idle_made_, [this] { idle_ = studio::idleOverlay(*trace_, rows_); });
   return idle_;
 }
 
 const Overlay& StudioTrace::criticalPath() const {
-  std::call_once(path_made_, [this] { path_ = studio::criticalPathOverlay(trace_, rows_); });
+  std::call_once(path_made_, [this] { path_ = studio::criticalPathOverlay(*trace_, rows_); });
   return path_;
 }
 
 const std::vector<CounterSeries>& StudioTrace::counters() const {
-  std::call_once(counters_made_, [this] { counters_ = counterSeriesOf(trace_); });
+  std::call_once(counters_made_, [this] { counters_ = counterSeriesOf(*trace_); });
   return counters_;
 }
 
@@ -97,17 +160,17 @@ Result<const StudioRecording*> StudioTrace::recording() const {
 uint32_t StudioTrace::launchOf(const DeviceSpan& item) const {
   const std::lock_guard lock(launches_mutex_);
   uint32_t call = LaunchIndex::kNone;
-  withWorkTable(trace_, item.table, [&](const auto& table) {
+  withWorkTable(*trace_, item.table, [&](const auto& table) {
     const auto [known, fresh] = launches_.try_emplace(item.table);
-    if (fresh) known->second = LaunchIndex(trace_).launchesOf(table);
+    if (fresh) known->second = LaunchIndex(*trace_).launchesOf(table);
     call = known->second[item.row];
   });
   return call;
 }
 
 std::vector<StudioTrace::Wait> StudioTrace::waitsOf(const DeviceSpan& item) const {
-  if (trace_.kernel.size() + trace_.copy.size() + trace_.fill.size() > kMostOperations) return {};
-  std::call_once(operations_made_, [this] { operations_ = OperationGraph::of(trace_); });
+  if (trace_->kernel.size() + trace_->copy.size() + trace_->fill.size() > kMostOperations) return {};
+  std::call_once(operations_made_, [this] { operations_ = OperationGraph::of(*trace_); });
   const std::vector<Operation>& all = operations_.operations;
   const auto begin = std::partition_point(all.begin(), all.end(), [&](const Operation& operation) {
     return operation.begin_ns < item.begin_ns;
@@ -127,7 +190,7 @@ std::vector<StudioTrace::Wait> StudioTrace::waitsOf(const DeviceSpan& item) cons
 std::vector<DeviceSpan> StudioTrace::launchedBy(uint32_t host_call, size_t limit) const {
   std::vector<DeviceSpan> out;
   for (const TableId id : kWorkTables) {
-    withWorkTable(trace_, id, [&](const auto& table) {
+    withWorkTable(*trace_, id, [&](const auto& table) {
       if (table.size() == 0) return;
       (void)launchOf({.table = id, .row = 0});
       const std::lock_guard lock(launches_mutex_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace with what Studio computes of it. All questions of the page are answered from here.
+// A trace with what Studio computes of it. All questions of the page are answered from here. Of a file,
+// the columns that the timeline shows are read first, and the others when a question needs them.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/export/browse/timeline_details.hpp"
 #include "tracesmith/export/browse/timeline_rows.hpp"
+#include "tracesmith/query/catalog/trace_tables.hpp"
 #include "tracesmith/query/sql/query_engine.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 #include "tracesmith/studio/counter_series.hpp"
@@ -19,6 +21,10 @@
 #include "tracesmith/studio/tiles/tile_set.hpp"
 
 namespace tracesmith::studio {
+
+/// Of every table of events reads what the timeline shows, and verifies the other columns, so that all
+/// rows are intact if the others are read later. Errors are those of TraceTables::need().
+Status readTimeline(TraceTables& tables);
 
 /// Any number of threads may use it at the same time.
 class StudioTrace {
@@ -31,11 +37,18 @@ class StudioTrace {
   };
 
   StudioTrace(Source source, Trace trace);
+  /// After readTimeline().
+  StudioTrace(Source source, TraceTables tables);
   StudioTrace(const StudioTrace&) = delete;
   StudioTrace& operator=(const StudioTrace&) = delete;
 
   const Source& source() const { return source_; }
-  const Trace& trace() const { return trace_; }
+  /// Reads what has not been read. Everything but rows(), names(), tiles() and counters() needs it.
+  /// Errors are those of TraceTables::needAll(), and kDamaged if rows that are shown are not intact.
+  Status readRest() const;
+  /// Memory that readRest() would add.
+  uint64_t unreadBytes() const;
+  const Trace& trace() const { return *trace_; }
   const TimelineRows& rows() const { return rows_; }
   const ItemNames& names() const { return names_; }
   const TileSet& tiles() const { return tiles_; }
@@ -53,7 +66,7 @@ class StudioTrace {
   auto withEngine(F&& f) const -> decltype(f(std::declval<QueryEngine&>())) {
     const std::lock_guard lock(engine_mutex_);
     if (!engine_) {
-      TS_TRY(QueryEngine opened, QueryEngine::open(trace_));
+      TS_TRY(QueryEngine opened, QueryEngine::open(*trace_));
       engine_.emplace(std::move(opened));
     }
     return f(*engine_);
@@ -73,8 +86,12 @@ class StudioTrace {
   std::vector<DeviceSpan> launchedBy(uint32_t host_call, size_t limit) const;
 
  private:
+  StudioTrace(Source source, std::shared_ptr<const Trace> trace, TraceTables* tables);
+
   const Source source_;
-  const Trace trace_;
+  const std::shared_ptr<const Trace> trace_;
+  mutable std::mutex tables_mutex_;
+  mutable std::optional<TraceTables> tables_;  // until everything has been read
   const TimelineRows rows_;
   const ItemNames names_;
   const TileSet tiles_;

@@ -29,6 +29,7 @@ namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr uint64_t kMostQueryMemory = uint64_t{1} << 30;
+constexpr uint64_t kMostReadAhead = uint64_t{1} << 30;
 
 sigset_t endSignals() {
   sigset_t signals;
@@ -59,15 +60,38 @@ void openBrowser(const std::string& url) {
 
 Result<std::shared_ptr<const studio::StudioTrace>> readForStudio(const std::string& path,
                                                                  uint64_t generation, int& code) {
-  TS_TRY(TraceFile file, readTraceFile(livePath(path)));
-  TS_CHECK_OK(chooseOrAlignRanks(file, std::nullopt));
-  bool complete = file.reader.complete() && file.reader.losses().empty();
-  if (generation == 1) {
-    code = reportLosses(file.reader, path, 0);
-    complete = code == 0;
+  const BusyLine busy("reading " + path);
+  TS_TRY(TraceReader opened, openTraceFile(livePath(path)));
+  const auto sourceOf = [&](const Trace& trace, const TraceReader& reader) {
+    bool complete = reader.complete() && reader.losses().empty();
+    if (generation == 1) {
+      code = reportLosses(reader, path, 0);
+      complete = code == 0;
+    }
+    return studioSource(trace, reader, path, complete, generation);
+  };
+  if (opened.rows(TableId::kRank) > 0) {  // aligned ranks have other times than their file
+    auto trace = opened.read();
+    if (!trace) return tl::unexpected<Error>(explainError(trace.error(), path));
+    TraceFile file{path, std::move(opened), std::move(*trace)};
+    TS_CHECK_OK(chooseOrAlignRanks(file, std::nullopt));
+    studio::StudioTrace::Source source = sourceOf(file.trace, file.reader);
+    return std::make_shared<studio::StudioTrace>(std::move(source), std::move(file.trace));
   }
-  studio::StudioTrace::Source source = studioSource(file, path, complete, generation);
-  return std::make_shared<studio::StudioTrace>(std::move(source), std::move(file.trace));
+  auto tables = TraceTables::open(std::move(opened));
+  if (!tables) return tl::unexpected<Error>(explainError(tables.error(), path));
+  if (const Status read = studio::readTimeline(*tables); !read) {
+    return tl::unexpected<Error>(explainError(read.error(), path));
+  }
+  studio::StudioTrace::Source source = sourceOf(tables->loaded()->trace, tables->reader());
+  return std::make_shared<studio::StudioTrace>(std::move(source), std::move(*tables));
+}
+
+/// What the page asks most often first: the tiles. Then the rest of the trace, unless that takes much
+/// memory: then it is read when a question needs it.
+void readAhead(const studio::StudioTrace& trace) {
+  trace.tiles().makeAll();
+  if (trace.unreadBytes() <= kMostReadAhead) (void)trace.readRest();
 }
 
 /// Reads the trace again whenever its file has changed, so that a trace is shown while it is
@@ -171,6 +195,7 @@ class StudioCommand : public Command {
  private:
   int writeSite(const studio::StudioTrace& trace, int code) {
     BusyLine busy("writing " + folder_);
+    if (const Status read = trace.readRest(); !read) return failWith(read.error());
     const Result<uint64_t> bytes = studio::writeStaticSite(trace, folder_);
     busy.end();
     if (!bytes) return failWith(bytes.error());
@@ -200,9 +225,9 @@ class StudioCommand : public Command {
       sigwait(&signals, &signal);
       server->stop();
     });
-    std::thread tiles([trace = files.trace()] { trace->tiles().makeAll(); });
+    std::thread ahead([trace = files.trace()] { readAhead(*trace); });
     server->run([&app](const studio::HttpRequest& request) { return app.respond(request); });
-    tiles.join();
+    ahead.join();
     waiting.join();
     return files.trace()->source().complete ? kExitOk : code;
   }

@@ -5,12 +5,13 @@
 
 namespace tracesmith::cli {
 
-studio::StudioTrace::Source studioSource(const TraceFile& file, const std::string& path,
-                                         bool complete, uint64_t generation) {
+studio::StudioTrace::Source studioSource(const Trace& trace, const TraceReader& reader,
+                                         const std::string& path, bool complete,
+                                         uint64_t generation) {
   studio::StudioTrace::Source source{
       .path = path, .complete = complete, .info = {}, .generation = generation};
   Output out = Output::toString(&source.info);
-  describeTrace(file.trace, file.reader, path, {.columns = false, .json = true}, {}, out);
+  describeTrace(trace, reader, path, {.columns = false, .json = true}, {}, out);
   (void)out.finish();  // a text has room
   return source;
 }

@@ -6,8 +6,9 @@
 
 namespace tracesmith::cli {
 
-/// What Studio says of the file of a trace.
-studio::StudioTrace::Source studioSource(const TraceFile& file, const std::string& path,
-                                         bool complete, uint64_t generation = 1);
+/// What Studio says of the file of a trace. Of `trace`, times must have been read.
+studio::StudioTrace::Source studioSource(const Trace& trace, const TraceReader& reader,
+                                         const std::string& path, bool complete,
+                                         uint64_t generation = 1);
 
 }  // namespace tracesmith::cli

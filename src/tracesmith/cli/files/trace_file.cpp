@@ -58,6 +58,13 @@ bool reportImportLosses(const std::string& path, const import::ImportCounts& cou
   return !counts.damage.empty();
 }
 
+Result<TraceReader> openTraceFile(const std::string& path) {
+  const BusyLine busy("reading " + path);
+  Result<TraceReader> reader = openTrace(path);
+  if (!reader) return tl::unexpected<Error>(explainError(reader.error(), path));
+  return reader;
+}
+
 Result<TraceFile> readTraceFile(const std::string& path, const ReadOptions& options) {
   return readTraceFile(path, [&](const TraceReader&) { return options; });
 }

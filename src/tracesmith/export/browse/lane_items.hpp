@@ -15,12 +15,19 @@
 
 namespace tracesmith {
 
-/// A sequence of items by number, made when they are looked at. Refers to the columns of the trace,
-/// which must outlive it and not change; the trace may be moved.
+/// Rows of one table, in any order.
+struct TableRows {
+  TableId table{};
+  std::vector<uint32_t> rows;
+};
+
+/// A sequence of items by number, made when they are looked at. Refers to the columns of times of
+/// the trace, which must outlive it and not change; the trace may be moved.
 class LaneItems {
  public:
   LaneItems() = default;
-  LaneItems(const Trace& trace, std::span<const DeviceSpan> items);
+  /// By start; of those with the same start, the longest first. Each table occurs at most once.
+  LaneItems(const Trace& trace, std::vector<TableRows> tables);
 
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
@@ -70,7 +77,13 @@ class LaneItems {
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, size()}; }
 
+  /// Parts in the order of the items: item i belongs to part `part_of[i]`, which has `sizes` of it.
+  std::vector<LaneItems> parts(std::span<const uint32_t> part_of,
+                               std::span<const size_t> sizes) const;
+
  private:
+  void mergeTables(const std::vector<TableRows>& tables);
+
   static constexpr size_t kMostTables = 48;  // the numbers of tables of events are below
   struct Times {
     const int64_t* start_ns = nullptr;

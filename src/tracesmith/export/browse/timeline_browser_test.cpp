@@ -16,8 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-DeviceSpan span(int64_t begin, int64_t end) { return {begin, end, TableId::kKernel, 0}; }
-
 TimelineRows rowsOf(const Trace& trace) {
   return timelineRowsOf(trace, *EventMatcher::of(trace, {}));
 }
@@ -50,7 +48,11 @@ TEST(TimelineLane, TimesOfAnyWindowAreTheSumOverItsItems) {
     kinds.push_back(static_cast<ItemKind>(random() % kItemKinds));
     at = std::max(end, at + 1);
   }
-  const TimelineLane lane(LaneItems(trace, items), kinds);
+  TableRows kernels{TableId::kKernel, {}}, syncs{TableId::kSync, {}};
+  for (const DeviceSpan& item : items) {
+    (item.table == TableId::kKernel ? kernels : syncs).rows.push_back(item.row);
+  }
+  const TimelineLane lane(LaneItems(trace, {syncs, kernels}), kinds);
   for (size_t i = 0; i < items.size(); ++i) {
     const DeviceSpan item = lane.items()[i];
     ASSERT_EQ(std::tie(item.begin_ns, item.end_ns, item.table, item.row),
@@ -69,7 +71,12 @@ TEST(TimelineLane, TimesOfAnyWindowAreTheSumOverItsItems) {
 }
 
 TEST(TimelineLane, OverlappingItemsGetLanesOfTheirOwn) {
-  const auto lanes = lanesOf({span(0, 10), span(2, 4), span(3, 5), span(4, 6), span(10, 12)});
+  Trace trace;
+  for (const auto& [begin, end] :
+       {std::pair{3, 5}, {2, 4}, {10, 12}, {0, 10}, {4, 6}}) {  // not in the order of their starts
+    trace.kernel.push({.start_ns = begin, .duration_ns = end - begin});
+  }
+  const auto lanes = lanesOf(LaneItems(trace, {{TableId::kKernel, {0, 1, 2, 3, 4}}}));
   ASSERT_THAT(lanes, SizeIs(3));
   EXPECT_THAT(lanes[0], SizeIs(2));
   EXPECT_THAT(lanes[1], SizeIs(2));

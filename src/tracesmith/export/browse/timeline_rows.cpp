@@ -18,7 +18,7 @@
 namespace tracesmith {
 namespace {
 
-constexpr size_t kLaneBlock = 64;
+constexpr size_t kLaneBlock = 128;
 
 /// An empty item still takes its place, so that it can be seen and selected.
 int64_t occupiedEnd(const DeviceSpan& s) { return std::max(s.end_ns, endOf(s.begin_ns, 1)); }
@@ -68,21 +68,20 @@ class TimelineRowMaker {
     out_.rows.push_back(std::move(row));
   }
 
-  void lanes(const std::string& label, std::vector<DeviceSpan> spans, StreamId stream,
+  void lanes(const std::string& label, std::vector<TableRows> tables, StreamId stream,
              bool on_device) {
-    std::erase_if(spans, [&](const DeviceSpan& s) { return !matches_(s.table, s.row); });
-    if (spans.empty()) return;
+    LaneItems all(trace_, std::move(tables));
     CoveredTime busy;
     if (on_device && with_busy_) {
       std::vector<Interval> work;
-      work.reserve(spans.size());
-      for (const DeviceSpan& s : spans) {
+      work.reserve(all.size());
+      for (const DeviceSpan& s : all) {
         if (s.table != TableId::kSync) work.push_back({s.begin_ns, s.end_ns});
       }
       busy = CoveredTime(std::move(work));
     }
     bool first = true;
-    for (std::vector<DeviceSpan>& items : lanesOf(std::move(spans))) {
+    for (LaneItems& items : lanesOf(std::move(all))) {
       TimelineRow row;
       row.label = label;
       row.group = out_.groups - 1;
@@ -92,7 +91,7 @@ class TimelineRowMaker {
       std::vector<ItemKind> kinds;
       kinds.reserve(items.size());
       for (const DeviceSpan& s : items) kinds.push_back(kindOfItem(s));
-      row.lane = TimelineLane(LaneItems(trace_, items), std::move(kinds));
+      row.lane = TimelineLane(std::move(items), std::move(kinds));
       if (first) row.busy = std::move(busy);
       first = false;
       out_.rows.push_back(std::move(row));
@@ -100,13 +99,46 @@ class TimelineRowMaker {
   }
 
   void addDevices() {
+    struct Stream {
+      StreamId id{};
+      DeviceId device{};
+      std::vector<TableRows> tables;
+    };
+    std::vector<Stream> streams(trace_.stream.size() + 1);
+    for (size_t i = 0; i < streams.size(); ++i) {
+      streams[i].id = static_cast<StreamId>(i);
+      streams[i].device = trace_.deviceOf(streams[i].id);
+    }
+    const auto add = [&](const auto& table) {
+      // Counted first: memory that grows costs more than to count.
+      std::vector<size_t> counts(streams.size());
+      const auto forEachMatch = [&](const auto& f) {
+        forEachTimed(trace_, table, [&](StreamId stream, uint32_t row) {
+          if (matches_(table.kId, row)) f(static_cast<size_t>(stream), row);
+        });
+      };
+      forEachMatch([&](size_t stream, uint32_t) { ++counts[stream]; });
+      for (size_t i = 0; i < streams.size(); ++i) {
+        if (counts[i] == 0) continue;
+        streams[i].tables.push_back({table.kId, {}});
+        streams[i].tables.back().rows.reserve(counts[i]);
+      }
+      forEachMatch([&](size_t stream, uint32_t row) {
+        streams[stream].tables.back().rows.push_back(row);
+      });
+    };
+    add(trace_.kernel);
+    add(trace_.copy);
+    add(trace_.fill);
+    add(trace_.sync);
+    std::erase_if(streams, [](const Stream& s) { return s.tables.empty(); });
+    std::stable_sort(streams.begin(), streams.end(),
+                     [](const Stream& a, const Stream& b) { return a.device < b.device; });
     std::optional<DeviceId> last;
-    for (StreamTimeline& s : deviceTimelines(trace_)) {
-      std::erase_if(s.spans, [&](const DeviceSpan& x) { return !matches_(x.table, x.row); });
-      if (s.spans.empty()) continue;
+    for (Stream& s : streams) {
       if (last != s.device) heading(names_.device(s.device));
       last = s.device;
-      lanes(names_.stream(s.stream), std::move(s.spans), s.stream, true);
+      lanes(names_.stream(s.id), std::move(s.tables), s.id, true);
     }
   }
 
@@ -125,36 +157,43 @@ class TimelineRowMaker {
                         : std::string(name);
   }
 
-  /// Calls f(key, span) for calls and ranges that match.
-  template <class F>
-  void forEachHostRow(F&& f) const {
-    const auto rowsOf = [&](const auto& table) {
-      for (size_t i = 0; i < table.size(); ++i) {
-        const auto row = static_cast<uint32_t>(i);
-        if (!matches_(table.kId, row)) continue;
-        f(std::tuple(table.process_id[i], table.thread_id[i], table.kId),
-          DeviceSpan{table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]), table.kId,
-                     row});
-      }
-    };
-    rowsOf(trace_.host_call);
-    rowsOf(trace_.range);
+  using HostLane = std::tuple<ProcessId, ThreadId, TableId>;
+
+  /// Calls f(value of the row's lane in `lanes`, row) for calls or ranges that match.
+  template <class Table, class Value, class F>
+  void forEachHostRow(const Table& table, std::map<HostLane, Value>& lanes, F&& f) const {
+    std::optional<HostLane> last;  // most rows are in the same lane as the row before
+    Value* of_last = nullptr;
+    for (size_t i = 0; i < table.size(); ++i) {
+      const auto row = static_cast<uint32_t>(i);
+      if (!matches_(table.kId, row)) continue;
+      const HostLane lane(table.process_id[i], table.thread_id[i], table.kId);
+      if (last != lane) of_last = &lanes[lane];
+      last = lane;
+      f(*of_last, row);
+    }
   }
 
   void addProcesses() {
     // Counted first: memory that grows costs more than to count.
-    std::map<std::tuple<ProcessId, ThreadId, TableId>, size_t> counts;
-    forEachHostRow([&](const auto& key, const DeviceSpan&) { ++counts[key]; });
-    std::map<std::tuple<ProcessId, ThreadId, TableId>, std::vector<DeviceSpan>> threads;
-    for (const auto& [key, count] : counts) threads[key].reserve(count);
-    forEachHostRow([&](const auto& key, const DeviceSpan& span) { threads[key].push_back(span); });
+    std::map<HostLane, size_t> counts;
+    const auto count = [](size_t& of_lane, uint32_t) { ++of_lane; };
+    forEachHostRow(trace_.host_call, counts, count);
+    forEachHostRow(trace_.range, counts, count);
+    std::map<HostLane, std::vector<uint32_t>> threads;
+    for (const auto& [key, size] : counts) threads[key].reserve(size);
+    const auto add = [](std::vector<uint32_t>& of_lane, uint32_t row) { of_lane.push_back(row); };
+    forEachHostRow(trace_.host_call, threads, add);
+    forEachHostRow(trace_.range, threads, add);
     std::optional<ProcessId> last;
-    for (auto& [key, spans] : threads) {
+    for (auto& [key, rows] : threads) {
       const auto& [process, thread, table] = key;
       if (last != process) heading(processLabel(process));
       last = process;
+      std::vector<TableRows> tables;
+      tables.push_back({table, std::move(rows)});
       lanes(threadLabel(thread) + (table == TableId::kRange ? ": ranges" : ": calls"),
-            std::move(spans), StreamId::kNone, false);
+            std::move(tables), StreamId::kNone, false);
     }
   }
 
@@ -253,40 +292,38 @@ TimelineLane::Times TimelineLane::timesWithin(int64_t begin_ns, int64_t end_ns) 
   return out;
 }
 
-std::vector<std::vector<DeviceSpan>> lanesOf(std::vector<DeviceSpan> items) {
-  const auto earlier = [](const DeviceSpan& a, const DeviceSpan& b) {
-    return std::tie(a.begin_ns, b.end_ns) < std::tie(b.begin_ns, a.end_ns);
-  };
-  if (!std::is_sorted(items.begin(), items.end(), earlier)) {
-    std::stable_sort(items.begin(), items.end(), earlier);
-  }
-  std::vector<std::vector<DeviceSpan>> lanes;
+std::vector<LaneItems> lanesOf(LaneItems items) {
+  std::vector<LaneItems> lanes;
   bool overlap = false;
   for (size_t i = 0; i + 1 < items.size() && !overlap; ++i) {
     overlap = occupiedEnd(items[i]) > items[i + 1].begin_ns;
   }
   if (!overlap) {
-    lanes.push_back(std::move(items));
+    if (!items.empty()) lanes.push_back(std::move(items));
     return lanes;
   }
-  using Taken = std::pair<int64_t, size_t>;  // until when, and the lane
+  using Taken = std::pair<int64_t, uint32_t>;  // until when, and the lane
   std::priority_queue<Taken, std::vector<Taken>, std::greater<>> taken;
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> free;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> free;
+  std::vector<uint32_t> lane_of;
+  std::vector<size_t> sizes;
+  lane_of.reserve(items.size());
   for (const DeviceSpan& item : items) {
     for (; !taken.empty() && taken.top().first <= item.begin_ns; taken.pop()) {
       free.push(taken.top().second);
     }
-    size_t lane = lanes.size();
+    auto lane = static_cast<uint32_t>(sizes.size());
     if (free.empty()) {
-      lanes.emplace_back();
+      sizes.push_back(0);
     } else {
       lane = free.top();
       free.pop();
     }
-    lanes[lane].push_back(item);
+    ++sizes[lane];
+    lane_of.push_back(lane);
     taken.emplace(occupiedEnd(item), lane);
   }
-  return lanes;
+  return items.parts(lane_of, sizes);
 }
 
 }  // namespace tracesmith

@@ -72,8 +72,8 @@ struct TimelineRows {
 /// match. `trace` must outlive the result and not change.
 TimelineRows timelineRowsOf(const Trace& trace, const EventMatcher& matches, bool with_busy = true);
 
-/// Spreads items over as few lanes as possible so that none overlap. Sorts them by start, the
-/// longest first, so that enclosing items come in lanes above those that they enclose.
-std::vector<std::vector<DeviceSpan>> lanesOf(std::vector<DeviceSpan> items);
+/// Spreads items over as few lanes as possible so that none overlap. Enclosing items come in lanes
+/// above those that they enclose.
+std::vector<LaneItems> lanesOf(LaneItems items);
 
 }  // namespace tracesmith

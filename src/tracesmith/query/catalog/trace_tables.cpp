@@ -39,7 +39,8 @@ struct TraceTables::Impl {
   TraceReader reader;
   std::shared_ptr<Loaded> now;
   std::map<TableId, std::set<uint16_t>> there;  // event columns that have been read
-  std::set<TableId> in_host_time;               // tables whose times have been converted
+  std::set<TableId> in_host_time;               // tables whose times are known to be host times
+  std::set<TableId> converted;                  // those whose times were of a device's clock
   std::set<TableId> checked;                    // tables known to have all their rows
   bool whole = false;                           // everything has been read
 
@@ -51,6 +52,9 @@ struct TraceTables::Impl {
   template <class Table>
   Status readThese(Table& table, const ColumnNumbers& wanted);
   Status readOf(TableId table, const std::optional<ColumnNumbers>& wanted);
+  /// The same; of a damaged file reads everything again.
+  Result<std::shared_ptr<const Loaded>> need(TableId table,
+                                             const std::optional<ColumnNumbers>& wanted);
 };
 
 Status TraceTables::Impl::readBase() {
@@ -127,6 +131,7 @@ Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted)
         TS_CHECK_OK(readThese(table, query_rules::numbersOf(Table::kColumns, {"stream_id"})));
         TS_CHECK_OK(readThese(table, times));
         convertToHostTime(now->trace, Table::kId);
+        converted.insert(Table::kId);
       }
       in_host_time.insert(Table::kId);
     }
@@ -149,6 +154,15 @@ Status TraceTables::Impl::readOf(TableId id, const std::optional<ColumnNumbers>&
     if (status) checked.insert(kId);
   });
   return status;
+}
+
+Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::Impl::need(
+    TableId id, const std::optional<ColumnNumbers>& wanted) {
+  if (whole) return now;
+  Status status = readOf(id, wanted);
+  if (!status && status.error().code == ErrorCode::kDamaged) status = readAllBlocks();
+  if (!status) return tl::unexpected(status.error());
+  return now;
 }
 
 TraceTables::TraceTables(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -192,11 +206,49 @@ Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::need(
     if (wanted) wanted->insert(wanted->end(), made_of.begin(), made_of.end());
   }
   if (others) return needAll();
-  if (impl_->whole) return impl_->now;
-  Status status = impl_->readOf(id, wanted);
-  if (!status && status.error().code == ErrorCode::kDamaged) status = impl_->readAllBlocks();
-  if (!status) return tl::unexpected(status.error());
-  return impl_->now;
+  return impl_->need(id, wanted);
+}
+
+Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::need(
+    TableId id, std::initializer_list<std::string_view> columns) {
+  std::optional<ColumnNumbers> wanted;
+  forEachTable(impl_->now->trace, [&](const auto& table) {
+    if (table.kId == id) wanted = query_rules::numbersOf(table.kColumns, columns);
+  });
+  if (!wanted || wanted->size() != columns.size()) {
+    return fail(ErrorCode::kNotFound, "the table does not have these columns");
+  }
+  return impl_->need(id, wanted);
+}
+
+void TraceTables::forget(TableId id, std::initializer_list<std::string_view> names) {
+  if (impl_->whole || impl_->converted.count(id) != 0) return;
+  forEachTable(impl_->now->trace, [&](auto& table) {
+    if (table.kId != id || sbt::isAlwaysRead(id)) return;
+    const ColumnNumbers numbers = query_rules::numbersOf(table.kColumns, names);
+    table.visitColumns(table, [&](const ColumnInfo& info, auto& column) {
+      if (std::find(numbers.begin(), numbers.end(), info.number) == numbers.end()) return;
+      if (impl_->there[id].erase(info.number) == 0) return;
+      const size_t rows = column.size();
+      column = {};
+      column.resize(rows);
+    });
+  });
+}
+
+uint64_t TraceTables::unreadBytes() const {
+  if (impl_->whole) return 0;
+  uint64_t bytes = 0;
+  forEachTable(impl_->now->trace, [&](auto& table) {
+    constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+    if (sbt::isAlwaysRead(kId)) return;
+    const auto known = impl_->there.find(kId);
+    table.visitColumns(table, [&](const ColumnInfo& info, const auto& column) {
+      if (known != impl_->there.end() && known->second.count(info.number) != 0) return;
+      bytes += column.size() * sizeof(typename std::decay_t<decltype(column)>::value_type);
+    });
+  });
+  return bytes;
 }
 
 Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::needAll() {

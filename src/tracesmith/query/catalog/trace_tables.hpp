@@ -3,6 +3,7 @@
 // file when it is first needed, and is then kept.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,8 +40,17 @@ class TraceTables {
   /// only the intact rows. kNotFound: there is no such table or column.
   Result<std::shared_ptr<const Loaded>> need(std::string_view table,
                                              std::span<const std::string> columns);
+  /// The same for columns of the schema (model/tables.hpp) of a table of events. Without columns: only
+  /// verifies that all rows can be read.
+  Result<std::shared_ptr<const Loaded>> need(TableId table,
+                                             std::initializer_list<std::string_view> columns);
   /// Reads all columns of all tables, for code that walks the whole trace.
   Result<std::shared_ptr<const Loaded>> needAll();
+  /// Gives memory back: columns of the schema of a table of events are zeros until they are needed
+  /// again. Nobody may use them meanwhile. Keeps those that were converted to host time.
+  void forget(TableId table, std::initializer_list<std::string_view> columns);
+  /// Memory that needAll() would add.
+  uint64_t unreadBytes() const;
 
   TraceReader& reader();
 

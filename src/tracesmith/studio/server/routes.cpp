@@ -74,7 +74,8 @@ Result<HttpResponse> compare(const Question& of) {
   if (of.files.before() == nullptr) {
     return fail(ErrorCode::kNotFound, "Studio was started with one trace", "");
   }
-  return json(compareAnswer(*of.files.before(), *of.files.trace()));
+  TS_CHECK_OK(of.files.before()->readRest());
+  return json(compareAnswer(*of.files.before(), of.trace));
 }
 
 Result<HttpResponse> kernel(const Question& of) {
@@ -92,62 +93,66 @@ Result<HttpResponse> keepNotes(const Question& of) {
   return json(std::string("{}"));
 }
 
+/// What of the trace an answer needs: nothing or the columns of the timeline, or all of it.
+enum class Needs { kTimeline, kAll };
+
 struct Route {
   std::string_view method, path;
+  Needs needs;
   Result<HttpResponse> (*answer)(const Question&);
 };
 
 constexpr Route kRoutes[] = {
-    {"GET", "/api/status", [](const Question& of) { return json(statusAnswer(of)); }},
-    {"GET", "/api/trace",
+    {"GET", "/api/status", Needs::kTimeline, [](const Question& of) { return json(statusAnswer(of)); }},
+    {"GET", "/api/trace", Needs::kTimeline,
      [](const Question& of) {
        const StudioFiles::Shared& before = of.files.before();
        return json(traceAnswer(of.trace, before == nullptr ? "" : before->source().path));
      }},
-    {"POST", "/api/tiles", tiles},
-    {"POST", "/api/names", names},
-    {"GET", "/api/item", item},
-    {"GET", "/api/search", search},
-    {"GET", "/api/findings", [](const Question& of) { return json(findingsAnswer(of.trace)); }},
-    {"GET", "/api/parts", [](const Question&) { return json(partsAnswer()); }},
-    {"GET", "/api/analysis",
+    {"POST", "/api/tiles", Needs::kTimeline, tiles},
+    {"POST", "/api/names", Needs::kTimeline, names},
+    {"GET", "/api/item", Needs::kAll, item},
+    {"GET", "/api/search", Needs::kTimeline, search},
+    {"GET", "/api/findings", Needs::kAll, [](const Question& of) { return json(findingsAnswer(of.trace)); }},
+    {"GET", "/api/parts", Needs::kTimeline, [](const Question&) { return json(partsAnswer()); }},
+    {"GET", "/api/analysis", Needs::kAll,
      [](const Question& of) { return json(analysisAnswer(of.trace, of.values)); }},
-    {"GET", "/api/compare", compare},
-    {"GET", "/api/kernel", kernel},
-    {"GET", "/api/counters",
+    {"GET", "/api/compare", Needs::kAll, compare},
+    {"GET", "/api/kernel", Needs::kAll, kernel},
+    {"GET", "/api/counters", Needs::kTimeline,
      [](const Question& of) { return json(countersAnswer(of.trace, of.values)); }},
-    {"GET", "/api/notes", notes},
-    {"POST", "/api/notes", keepNotes},
-    {"GET", "/api/overlay",
+    {"GET", "/api/notes", Needs::kTimeline, notes},
+    {"POST", "/api/notes", Needs::kTimeline, keepNotes},
+    {"GET", "/api/overlay", Needs::kAll,
      [](const Question& of) { return json(overlayAnswer(of.trace, of.values)); }},
-    {"GET", "/api/memory", [](const Question& of) { return json(memoryAnswer(of.trace)); }},
-    {"GET", "/api/stacks",
+    {"GET", "/api/memory", Needs::kAll, [](const Question& of) { return json(memoryAnswer(of.trace)); }},
+    {"GET", "/api/stacks", Needs::kAll,
      [](const Question& of) { return json(stacksAnswer(of.trace, of.values)); }},
-    {"POST", "/api/whatif", whatIf},
-    {"GET", "/api/info",
+    {"POST", "/api/whatif", Needs::kAll, whatIf},
+    {"GET", "/api/info", Needs::kTimeline,
      [](const Question& of) { return json(Result<std::string>(of.trace.source().info)); }},
-    {"GET", "/api/recording", [](const Question& of) { return json(recordingAnswer(of.trace)); }},
-    {"GET", "/api/program",
+    {"GET", "/api/recording", Needs::kAll, [](const Question& of) { return json(recordingAnswer(of.trace)); }},
+    {"GET", "/api/program", Needs::kAll,
      [](const Question& of) { return json(programAnswer(of.trace, of.values)); }},
-    {"GET", "/api/races",
+    {"GET", "/api/races", Needs::kAll,
      [](const Question& of) { return json(racesAnswer(of.trace, of.values)); }},
-    {"GET", "/api/commands",
+    {"GET", "/api/commands", Needs::kAll,
      [](const Question& of) { return json(commandsAnswer(of.trace, of.values)); }},
-    {"GET", "/api/command",
+    {"GET", "/api/command", Needs::kAll,
      [](const Question& of) { return json(commandAnswer(of.trace, of.values)); }},
-    {"GET", "/api/launch",
+    {"GET", "/api/launch", Needs::kAll,
      [](const Question& of) { return json(launchPlaceAnswer(of.trace, of.values)); }},
-    {"POST", "/api/run", [](const Question& of) { return startRun(of.served, of.trace, of.body); }},
-    {"GET", "/api/job",
+    {"POST", "/api/run", Needs::kAll, [](const Question& of) { return startRun(of.served, of.trace, of.body); }},
+    {"GET", "/api/job", Needs::kTimeline,
      [](const Question& of) { return json(runAnswer(of.served.jobs, of.values)); }},
-    {"GET", "/api/content",
+    {"GET", "/api/content", Needs::kTimeline,
      [](const Question& of) { return json(contentAnswer(of.served.jobs, of.values)); }},
-    {"GET", "/api/cells",
+    {"GET", "/api/cells", Needs::kTimeline,
      [](const Question& of) { return cellsAnswer(of.served.jobs, of.values); }},
-    {"POST", "/api/cancel",
+    {"POST", "/api/cancel", Needs::kTimeline,
      [](const Question& of) { return json(cancelRun(of.served.jobs, of.body)); }},
-    {"GET", "/api/schema", [](const Question& of) { return json(schemaAnswer(of.trace)); }},
-    {"POST", "/api/query", query},
+    {"GET", "/api/schema", Needs::kAll, [](const Question& of) { return json(schemaAnswer(of.trace)); }},
+    {"POST", "/api/query", Needs::kAll, query},
 };
 
 }  // namespace
@@ -164,6 +169,7 @@ Result<HttpResponse> answerRequest(const Served& served, const HttpRequest& requ
   }
   for (const Route& route : kRoutes) {
     if (route.method == request.method && route.path == values.path()) {
+      if (route.needs == Needs::kAll) TS_CHECK_OK(trace->readRest());
       return route.answer({served, files, *trace, values, request.body});
     }
   }

@@ -13,6 +13,12 @@ namespace {
 
 constexpr int64_t kZeroNs = 1'000;
 
+LaneItems kernelsOf(const Trace& trace) {
+  TableRows kernels{TableId::kKernel, {}};
+  for (uint32_t i = 0; i < trace.kernel.size(); ++i) kernels.rows.push_back(i);
+  return LaneItems(trace, {std::move(kernels)});
+}
+
 /// Kernels "0" to "4" in bursts, so that cells of a level have from none to thousands of items.
 struct Lane {
   explicit Lane(int items, unsigned seed) {
@@ -29,14 +35,11 @@ struct Lane {
       at += std::max<int64_t>(duration, 1);
     }
     trace = std::move(s.trace);
-    std::vector<DeviceSpan> spans;
     std::vector<ItemKind> kinds;
     for (uint32_t i = 0; i < trace.kernel.size(); ++i) {
-      const int64_t begin = trace.kernel.start_ns[i];
-      spans.push_back({begin, begin + trace.kernel.duration_ns[i], TableId::kKernel, i});
       kinds.push_back(static_cast<ItemKind>(i % kItemKinds));
     }
-    lane = TimelineLane(LaneItems(trace, spans), std::move(kinds));
+    lane = TimelineLane(kernelsOf(trace), std::move(kinds));
   }
   Trace trace;
   TimelineLane lane;
@@ -90,12 +93,7 @@ TEST(TilePyramid, TheItemOfACellTakesTheMostOfIt) {
   s.kernel("short", stream, 0, 10, 1);
   s.kernel("long", stream, 10, 900, 1);
   s.kernel("last", stream, 910, 100, 1);
-  std::vector<DeviceSpan> spans;
-  for (uint32_t i = 0; i < 3; ++i) {
-    const int64_t begin = s.trace.kernel.start_ns[i];
-    spans.push_back({begin, begin + s.trace.kernel.duration_ns[i], TableId::kKernel, i});
-  }
-  const TimelineLane lane(LaneItems(s.trace, spans), std::vector<ItemKind>(3, ItemKind{}));
+  const TimelineLane lane(kernelsOf(s.trace), std::vector<ItemKind>(3, ItemKind{}));
   const ItemNames names(s.trace);
   const TilePyramid pyramid(lane, names, 0);
   for (const int level : {10, 20, kHighestLevel}) {
@@ -123,9 +121,7 @@ TEST(TilePyramid, TakesTimesUpToTheEndOfTime) {
   const StreamId stream = s.stream(s.device("GPU"), s.process(1, "p"));
   s.kernel("first", stream, 0, 10, 1);
   s.kernel("last", stream, INT64_MAX - 5, 5, 1);
-  const std::vector<DeviceSpan> spans = {{.table = TableId::kKernel, .row = 0},
-                                         {.table = TableId::kKernel, .row = 1}};
-  const TimelineLane lane(LaneItems(s.trace, spans), {ItemKind{}, ItemKind{}});
+  const TimelineLane lane(kernelsOf(s.trace), {ItemKind{}, ItemKind{}});
   const ItemNames names(s.trace);
   const TilePyramid pyramid(lane, names, 0);
   std::vector<TileCell> cells(4);
