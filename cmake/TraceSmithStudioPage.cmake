@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The page of Studio, made by script/studio, goes into the program.
 set(TRACESMITH_STUDIO_PAGE "${PROJECT_SOURCE_DIR}/build/studio/page"
-    CACHE PATH "Folder with index.html.gz, studio.js.gz and studio.css.gz")
+    CACHE PATH "Folder with index.html.gz, studio.js.gz, charts.js.gz and studio.css.gz")
 set(_files "${TRACESMITH_STUDIO_PAGE}/index.html.gz" "${TRACESMITH_STUDIO_PAGE}/studio.js.gz"
-           "${TRACESMITH_STUDIO_PAGE}/studio.css.gz")
+           "${TRACESMITH_STUDIO_PAGE}/charts.js.gz" "${TRACESMITH_STUDIO_PAGE}/studio.css.gz")
 set(_there TRUE)
 foreach(_file IN LISTS _files)
   if(NOT EXISTS "${_file}")

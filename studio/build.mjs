@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes index.html, studio.js and studio.css. Usage: node build.mjs FOLDER
+// Makes index.html, studio.js, charts.js and studio.css. Usage: node build.mjs FOLDER
 import { copyFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,8 @@ const folder = process.argv[2];
 if (!folder) throw new Error("usage: node build.mjs FOLDER");
 mkdirSync(folder, { recursive: true });
 await build({
-  entryPoints: { studio: join(here, "src/main.tsx") },
+  entryPoints: { studio: join(here, "src/main.tsx"), charts: join(here, "src/charts/charts.ts") },
+  external: ["./charts.js"],
   outdir: folder,
   bundle: true,
   minify: true,

@@ -30,8 +30,8 @@ struct StreamTimeline {
   std::vector<DeviceSpan> spans;  ///< by start
 };
 
-/// Calls f(stream, row) for each row of a table of device work that has a device time. The stream is
-/// kNone if the trace does not have it.
+/// Calls f(stream, row) for each row of a table of device work that has a device time. The stream
+/// is kNone if the trace does not have it.
 template <class Table, class F>
 void forEachTimed(const Trace& trace, const Table& table, F&& f) {
   for (size_t i = 0; i < table.size(); ++i) {

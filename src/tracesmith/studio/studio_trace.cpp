@@ -69,15 +69,17 @@ Status readTimeline(TraceTables& tables) {
   read(TableId::kRange, {"start_ns", "duration_ns", "name", "process_id", "thread_id"});
   read(TableId::kProgramBuild, {"start_ns", "duration_ns"});
   read(TableId::kCounter, {"time_ns", "track_id", "value"});
-  read(TableId::kMemoryEvent, {"time_ns", "kind", "process_id", "context_id", "device_id", "address", "bytes"});
-  for (const TableId table : {TableId::kObject, TableId::kCommit, TableId::kPending, TableId::kModule, TableId::kFlow, TableId::kAttribute, TableId::kFlowEvent}) {
+  read(TableId::kMemoryEvent,
+       {"time_ns", "kind", "process_id", "context_id", "device_id", "address", "bytes"});
+  for (const TableId table :
+       {TableId::kObject, TableId::kCommit, TableId::kPending, TableId::kModule, TableId::kFlow,
+        TableId::kAttribute, TableId::kFlowEvent}) {
     read(table, {});
   }
   return status;
 }
 
-StudioTrace::StudioTrace(Source source, std::shared_ptr<const Trace> trace,
-                         TraceTables* tables)
+StudioTrace::StudioTrace(Source source, std::shared_ptr<const Trace> trace, TraceTables* tables)
     : source_(std::move(source)),
       trace_(std::move(trace)),
       tables_(tables == nullptr ? std::nullopt : std::optional(std::move(*tables))),
@@ -87,8 +89,7 @@ StudioTrace::StudioTrace(Source source, std::shared_ptr<const Trace> trace,
       details_(*trace_) {}
 
 StudioTrace::StudioTrace(Source source, Trace trace)
-    : StudioTrace(std::move(source), std::make_shared<const Trace>(std::move(trace)),
-                  nullptr) {}
+    : StudioTrace(std::move(source), std::make_shared<const Trace>(std::move(trace)), nullptr) {}
 
 StudioTrace::StudioTrace(Source source, TraceTables tables)
     : StudioTrace(std::move(source), traceOf(tables), &tables) {
@@ -169,7 +170,8 @@ uint32_t StudioTrace::launchOf(const DeviceSpan& item) const {
 }
 
 std::vector<StudioTrace::Wait> StudioTrace::waitsOf(const DeviceSpan& item) const {
-  if (trace_->kernel.size() + trace_->copy.size() + trace_->fill.size() > kMostOperations) return {};
+  if (trace_->kernel.size() + trace_->copy.size() + trace_->fill.size() > kMostOperations)
+    return {};
   std::call_once(operations_made_, [this] { operations_ = OperationGraph::of(*trace_); });
   const std::vector<Operation>& all = operations_.operations;
   const auto begin = std::partition_point(all.begin(), all.end(), [&](const Operation& operation) {

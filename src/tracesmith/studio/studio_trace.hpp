@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace with what Studio computes of it. All questions of the page are answered from here. Of a file,
-// the columns that the timeline shows are read first, and the others when a question needs them.
+// A trace with what Studio computes of it. All questions of the page are answered from here. Of a
+// file, the columns that the timeline shows are read first, and the others when a question needs
+// them.
 #pragma once
 
 #include <memory>
@@ -22,8 +23,8 @@
 
 namespace tracesmith::studio {
 
-/// Of every table of events reads what the timeline shows, and verifies the other columns, so that all
-/// rows are intact if the others are read later. Errors are those of TraceTables::need().
+/// Of every table of events reads what the timeline shows, and verifies the other columns, so that
+/// all rows are intact if the others are read later. Errors are those of TraceTables::need().
 Status readTimeline(TraceTables& tables);
 
 /// Any number of threads may use it at the same time.
@@ -44,7 +45,8 @@ class StudioTrace {
 
   const Source& source() const { return source_; }
   /// Reads what has not been read. Everything but rows(), names(), tiles() and counters() needs it.
-  /// Errors are those of TraceTables::needAll(), and kDamaged if rows that are shown are not intact.
+  /// Errors are those of TraceTables::needAll(), and kDamaged if rows that are shown are not
+  /// intact.
   Status readRest() const;
   /// Memory that readRest() would add.
   uint64_t unreadBytes() const;

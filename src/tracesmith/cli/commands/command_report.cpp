@@ -67,7 +67,8 @@ class ReportCommand : public Command {
 
  private:
   Status writePage(TraceFile& file, int code, Output& out) {
-    studio::StudioTrace::Source source = studioSource(file.trace, file.reader, input_, code == kExitOk);
+    studio::StudioTrace::Source source =
+        studioSource(file.trace, file.reader, input_, code == kExitOk);
     const studio::StudioTrace trace(std::move(source), std::move(file.trace));
     TS_TRY(const std::string page, studio::reportPage(trace));
     out.write(page);

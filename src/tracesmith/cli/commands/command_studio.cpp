@@ -87,8 +87,8 @@ Result<std::shared_ptr<const studio::StudioTrace>> readForStudio(const std::stri
   return std::make_shared<studio::StudioTrace>(std::move(source), std::move(*tables));
 }
 
-/// What the page asks most often first: the tiles. Then the rest of the trace, unless that takes much
-/// memory: then it is read when a question needs it.
+/// What the page asks most often first: the tiles. Then the rest of the trace, unless that takes
+/// much memory: then it is read when a question needs it.
 void readAhead(const studio::StudioTrace& trace) {
   trace.tiles().makeAll();
   if (trace.unreadBytes() <= kMostReadAhead) (void)trace.readRest();

@@ -18,8 +18,8 @@ struct TraceFile {
   Trace trace;
 };
 
-/// Opens `path` without reading its rows. Another tool's trace is imported into memory, and unusable
-/// parts are reported.
+/// Opens `path` without reading its rows. Another tool's trace is imported into memory, and
+/// unusable parts are reported.
 Result<TraceReader> openTraceFile(const std::string& path);
 
 /// Reads `path`. Errors include a hint what to do. Another tool's trace is imported into memory

@@ -62,8 +62,9 @@ void LaneItems::mergeTables(const std::vector<TableRows>& tables) {
     size_t first = tables.size();
     for (size_t i = 0; i < tables.size(); ++i) {
       if (heads[i].at == tables[i].rows.size()) continue;
-      if (first == tables.size() || std::tie(heads[i].item.begin_ns, heads[first].item.end_ns) <
-                                        std::tie(heads[first].item.begin_ns, heads[i].item.end_ns)) {
+      if (first == tables.size() ||
+          std::tie(heads[i].item.begin_ns, heads[first].item.end_ns) <
+              std::tie(heads[first].item.begin_ns, heads[i].item.end_ns)) {
         first = i;
       }
     }

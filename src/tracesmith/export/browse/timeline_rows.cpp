@@ -123,9 +123,8 @@ class TimelineRowMaker {
         streams[i].tables.push_back({table.kId, {}});
         streams[i].tables.back().rows.reserve(counts[i]);
       }
-      forEachMatch([&](size_t stream, uint32_t row) {
-        streams[stream].tables.back().rows.push_back(row);
-      });
+      forEachMatch(
+          [&](size_t stream, uint32_t row) { streams[stream].tables.back().rows.push_back(row); });
     };
     add(trace_.kernel);
     add(trace_.copy);

@@ -40,8 +40,8 @@ class TraceTables {
   /// only the intact rows. kNotFound: there is no such table or column.
   Result<std::shared_ptr<const Loaded>> need(std::string_view table,
                                              std::span<const std::string> columns);
-  /// The same for columns of the schema (model/tables.hpp) of a table of events. Without columns: only
-  /// verifies that all rows can be read.
+  /// The same for columns of the schema (model/tables.hpp) of a table of events. Without columns:
+  /// only verifies that all rows can be read.
   Result<std::shared_ptr<const Loaded>> need(TableId table,
                                              std::initializer_list<std::string_view> columns);
   /// Reads all columns of all tables, for code that walks the whole trace.

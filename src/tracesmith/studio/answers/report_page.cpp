@@ -71,10 +71,11 @@ Result<std::string> reportPage(const StudioTrace& of) {
       "<script type=\"text/plain\" id=\"report-answers\">{3}</script>\n"
       "<script type=\"text/plain\" id=\"report-names\">{4}</script>\n"
       "<script type=\"text/plain\" id=\"report-tiles\">{5}</script>\n"
-      "<script type=\"module\" nonce=\"{0}\">{6}</script>\n</body>\n</html>\n",
+      "<script type=\"module\" nonce=\"{0}\">{6}</script>\n"
+      "<script type=\"module\" nonce=\"{0}\">{7}</script>\n</body>\n</html>\n",
       nonce, escaped(name), pageFile("/studio.css"), base64(gzip(data)),
       base64(gzip(namesAnswer(of, namesIn(of, kMostLanes, kMostNames)))), base64(gzip(tilesOf(of))),
-      script);
+      pageFile("/charts.js"), script);
 }
 
 }  // namespace tracesmith::studio

@@ -25,7 +25,7 @@ class Site {
 
   Result<uint64_t> write() {
     TS_CHECK_OK(makeFolder());
-    for (const std::string_view file : {"studio.js", "studio.css"}) {
+    for (const std::string_view file : {"studio.js", "charts.js", "studio.css"}) {
       TS_CHECK_OK(put(std::string(file), pageFile("/" + std::string(file))));
     }
     std::string page = pageFile("/");

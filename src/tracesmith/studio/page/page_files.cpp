@@ -22,6 +22,7 @@
 
 TRACESMITH_PAGE_FILE(html, "index.html.gz");
 TRACESMITH_PAGE_FILE(js, "studio.js.gz");
+TRACESMITH_PAGE_FILE(charts, "charts.js.gz");
 TRACESMITH_PAGE_FILE(css, "studio.css.gz");
 #endif
 
@@ -29,11 +30,14 @@ namespace tracesmith::studio {
 
 #ifdef TRACESMITH_STUDIO_PAGE
 std::span<const PageFile> pageFiles() {
-  static const std::array<PageFile, 3> kFiles = {{
+  static const std::array<PageFile, 4> kFiles = {{
       {"/", "text/html; charset=utf-8", {tracesmith_page_html, tracesmith_page_html_end}},
       {"/studio.js",
        "text/javascript; charset=utf-8",
        {tracesmith_page_js, tracesmith_page_js_end}},
+      {"/charts.js",
+       "text/javascript; charset=utf-8",
+       {tracesmith_page_charts, tracesmith_page_charts_end}},
       {"/studio.css", "text/css; charset=utf-8", {tracesmith_page_css, tracesmith_page_css_end}},
   }};
   return kFiles;

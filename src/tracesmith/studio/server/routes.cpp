@@ -103,7 +103,8 @@ struct Route {
 };
 
 constexpr Route kRoutes[] = {
-    {"GET", "/api/status", Needs::kTimeline, [](const Question& of) { return json(statusAnswer(of)); }},
+    {"GET", "/api/status", Needs::kTimeline,
+     [](const Question& of) { return json(statusAnswer(of)); }},
     {"GET", "/api/trace", Needs::kTimeline,
      [](const Question& of) {
        const StudioFiles::Shared& before = of.files.before();
@@ -113,7 +114,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/names", Needs::kTimeline, names},
     {"GET", "/api/item", Needs::kAll, item},
     {"GET", "/api/search", Needs::kTimeline, search},
-    {"GET", "/api/findings", Needs::kAll, [](const Question& of) { return json(findingsAnswer(of.trace)); }},
+    {"GET", "/api/findings", Needs::kAll,
+     [](const Question& of) { return json(findingsAnswer(of.trace)); }},
     {"GET", "/api/parts", Needs::kTimeline, [](const Question&) { return json(partsAnswer()); }},
     {"GET", "/api/analysis", Needs::kAll,
      [](const Question& of) { return json(analysisAnswer(of.trace, of.values)); }},
@@ -125,13 +127,15 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/notes", Needs::kTimeline, keepNotes},
     {"GET", "/api/overlay", Needs::kAll,
      [](const Question& of) { return json(overlayAnswer(of.trace, of.values)); }},
-    {"GET", "/api/memory", Needs::kAll, [](const Question& of) { return json(memoryAnswer(of.trace)); }},
+    {"GET", "/api/memory", Needs::kAll,
+     [](const Question& of) { return json(memoryAnswer(of.trace)); }},
     {"GET", "/api/stacks", Needs::kAll,
      [](const Question& of) { return json(stacksAnswer(of.trace, of.values)); }},
     {"POST", "/api/whatif", Needs::kAll, whatIf},
     {"GET", "/api/info", Needs::kTimeline,
      [](const Question& of) { return json(Result<std::string>(of.trace.source().info)); }},
-    {"GET", "/api/recording", Needs::kAll, [](const Question& of) { return json(recordingAnswer(of.trace)); }},
+    {"GET", "/api/recording", Needs::kAll,
+     [](const Question& of) { return json(recordingAnswer(of.trace)); }},
     {"GET", "/api/program", Needs::kAll,
      [](const Question& of) { return json(programAnswer(of.trace, of.values)); }},
     {"GET", "/api/races", Needs::kAll,
@@ -142,7 +146,8 @@ constexpr Route kRoutes[] = {
      [](const Question& of) { return json(commandAnswer(of.trace, of.values)); }},
     {"GET", "/api/launch", Needs::kAll,
      [](const Question& of) { return json(launchPlaceAnswer(of.trace, of.values)); }},
-    {"POST", "/api/run", Needs::kAll, [](const Question& of) { return startRun(of.served, of.trace, of.body); }},
+    {"POST", "/api/run", Needs::kAll,
+     [](const Question& of) { return startRun(of.served, of.trace, of.body); }},
     {"GET", "/api/job", Needs::kTimeline,
      [](const Question& of) { return json(runAnswer(of.served.jobs, of.values)); }},
     {"GET", "/api/content", Needs::kTimeline,
@@ -151,7 +156,8 @@ constexpr Route kRoutes[] = {
      [](const Question& of) { return cellsAnswer(of.served.jobs, of.values); }},
     {"POST", "/api/cancel", Needs::kTimeline,
      [](const Question& of) { return json(cancelRun(of.served.jobs, of.body)); }},
-    {"GET", "/api/schema", Needs::kAll, [](const Question& of) { return json(schemaAnswer(of.trace)); }},
+    {"GET", "/api/schema", Needs::kAll,
+     [](const Question& of) { return json(schemaAnswer(of.trace)); }},
     {"POST", "/api/query", Needs::kAll, query},
 };
 
