@@ -203,8 +203,7 @@ void Facts::findCalls() {
     host_begin_ns = std::min(host_begin_ns, ops.call_begin_ns[row]);
     host_end_ns = std::max(host_end_ns, ops.call_end_ns[row]);
     const auto thread = static_cast<size_t>(calls.thread_id[row]);
-    if (thread >= by_thread.size()) by_thread.resize(thread + 1);
-    by_thread[thread].push_back(row);
+    by_thread[thread < by_thread.size() ? thread : 0].push_back(row);  // 0: of no known thread
   }
   for (size_t t = 0; t < by_thread.size(); ++t) {
     std::vector<uint32_t>& rows = by_thread[t];

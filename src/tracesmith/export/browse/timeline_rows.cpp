@@ -26,7 +26,11 @@ int64_t occupiedEnd(const DeviceSpan& s) { return std::max(s.end_ns, endOf(s.beg
 class TimelineRowMaker {
  public:
   TimelineRowMaker(const Trace& trace, const EventMatcher& matches, bool with_busy)
-      : trace_(trace), matches_(matches), with_busy_(with_busy), names_(namesOf(trace)) {}
+      : trace_(trace),
+        matches_(matches),
+        with_busy_(with_busy),
+        names_(namesOf(trace)),
+        families_(trace.strings.size() + 2) {}
 
   TimelineRows make() {
     addDevices();
@@ -54,8 +58,8 @@ class TimelineRowMaker {
   }
 
   ItemKind familyOf(StringId name) {
-    const auto id = static_cast<size_t>(name);
-    if (id >= families_.size()) families_.resize(id + 1);
+    // Ids that no string has, in a damaged trace, are names without text.
+    const size_t id = std::min(static_cast<size_t>(name), families_.size() - 1);
     if (!families_[id]) families_[id] = kindOf(readKernelName(trace_.text(name)).family);
     return *families_[id];
   }

@@ -13,11 +13,11 @@ NameId kindId(TableId table, uint8_t kind) {
 
 }  // namespace
 
-ItemNames::ItemNames(const Trace& trace) : trace_(trace), labels_(trace) {
+ItemNames::ItemNames(const Trace& trace)
+    : trace_(trace), labels_(trace), is_kernel_(trace.strings.size() + 1, false) {
   for (const StringId name : trace.kernel.name) {
     const auto id = static_cast<size_t>(name);
-    if (id >= is_kernel_.size()) is_kernel_.resize(id + 1, false);
-    is_kernel_[id] = true;
+    if (id < is_kernel_.size()) is_kernel_[id] = true;
   }
 }
 
