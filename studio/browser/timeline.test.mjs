@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { REAL, trace, withPage } from "./harness.mjs";
+import { LABELS, REAL, trace, withPage } from "./harness.mjs";
 
 const settled = (page) => page.waitForFunction(() => window.timeline.frame > 0 && !window.timeline.blank);
 
@@ -85,3 +85,41 @@ test("colours go round by a key", () => withPage(trace(), async (page) => {
     assert.equal(await page.inputValue("[aria-label=Colours]"), by);
   }
 }));
+
+test("fingers move and zoom", () => withPage(trace(), async (page) => {
+  const client = await page.context().newCDPSession(page);
+  const touch = (type, ...points) => client.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+  const seen = () => page.evaluate(() => ({ ...window.timeline.window }));
+  const whole = await seen();
+  // Two fingers that part show half the time, about what lies between them.
+  await touch("touchStart", [600, 300]);
+  await touch("touchStart", [600, 300], [800, 300]);
+  await touch("touchMove", [550, 300], [850, 300]);
+  await touch("touchMove", [500, 300], [900, 300]);
+  await touch("touchEnd");
+  await settled(page);
+  const near = await seen();
+  const part = (near.end - near.begin) / (whole.end - whole.begin);
+  assert.ok(Math.abs(part - 0.5) < 0.02, `${part}`);
+  assert.equal(await page.locator("dl.facts").count(), 0, "two fingers select nothing");
+  // One finger moves by what is under it.
+  await touch("touchStart", [800, 300]);
+  await touch("touchMove", [750, 300]);
+  await touch("touchMove", [700, 300]);
+  await touch("touchEnd");
+  const moved = await seen();
+  const width = await page.evaluate(() => document.querySelector("canvas").clientWidth);
+  const perPixel = (near.end - near.begin) / (width - LABELS);
+  assert.ok(Math.abs(moved.begin - near.begin - 100 * perPixel) < 3 * perPixel);
+  assert.ok(Math.abs(moved.end - moved.begin - (near.end - near.begin)) < 1);
+}, { hasTouch: true }));
+
+test("a screen of 3840 x 2160 pixels has sharp lines", () => withPage(trace(), async (page) => {
+  const sizes = await page.evaluate(() => {
+    const canvas = document.querySelector("canvas");
+    return { pixels: canvas.width, css: canvas.clientWidth };
+  });
+  assert.equal(sizes.pixels, Math.round(2 * sizes.css));
+  assert.ok(sizes.css > 1800);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 1920);
+}, { viewport: { width: 1920, height: 1080 }, deviceScaleFactor: 2 }));

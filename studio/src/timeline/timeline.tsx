@@ -183,6 +183,8 @@ export function Timeline({ trace, go, failed }: Props) {
       const after = [...fingers.current.values()];
       const spread = (v: number[]) => Math.max(10, Math.abs((v[0] ?? 0) - (v[1] ?? 0)));
       show(zoomed(of.window, spread(before) / spread(after), of.timeAt(((after[0] ?? 0) + (after[1] ?? 0)) / 2)));
+      from.far = true;
+      from.kind = "move";
       return;
     }
     from.far ||= Math.abs(x - from.x) + Math.abs(y - from.y) > 4;
@@ -198,6 +200,10 @@ export function Timeline({ trace, go, failed }: Props) {
     const perPixel = (from.window.end - from.window.begin) / (event.currentTarget.clientWidth - LABELS);
     of.scrollTo(from.scroll - (y - from.y));
     show(moved(from.window, (from.x - x) * perPixel));
+  };
+  const cancelled = (event: React.PointerEvent<HTMLCanvasElement>) => {
+    fingers.current.delete(event.pointerId);
+    drag.current = null;
   };
   const up = (event: React.PointerEvent<HTMLCanvasElement>) => {
     const of = view.current;
@@ -341,7 +347,7 @@ export function Timeline({ trace, go, failed }: Props) {
       </div>
       <div className="split">
         <canvas ref={canvas} tabIndex={0} role="application" aria-label="Timeline of the trace. The list of keys tells how to move; the selection is described beside it."
-          onPointerDown={down} onPointerMove={move} onPointerUp={up} onPointerLeave={() => setHover(null)} onKeyDown={key} />
+          onPointerDown={down} onPointerMove={move} onPointerUp={up} onPointerCancel={cancelled} onPointerLeave={() => setHover(null)} onKeyDown={key} />
         {(item || range || keys || lanes || noted || (found && found.result.total > 1)) && (
           <aside aria-live="polite">
             <button className="close" aria-label="Close" onClick={() => { unselect(); setKeys(false); setLanes(false); setFound(null); setNoted(false); }}>×</button>

@@ -51,19 +51,58 @@ void compact(Table& table, const std::vector<uint64_t>& rows) {
   });
 }
 
-void compactAttributes(AttributeTable& attributes, const KeptRows& kept) {
-  std::vector<uint64_t> rows;
+/// Of tables of which some rows are not taken, those that are.
+KeptRows takenRows(const Trace& trace, const Selection& selection, const RowChoice& choice) {
+  KeptRows kept;
+  RowFilter wanted(trace, selection, choice);
+  forEachTable(trace, [&](const auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (isEvent(Table::kId) || isArrow(Table::kId)) {
+      std::vector<uint64_t> rows;
+      for (size_t row = 0; row < table.size(); ++row) {
+        if (wanted.take(table, row)) rows.push_back(row);
+      }
+      if (rows.size() < table.size()) kept.emplace(Table::kId, std::move(rows));
+    }
+  });
+  return kept;
+}
+
+/// Attributes of rows that remain, and the numbers of these among those of their table.
+struct KeptAttributes {
+  std::vector<uint64_t> rows, row_numbers;
+};
+
+KeptAttributes attributesOf(const AttributeTable& attributes, const KeptRows& kept) {
+  KeptAttributes out;
   for (size_t i = 0; i < attributes.size(); ++i) {
+    uint64_t number = attributes.row_number[i];
     const auto it = kept.find(static_cast<TableId>(attributes.table[i]));
     if (it != kept.end()) {
-      const auto at =
-          std::lower_bound(it->second.begin(), it->second.end(), attributes.row_number[i]);
-      if (at == it->second.end() || *at != attributes.row_number[i]) continue;
-      attributes.row_number[i] = static_cast<uint64_t>(at - it->second.begin());
+      const auto at = std::lower_bound(it->second.begin(), it->second.end(), number);
+      if (at == it->second.end() || *at != number) continue;
+      number = static_cast<uint64_t>(at - it->second.begin());
     }
-    rows.push_back(i);
+    out.rows.push_back(i);
+    out.row_numbers.push_back(number);
   }
-  compact(attributes, rows);
+  return out;
+}
+
+template <class Table>
+void copyRows(const Table& from, const std::vector<uint64_t>& rows, Table& to) {
+  to.resize(rows.size());
+  const auto copy = [&](const auto& in, auto& out) {
+    for (size_t i = 0; i < rows.size(); ++i) out[i] = in[rows[i]];
+  };
+  // Columns of both in the same order.
+  std::vector<const void*> columns;
+  Table::visitColumns(from,
+                      [&](const ColumnInfo&, const auto& column) { columns.push_back(&column); });
+  size_t at = 0;
+  Table::visitColumns(to, [&](const ColumnInfo&, auto& column) {
+    copy(*static_cast<const std::decay_t<decltype(column)>*>(columns[at++]), column);
+  });
 }
 
 }  // namespace
@@ -122,22 +161,41 @@ std::vector<bool> RowFilter::takes(const Trace& part, TableId table, size_t firs
 }
 
 KeptRows keepRows(Trace& trace, const Selection& selection, const RowChoice& choice) {
-  KeptRows kept;
-  RowFilter wanted(trace, selection, choice);
+  KeptRows kept = takenRows(trace, selection, choice);
+  if (kept.empty()) return kept;
   forEachTable(trace, [&](auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (isEvent(Table::kId) || isArrow(Table::kId)) {
-      std::vector<uint64_t> rows;
-      for (size_t row = 0; row < table.size(); ++row) {
-        if (wanted.take(table, row)) rows.push_back(row);
-      }
-      if (rows.size() == table.size()) return;
-      compact(table, rows);
-      kept.emplace(Table::kId, std::move(rows));
-    }
+    const auto rows = kept.find(table.kId);
+    if (rows != kept.end()) compact(table, rows->second);
   });
-  if (!kept.empty()) compactAttributes(trace.attribute, kept);
+  const KeptAttributes attributes = attributesOf(trace.attribute, kept);
+  compact(trace.attribute, attributes.rows);
+  trace.attribute.row_number = attributes.row_numbers;
   return kept;
+}
+
+Trace partOf(const Trace& trace, const Selection& selection, const RowChoice& choice) {
+  const KeptRows kept = takenRows(trace, selection, choice);
+  Trace out;
+  out.strings = trace.strings;
+  out.begin_ns = trace.begin_ns;
+  const KeptAttributes attributes = attributesOf(trace.attribute, kept);
+  forEachTable(out, [&](auto& to) {
+    using Table = std::decay_t<decltype(to)>;
+    forEachTable(trace, [&](const auto& from) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(from)>, Table>) {
+        const auto rows = kept.find(Table::kId);
+        if (Table::kId == TableId::kAttribute) {
+          copyRows(from, attributes.rows, to);
+        } else if (rows != kept.end()) {
+          copyRows(from, rows->second, to);
+        } else {
+          to = from;
+        }
+      }
+    });
+  });
+  out.attribute.row_number = attributes.row_numbers;
+  return out;
 }
 
 }  // namespace tracesmith

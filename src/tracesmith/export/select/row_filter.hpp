@@ -58,4 +58,7 @@ class RowFilter {
 /// ids stay valid.
 KeptRows keepRows(Trace& trace, const Selection& selection, const RowChoice& choice);
 
+/// The same as a trace of its own. Costs as much memory as the events that are taken.
+Trace partOf(const Trace& trace, const Selection& selection, const RowChoice& choice);
+
 }  // namespace tracesmith

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tracesmith/format/trace_test_util.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
@@ -43,6 +44,21 @@ TEST(RowFilter, TakesTimesAndStreamsAsOtherExportsDo) {
   ASSERT_EQ(t.kernel.size(), 1u);
   EXPECT_EQ(t.kernel.start_ns[0], 1200000);
   EXPECT_EQ(t.copy.size(), 0u);
+}
+
+TEST(RowFilter, APartHasTheRowsThatAreKept) {
+  test::SampleTrace s = test::sampleProgram();
+  for (uint64_t row = 0; row < 3; ++row) {
+    s.trace.attribute.push({.table = static_cast<uint32_t>(TableId::kKernel), .row_number = row});
+  }
+  const Selection times(s.trace, 1500000, 1800000, {});
+  const RowChoice choice{NamePattern::parse("").value(), true, true};
+  const Trace part = partOf(s.trace, times, choice);
+  EXPECT_GT(s.trace.kernel.size(), part.kernel.size());
+  keepRows(s.trace, times, choice);
+  ASSERT_GT(part.kernel.size(), 0u);
+  ASSERT_GT(part.attribute.size(), 0u);
+  test::expectSameRows(s.trace, part);
 }
 
 TEST(RowFilter, CopiesAreCalledByTheirKind) {

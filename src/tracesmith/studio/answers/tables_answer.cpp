@@ -126,11 +126,13 @@ Result<std::string> analysisAnswer(const StudioTrace& of, const QueryValues& val
   const int64_t zero = of.rows().zero_ns;
   options.from_ns = endOf(zero, static_cast<int64_t>(from.value_or(0)));
   options.to_ns = endOf(zero, static_cast<int64_t>(to.value_or(INT64_MAX)));
-  Trace part = of.trace();
+  if (options.to_ns <= options.from_ns) {
+    return fail(ErrorCode::kInvalidArgument, "must be less than to_ns", "from_ns");
+  }
   TS_TRY(const NamePattern all_names, NamePattern::parse("", "name"));
   const Selection selection(of.trace(), options.from_ns, options.to_ns, {});
-  keepRows(part, selection, {all_names, true, true});
-  return tablesAnswer(analyze(part, options));
+  const RowChoice everything{all_names, true, true};
+  return tablesAnswer(analyze(partOf(of.trace(), selection, everything), options));
 }
 
 }  // namespace tracesmith::studio
