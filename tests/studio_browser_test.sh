@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests of Studio's page in Chromium. Exit code 77: skipped, because this machine has no Chromium that
 # starts, or script/studio was not run.
-# Usage: studio_browser_test.sh FOLDER_OF_THE_COMMAND
+# Usage: studio_browser_test.sh FOLDER_OF_THE_COMMAND [FILE]   FILE: of studio/browser, without .test.mjs (default: all)
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 node="$root/build/studio/venv/bin/node"
@@ -12,4 +12,4 @@ skip() { echo "skipped: $*" && exit 77; }
 [[ -x $CHROMIUM ]] || skip "there is no $CHROMIUM"
 timeout 60 "$CHROMIUM" --headless --no-sandbox --disable-dev-shm-usage --dump-dom about:blank >/dev/null 2>&1 ||
   skip "$CHROMIUM does not start here"
-exec "$node" --test --test-concurrency=1 "$root"/studio/browser/*.test.mjs
+exec "$node" --test --test-concurrency=1 "$root"/studio/browser/${2:-*}.test.mjs
