@@ -12,4 +12,6 @@ skip() { echo "skipped: $*" && exit 77; }
 [[ -x $CHROMIUM ]] || skip "there is no $CHROMIUM"
 timeout 60 "$CHROMIUM" --headless --no-sandbox --disable-dev-shm-usage --dump-dom about:blank >/dev/null 2>&1 ||
   skip "$CHROMIUM does not start here"
-exec "$node" --test --test-concurrency=1 "$root"/studio/browser/${2:-*}.test.mjs
+files=("$root"/studio/browser/*.test.mjs)
+[[ $# -lt 2 ]] || files=("$root/studio/browser/$2.test.mjs")
+exec "$node" --test --test-concurrency=1 "${files[@]}"
