@@ -7,13 +7,14 @@ set(_package_dir lib/cmake/TraceSmith)
 
 get_property(_rooms GLOBAL PROPERTY TRACESMITH_ROOMS)
 list(REMOVE_ITEM _rooms cli c_api studio)
-install(CODE "set(TRACESMITH_SOURCE \"${PROJECT_SOURCE_DIR}\")")
-install(SCRIPT cmake/install_headers.cmake)
+install(CODE "set(TRACESMITH_SOURCE \"${PROJECT_SOURCE_DIR}\")" COMPONENT development)
+install(SCRIPT cmake/install_headers.cmake COMPONENT development)
 foreach(_room IN LISTS _rooms)
-  install(TARGETS tracesmith-${_room} EXPORT TraceSmithTargets ARCHIVE DESTINATION lib)
+  install(TARGETS tracesmith-${_room} EXPORT TraceSmithTargets ARCHIVE DESTINATION lib COMPONENT development)
 endforeach()
-install(TARGETS tracesmith-all EXPORT TraceSmithTargets)
-install(EXPORT TraceSmithTargets NAMESPACE TraceSmith:: DESTINATION ${_package_dir})
+install(TARGETS tracesmith-all EXPORT TraceSmithTargets COMPONENT development)
+install(EXPORT TraceSmithTargets NAMESPACE TraceSmith:: DESTINATION ${_package_dir}
+        COMPONENT development)
 
 configure_package_config_file(
   cmake/TraceSmithConfig.cmake.in "${PROJECT_BINARY_DIR}/cmake/TraceSmithConfig.cmake"
@@ -22,5 +23,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/TraceSmithConfigVe
                                  COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/TraceSmithConfig.cmake"
               "${PROJECT_BINARY_DIR}/cmake/TraceSmithConfigVersion.cmake"
-        DESTINATION ${_package_dir})
+        DESTINATION ${_package_dir} COMPONENT development)
 install(FILES LICENSE DESTINATION share/doc/tracesmith)
