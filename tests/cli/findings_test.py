@@ -7,9 +7,9 @@ import json
 import os
 import unittest
 
-from harness import BIN, CommandTest, SOURCE
+from harness import BIN, SOURCE, CommandTest, real_traces
 
-DATA = os.environ.get("TRACESMITH_TEST_DATA")
+DATA = real_traces()
 KEPT = os.path.join(SOURCE, "tests/findings")
 WIDTH = 80
 

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree as ET
 
-from harness import CommandTest
+from harness import CommandTest, real_traces
 from operators_test import DEVICE_SUM, launched, span
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -74,7 +74,7 @@ class Flame(CommandTest):
         self.assertEqual(self.boxes(self.export("t.json", "-f", "svg")), [])
 
     def test_sums_of_real_traces_equal_sql(self):
-        data = os.environ.get("TRACESMITH_TEST_DATA")
+        data = real_traces()
         if not data:
             self.skipTest("no real traces (TRACESMITH_TEST_DATA)")
         compared = 0

@@ -25,6 +25,12 @@ COMMANDS = ["profile", "record", "arm", "replay", "determinism", "view", "info",
             "completion", "man", "version", "help"]
 
 
+def real_traces():
+    """The folder with real traces of other tools, or None: tests that want them skip then."""
+    folder = os.environ.get("TRACESMITH_TEST_DATA", "")
+    return folder if os.path.isdir(os.path.join(folder, "traces")) else None
+
+
 def environment(**changes):
     env = {k: v for k, v in os.environ.items()
            if k not in ("NO_COLOR", "COLUMNS", "TERM", "LC_ALL", "LANG", "LC_CTYPE")}

@@ -7,7 +7,7 @@ import json
 import os
 import unittest
 
-from harness import SOURCE, CommandTest
+from harness import SOURCE, CommandTest, real_traces
 
 PYTORCH = os.path.join(SOURCE, "tests", "data", "pytorch")
 GROUPS = ("operator", "module", "family", "stack", "step", "stream", "device")
@@ -153,7 +153,7 @@ class Operators(CommandTest):
             self.assertGreater(count * (sum(found) + len(rows)), sum(steps), path)
 
     def test_device_sums_of_real_traces_equal_sql(self):
-        data = os.environ.get("TRACESMITH_TEST_DATA")
+        data = real_traces()
         if not data:
             self.skipTest("no real traces (TRACESMITH_TEST_DATA)")
         compared = 0

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <thread>
 
 #include "tracesmith/format/trace_mutation_test_util.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
@@ -86,6 +87,39 @@ TEST(StudioTrace, OfADamagedFileToo) {
     const test::TempFile file;
     file.write(bytes);
     ASSERT_NO_FATAL_FAILURE(expectSame(file.path()));
+  }
+}
+
+/// What the timeline asks while another thread reads the rest.
+TEST(StudioTrace, AnswersWhileTheRestIsRead) {
+  const test::TempFile file;
+  auto writer = TraceWriter::create(file.path());
+  ASSERT_TRUE(writer);
+  Trace delta;
+  const StringId name = delta.strings.append("gemm");
+  for (int i = 0; i < 50'000; ++i) {
+    delta.kernel.push({.start_ns = 100 * i,
+                       .duration_ns = 50,
+                       .name = name,
+                       .correlation_id = static_cast<uint64_t>(i)});
+  }
+  ASSERT_TRUE(writer->write(delta));
+  ASSERT_TRUE(writer->finish());
+  Result<TraceTables> tables = TraceTables::open(*TraceReader::open(file.path()));
+  ASSERT_TRUE(tables);
+  ASSERT_TRUE(readTimeline(*tables));
+  const StudioTrace trace({.path = file.path(), .complete = true, .info = {}}, std::move(*tables));
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(trace.readRest());
+      EXPECT_EQ(trace.trace().kernel.correlation_id[40'000], 40'000U);
+    });
+    threads.emplace_back([&] {
+      EXPECT_FALSE(traceAnswer(trace).empty());
+      EXPECT_FALSE(trace.tiles().bytesOf(widestOf(trace)).empty());
+      EXPECT_NE(searchAnswer(trace, "gemm", 10).find("50000"), std::string::npos);
+    });
   }
 }
 
