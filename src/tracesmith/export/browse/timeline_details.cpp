@@ -13,7 +13,7 @@ namespace tracesmith {
 namespace {
 
 std::string timeText(int64_t ns, int64_t zero_ns, const TerminalStyle& style) {
-  return formatDuration(ns - zero_ns, style.micro());
+  return formatDuration(lengthOf(zero_ns, ns), style.micro());
 }
 
 /// "1.23 ms (1234567 ns)": for reading, and as SQL has it.

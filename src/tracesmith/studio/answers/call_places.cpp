@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -85,7 +86,10 @@ void writeSpan(const char* key, int64_t zero_ns, const std::optional<DeviceSpan>
     out.null();
     return;
   }
-  out.beginArray().value(span->begin_ns - zero_ns).value(span->end_ns - zero_ns).endArray();
+  out.beginArray()
+      .value(relativeTo(zero_ns, span->begin_ns))
+      .value(relativeTo(zero_ns, span->end_ns))
+      .endArray();
 }
 
 }  // namespace
@@ -130,7 +134,7 @@ RecordedCall callOfStep(const StudioRecording& recording, StepIndex step) {
 void writePlace(const StudioTrace& of, const RecordedCall& call, const CallPlace& place,
                 JsonWriter& out) {
   const int64_t zero = of.rows().zero_ns;
-  out.beginObject().field("at_ns", call.start_ns - zero);
+  out.beginObject().field("at_ns", relativeTo(zero, call.start_ns));
   writeSpan("call", zero, place.call, out);
   writeSpan("work", zero, place.work, out);
   out.endObject();

@@ -13,6 +13,7 @@
 #include "tracesmith/replay/plan/step_order.hpp"
 #include "tracesmith/studio/answers/call_places.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -117,7 +118,7 @@ void writeCommand(const StudioTrace& of, const ReplayPlan& plan, StepIndex index
   out.key("queue");
   step.queue != 0 ? out.value(plan.object(step.queue).ordinal) : out.null();
   out.field("thread", step.header.thread).field("result", step.header.result);
-  out.field("start_ns", step.header.start_ns - of.rows().zero_ns);
+  out.field("start_ns", relativeTo(of.rows().zero_ns, step.header.start_ns));
   writeWaits(plan, step, out);
 }
 

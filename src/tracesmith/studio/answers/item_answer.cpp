@@ -6,6 +6,7 @@
 #include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -35,7 +36,7 @@ void writeLink(const StudioTrace& of, std::string_view what, const DeviceSpan& t
   const std::optional<ItemPlace> place = placeOf(of, to);
   if (!place) return;
   out.beginObject().field("what", what).field("lane", place->lane).field("item", place->item);
-  out.field("begin_ns", to.begin_ns - of.rows().zero_ns);
+  out.field("begin_ns", relativeTo(of.rows().zero_ns, to.begin_ns));
   out.field("duration_ns", lengthOf(to.begin_ns, to.end_ns));
   out.field("short", of.names().label(of.names().of(to))).endObject();
 }
@@ -109,7 +110,7 @@ Result<std::string> itemAnswer(const StudioTrace& of, uint64_t lane, uint64_t it
   const DeviceSpan span = rows[lane].lane.items()[item];
   return jsonAnswer([&](JsonWriter& out) {
     out.beginObject().field("lane", lane).field("item", item);
-    out.field("begin_ns", span.begin_ns - of.rows().zero_ns);
+    out.field("begin_ns", relativeTo(of.rows().zero_ns, span.begin_ns));
     out.field("duration_ns", lengthOf(span.begin_ns, span.end_ns));
     out.field("kind", static_cast<int>(rows[lane].lane.kind(item)));
     out.field("short", of.names().label(of.names().of(span)));

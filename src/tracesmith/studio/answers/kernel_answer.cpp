@@ -5,6 +5,7 @@
 
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -65,7 +66,10 @@ void writePoints(std::vector<Launch> launches, int64_t zero_ns, JsonWriter& out)
   const size_t step =
       std::max<size_t>(1, (2 * launches.size() + kMostLaunchPoints - 1) / kMostLaunchPoints);
   const auto write = [&](const Launch& launch) {
-    out.beginArray().value(launch.start_ns - zero_ns).value(launch.duration_ns).endArray();
+    out.beginArray()
+        .value(relativeTo(zero_ns, launch.start_ns))
+        .value(launch.duration_ns)
+        .endArray();
   };
   out.key("points").beginArray();
   for (size_t begin = 0; begin < launches.size(); begin += step) {

@@ -11,6 +11,7 @@
 #include "tracesmith/model/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -28,7 +29,10 @@ void writeCurve(const MemoryCurve& curve, int64_t zero_ns, JsonWriter& out) {
     const size_t most =
         begin +
         static_cast<size_t>(std::max_element(first, first + static_cast<ptrdiff_t>(count)) - first);
-    out.beginArray().value(curve.times_ns[most] - zero_ns).value(curve.bytes[most]).endArray();
+    out.beginArray()
+        .value(relativeTo(zero_ns, curve.times_ns[most]))
+        .value(curve.bytes[most])
+        .endArray();
   }
   out.endArray();
 }
@@ -92,10 +96,11 @@ ReportTable blockTable(const StudioTrace& of, std::string key, std::string title
          stackLines(trace, symbols, trace.memory_event.call_path_id[block.row])) {
       stack = stack.empty() ? line : line + " ← " + stack;
     }
-    table.rows.push_back(
-        {static_cast<int64_t>(block.bytes),
-         trace.memory_event.time_ns[block.row] - of.rows().zero_ns, placeName(trace, block.device),
-         std::string(eventName(trace, TableId::kMemoryEvent, block.row)), std::move(stack)});
+    table.rows.push_back({static_cast<int64_t>(block.bytes),
+                          relativeTo(of.rows().zero_ns, trace.memory_event.time_ns[block.row]),
+                          placeName(trace, block.device),
+                          std::string(eventName(trace, TableId::kMemoryEvent, block.row)),
+                          std::move(stack)});
   }
   if (blocks.size() > kMostBlocks) {
     table.note = "and " + std::to_string(blocks.size() - kMostBlocks) + " smaller blocks";
@@ -119,7 +124,8 @@ Result<std::string> memoryAnswer(const StudioTrace& of) {
       writeCurve(curve, of.rows().zero_ns, out);
       out.endObject();
     }
-    out.endArray().field("peak_ns", changes.empty() ? 0 : usage.all.peak_ns - of.rows().zero_ns);
+    out.endArray().field("peak_ns",
+                         changes.empty() ? 0 : relativeTo(of.rows().zero_ns, usage.all.peak_ns));
     out.key("tables").beginArray();
     for (const ReportTable& table : totals) writeTableAnswer(table, out);
     if (!changes.empty()) {

@@ -4,6 +4,7 @@
 #include "tracesmith/model/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -44,7 +45,10 @@ Result<std::string> overlayAnswer(const StudioTrace& of, const QueryValues& valu
     for (const std::string_view cause : overlay.causes) out.value(cause);
     out.endArray().field("all", all).key("marks").beginArray();
     for (const OverlayMark& mark : seen) {
-      out.beginArray().value(mark.lane).value(mark.begin_ns - zero).value(mark.end_ns - zero);
+      out.beginArray()
+          .value(mark.lane)
+          .value(relativeTo(zero, mark.begin_ns))
+          .value(relativeTo(zero, mark.end_ns));
       out.value(mark.cause).endArray();
     }
     out.endArray().endObject();

@@ -5,6 +5,7 @@
 
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -50,7 +51,7 @@ std::string searchAnswer(const StudioTrace& of, const std::string& text, uint64_
     for (size_t i = 0; i < shown; ++i) {
       const DeviceSpan item = rows[hits[i].lane].lane.items()[hits[i].item];
       out.beginObject().field("lane", hits[i].lane).field("item", hits[i].item);
-      out.field("begin_ns", item.begin_ns - of.rows().zero_ns);
+      out.field("begin_ns", relativeTo(of.rows().zero_ns, item.begin_ns));
       out.field("duration_ns", lengthOf(item.begin_ns, item.end_ns));
       out.field("name", of.names().of(item)).endObject();
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/studio/tiles/tile_set.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -87,11 +88,12 @@ void TileSet::addTile(const TileKey& key, std::string& out) const {
     append(out, static_cast<uint32_t>(end - begin));
     for (size_t i = begin; i < end; ++i) {
       const DeviceSpan item = lane.items()[i];
-      append(out, TileSpan{.begin_ns = static_cast<double>(item.begin_ns - rows_.zero_ns),
-                           .duration_ns = static_cast<double>(lengthOf(item.begin_ns, item.end_ns)),
-                           .item = static_cast<uint32_t>(i),
-                           .name = names_.of(item),
-                           .kind = static_cast<uint32_t>(lane.kind(i))});
+      append(out,
+             TileSpan{.begin_ns = static_cast<double>(relativeTo(rows_.zero_ns, item.begin_ns)),
+                      .duration_ns = static_cast<double>(lengthOf(item.begin_ns, item.end_ns)),
+                      .item = static_cast<uint32_t>(i),
+                      .name = names_.of(item),
+                      .kind = static_cast<uint32_t>(lane.kind(i))});
     }
     return;
   }
