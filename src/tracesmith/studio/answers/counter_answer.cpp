@@ -3,6 +3,7 @@
 
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
+#include "tracesmith/studio/tiles/relative_time.hpp"
 
 namespace tracesmith::studio {
 namespace {
@@ -26,7 +27,10 @@ Result<std::string> countersAnswer(const StudioTrace& of, const QueryValues& val
       out.key("points").beginArray();
       for (const CounterPoint& point :
            pointsOf(series, begin, std::max(end, begin + 1), kCounterColumns)) {
-        out.beginArray().value(point.time_ns - zero).value(point.least).value(point.greatest);
+        out.beginArray()
+            .value(relativeTo(zero, point.time_ns))
+            .value(point.least)
+            .value(point.greatest);
         out.endArray();
       }
       out.endArray().endObject();
