@@ -70,7 +70,9 @@ TEST(StudioTrace, ReadInPartsIsTheWhole) {
       ASSERT_TRUE(writer->write(delta));
       forEachTable(delta, [](auto& table) { table.clear(); });
     }
-    if (seed % 3 != 0) ASSERT_TRUE(writer->finish());
+    if (seed % 3 != 0) {
+      ASSERT_TRUE(writer->finish());
+    }
     ASSERT_NO_FATAL_FAILURE(expectSame(file.path()));
   }
 }
