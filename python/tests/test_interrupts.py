@@ -105,8 +105,7 @@ def ends_early(prepare):
     for _ in range(5):
         while (whole := pressing_after(600, prepare(size))[0]) < LONG and size < 256:
             size *= 2
-        # Early: results become objects of Python in the end, and that is not interrupted.
-        took, interrupted = pressing_after(whole / 10, prepare(size))
+        took, interrupted = pressing_after(whole / 4, prepare(size))
         said.append((size, round(whole, 3), round(took, 3), interrupted))
         if interrupted and took < whole * 0.75:
             return True

@@ -156,10 +156,19 @@ std::vector<TraceEvent> XRayImporter::Reading::finish() {
   if (last_ns_ > first_ns_) {
     to_.statistics_.total_duration_ms = static_cast<double>(last_ns_ - first_ns_) / 1e6;
   }
-  std::stable_sort(events_.begin(), events_.end(), [](const TraceEvent& a, const TraceEvent& b) {
+  const auto earlier = [](const TraceEvent& a, const TraceEvent& b) {
     return a.timestamp < b.timestamp;
-  });
-  return std::move(events_);
+  };
+  if (std::is_sorted(events_.begin(), events_.end(), earlier)) return std::move(events_);
+  // Events are large: each is moved once, instead of at each step of sorting.
+  std::vector<std::pair<uint64_t, size_t>> order;
+  order.reserve(events_.size());
+  for (size_t i = 0; i < events_.size(); ++i) order.emplace_back(events_[i].timestamp, i);
+  std::sort(order.begin(), order.end());
+  std::vector<TraceEvent> sorted;
+  sorted.reserve(events_.size());
+  for (const auto& [time, i] : order) sorted.push_back(std::move(events_[i]));
+  return sorted;
 }
 
 std::vector<TraceEvent> XRayImporter::read(Result<std::unique_ptr<import::ByteSource>> source,
