@@ -91,18 +91,8 @@ KeptAttributes attributesOf(const AttributeTable& attributes, const KeptRows& ke
 
 template <class Table>
 void copyRows(const Table& from, const std::vector<uint64_t>& rows, Table& to) {
-  to.resize(rows.size());
-  const auto copy = [&](const auto& in, auto& out) {
-    for (size_t i = 0; i < rows.size(); ++i) out[i] = in[rows[i]];
-  };
-  // Columns of both in the same order.
-  std::vector<const void*> columns;
-  Table::visitColumns(from,
-                      [&](const ColumnInfo&, const auto& column) { columns.push_back(&column); });
-  size_t at = 0;
-  Table::visitColumns(to, [&](const ColumnInfo&, auto& column) {
-    copy(*static_cast<const std::decay_t<decltype(column)>*>(columns[at++]), column);
-  });
+  to.reserve(rows.size());
+  for (const uint64_t row : rows) to.push(from.row(row));
 }
 
 }  // namespace
