@@ -124,6 +124,7 @@ class DependencyWalk {
     return it->second;
   }
   void addSnapshot(const ReplayStep& step);
+  void addFailedWait(const ReplayStep& step);
   void addFinish(const ReplayStep& step, StepIndex i);
   void addCommand(const ReplayStep& step, StepIndex i);
 
@@ -138,8 +139,12 @@ class DependencyWalk {
 
 void DependencyWalk::add(StepIndex i) {
   const ReplayStep& step = plan_.step(i);
+  if (!isMovable(plan_, i)) return;
   // A call that failed when it was recorded had no effect on any queue.
-  if (step.header.result != 0 || !isMovable(plan_, i)) return;
+  if (step.header.result != 0) {
+    if (hostWaits(step) && hasEnd(step)) addFailedWait(step);
+    return;
+  }
   depend(last_wait_);
   if (step.kind() == CommandKind::kSetUserEventStatus) return;
   if (step.kind() == CommandKind::kDone) {
@@ -176,6 +181,19 @@ void DependencyWalk::addSnapshot(const ReplayStep& step) {
   }
   for (const auto& [handle, queue] : queues_) dependOnAllOf(queue);
   queues_.clear();
+}
+
+/// It may have waited for commands before it failed, and will do so again.
+void DependencyWalk::addFailedWait(const ReplayStep& step) {
+  depend(last_wait_);
+  for (const ObjectIndex event : plan_.waitsOf(step)) {
+    if (producer_[event] < step.done) depend(producer_[event]);
+  }
+  if (step.queue == 0) return;
+  const Queue& queue = queueOf(step.queue);
+  depend(queue.last);
+  if (step.kind() != CommandKind::kFinish) return;
+  for (const StepIndex other : queue.unordered) depend(other);
 }
 
 void DependencyWalk::addFinish(const ReplayStep& step, StepIndex i) {

@@ -281,6 +281,23 @@ TEST(StepOrder, AWaitThatAnotherThreadEndsIsNotBeforeWhatEndsIt) {
   }
 }
 
+TEST(StepOrder, ABlockingCallThatFailedAtItsEndComesAfterWhatEndsItsWait) {
+  Gates g;
+  const Handle gate = g.gate();
+  const auto held = g.fill(g.one, {gate});
+  Read blocking{.queue = g.one, .memory = g.buffer, .host = 1};
+  blocking.box.region[0] = 64;
+  const auto read =
+      g.r.add(blocking, command_flags::kStarted | command_flags::kBlocking);  // thread A waits
+  const auto set = g.set(gate);                                               // thread B
+  const auto failed = g.r.add(Done{.of = read}, 0, -52);
+  const ReplayPlan plan = planOf(g.r);
+  const auto steps = static_cast<StepIndex>(plan.steps().size());
+  const std::set<uint64_t> all = {held, read, set, failed};
+  EXPECT_THAT(Gates::among(callOrder(plan, steps, {}), all), ElementsAre(held, set, read, failed));
+  EXPECT_THAT(Gates::among(serialOrder(plan, steps), all), ElementsAre(set, held, read, failed));
+}
+
 TEST(StepOrder, WhatRestoresMemoryKeepsItsPlaceAmongAllQueues) {
   Gates g;
   const Handle free = g.r.queue(1);
