@@ -7,6 +7,7 @@
 #include "tracesmith/capture/join/cuda_events.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
 #include "tracesmith/capture/join/virtual_memory.hpp"
+#include "tracesmith/model/cuda_names.hpp"
 
 namespace tracesmith {
 namespace {
@@ -30,11 +31,13 @@ bool CudaLife::defineText(const arena::CudaTextRecord& head, std::string_view te
     case arena::CudaText::kKernel:
       kernel_names_[head.header.aux] = strings.intern(text);
       return true;
-    case arena::CudaText::kFunction:
+    case arena::CudaText::kFunction: {
+      const std::string_view name = withoutCudaVersion(text);
       functions_[head.header.aux] = {
-          strings.intern(text), static_cast<CallKind>(head.call_kind & 7),
-          CudaEvents::recordsEvent(text), VirtualMemory::isFunction(text)};
+          strings.intern(name), static_cast<CallKind>(head.call_kind & 7),
+          CudaEvents::recordsEvent(name), VirtualMemory::isFunction(name)};
       return true;
+    }
     case arena::CudaText::kDevice:
       described_[head.header.aux].name = strings.intern(text);
       return true;

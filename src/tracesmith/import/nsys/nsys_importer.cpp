@@ -13,6 +13,7 @@
 #include "tracesmith/import/nsys/nsys_events.hpp"
 #include "tracesmith/import/nsys/nsys_names.hpp"
 #include "tracesmith/import/nsys/nsys_tables.hpp"
+#include "tracesmith/model/cuda_names.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -20,16 +21,6 @@ namespace {
 using F = NsysField;
 
 constexpr size_t kMostNotices = 5;  // notices quoted in the text about losses
-
-/// "cudaMalloc_v3020" becomes cudaMalloc; "cuMemcpyDtoH_v2" is the function's real name and stays.
-std::string_view withoutVersion(std::string_view function) {
-  const size_t at = function.rfind("_v");
-  if (at == std::string_view::npos) return function;
-  const std::string_view digits = function.substr(at + 2);
-  const bool version = (digits.size() == 4 || digits.size() == 5) &&
-                       digits.find_first_not_of("0123456789") == std::string_view::npos;
-  return version ? function.substr(0, at) : function;
-}
 
 /// Whether a message of the tool says that it lost something.
 bool isLossMessage(std::string text) {
@@ -435,7 +426,7 @@ NsysEvents::Row NsysImport::eventRow() {
 
 bool NsysImport::pushHostCall(SqliteSource::Values& values) {
   const StringId full = nameOf(F::kName);
-  const std::string_view name = withoutVersion(builder_.rows.text(full));
+  const std::string_view name = withoutCudaVersion(builder_.rows.text(full));
   HostCallRow call{.start_ns = values.start,
                    .duration_ns = duration_ns_,
                    .name = builder_.text(name),
