@@ -24,7 +24,7 @@ FunctionName splitFunctionName(std::string_view full);
 
 /// The text of a mangled name ("_ZN5aiter3addIfEEvPf" -> "aiter::add<float>") without its function
 /// parameters. Unlike a demangler it leaves out back references, which can make a demangled name
-/// exponentially longer than the mangled one; nothing here recurses either.
+/// exponentially longer than the mangled one, and the types of functions.
 std::string readMangledName(std::string_view mangled);
 
 }  // namespace tracesmith

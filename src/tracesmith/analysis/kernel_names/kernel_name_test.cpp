@@ -68,6 +68,10 @@ constexpr Case kCases[] = {
     {"_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_"
      "diiiiiiib",
      "add_rmsnorm_quant<bf16>", kNormalization, "bf16"},
+    {"_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23direct_"
+     "copy_"
+     "kernel_cudaERNS_18TensorIteratorBaseEENKUlvE1_clEvENKUlvE5_clEvEUlfE_EEvS4_RKT_EUliE_EEviT1_",
+     "elementwise<direct_copy, f32>", kCopy, "f32"},
     // Triton.
     {"triton_poi_fused_add_relu_3", "triton_poi_fused_add_relu_3", kElementwise},
     {"triton_poi_fused__to_copy_1", "triton_poi_fused__to_copy_1", kCopy},
@@ -156,6 +160,17 @@ TEST(MangledName, IsReadWithoutItsParameters) {
   EXPECT_EQ(readMangledName("_ZN1a1b1cIfLi128ELb1ENS_1dIiEEEEvPT_"),
             "a::b::c<float, 128, true, d<int>>");
   EXPECT_EQ(readMangledName("_ZN12_GLOBAL__N_11kIDF16bEEvv"), "(anonymous namespace)::k<bfloat16>");
+  // As PyTorch has them: functions within functions, and lambdas.
+  EXPECT_EQ(readMangledName(
+                "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastIZZZNS0_"
+                "23direct_copy_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE1_clEvENKUlvE5_clEvEUlfE"
+                "_EEvS4_RKT_EUliE_EEviT1_"),
+            "at::native::elementwise_kernel<128, 2, gpu_kernel_impl_nocast<direct_copy_kernel_cuda"
+            "()::{lambda()#3}::operator()()::{lambda()#7}::operator()()::{lambda(float)#1}>()::"
+            "{lambda(int)#1}>");
+  EXPECT_EQ(readMangledName("_Z1kIJifEXadL_Z1fvEEL_Z1gvELN1a1EE3EEvv"),
+            "k<int, float, g, (a::E)3>");
+  EXPECT_EQ(readMangledName("_Z1kIDv4_fA3_iM1aFvbEPFvvEN1bIT_E1cEEvv"), "k<float, int, a, b<>::c>");
   EXPECT_EQ(readMangledName("_Z"), "_Z");
   EXPECT_EQ(readMangledName("_Z99999999999999999999999999a"), "a");
 }

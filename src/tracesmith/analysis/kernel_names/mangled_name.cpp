@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads mangled names (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling).
 
+#include <algorithm>
+
 #include "tracesmith/analysis/kernel_names/function_name.hpp"
 #include "tracesmith/analysis/kernel_names/name_bytes.hpp"
 
 namespace tracesmith {
 namespace {
+
+constexpr int kDeepest = 64;  // constructs within each other; real names have about 20
 
 std::string_view builtinType(char c) {
   switch (c) {
@@ -17,6 +21,8 @@ std::string_view builtinType(char c) {
       return "char";
     case 'd':
       return "double";
+    case 'e':
+      return "long double";
     case 'f':
       return "float";
     case 'h':
@@ -33,6 +39,8 @@ std::string_view builtinType(char c) {
       return "short";
     case 't':
       return "unsigned short";
+    case 'v':
+      return "void";
     case 'x':
       return "long long";
     case 'y':
@@ -42,168 +50,319 @@ std::string_view builtinType(char c) {
   }
 }
 
-/// Walks over a mangled name and writes what it can read. `open_` holds the constructs that an E
-/// has yet to end: N a nested name without parts, n one with parts, I template arguments, J a pack,
-/// L a literal, X an expression, F a function type.
+/// Descends through the grammar, one function for each construct, and writes what a reader needs.
+/// Text that does not follow the grammar is skipped byte by byte.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
   std::string read() {
-    while (at_ < text_.size()) {
-      // After the name come the types of parameters.
-      if (!out_.empty() && open_.empty() && text_[at_] != 'I') break;
-      step();
-    }
-    for (const char c : open_) {
-      if (c == 'I') out_ += '>';
-    }
+    name();
     return std::move(out_);
   }
 
  private:
-  char within() const { return open_.empty() ? '\0' : open_.back(); }
-  bool withinArguments() const { return within() == 'I' || within() == 'J' || within() == 'L'; }
-
-  void step() {
-    const char c = text_[at_];
-    if (name_bytes::isDigit(c) &&
-        !(within() == 'L' && (text_[at_ - 1] == 'E' || name_bytes::isLower(text_[at_ - 1])))) {
-      return sourceName();
-    }
+  char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  char afterNext() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\0'; }
+  bool atEnd() const { return at_ >= text_.size() || depth_ > kDeepest; }
+  bool take(char c) {
+    if (next() != c) return false;
     ++at_;
-    switch (c) {
-      case 'N':
+    return true;
+  }
+  bool take(std::string_view words) {
+    if (!text_.substr(at_).starts_with(words)) return false;
+    at_ += words.size();
+    return true;
+  }
+  void write(std::string_view text) {
+    if (muted_ == 0) out_ += text;
+  }
+
+  /// Calls f until the E that ends the construct, or the end of the text.
+  template <class F>
+  void untilE(F&& f) {
+    ++depth_;
+    while (!atEnd() && !take('E')) {
+      const size_t before = at_;
+      f();
+      if (at_ == before) ++at_;
+    }
+    --depth_;
+  }
+
+  /// Like untilE, with commas between elements that write something.
+  template <class F>
+  void listUntilE(F&& element) {
+    bool any = false;
+    untilE([&] {
+      const size_t before = out_.size();
+      if (any) write(", ");
+      const size_t begin = out_.size();
+      element();
+      if (out_.size() == begin) {
+        out_.resize(before);
+      } else {
+        any = true;
+      }
+    });
+  }
+
+  template <class F>
+  void muted(F&& f) {
+    ++muted_;
+    f();
+    --muted_;
+  }
+
+  void name() {
+    if (take('N')) return nestedName();
+    if (take('Z')) return localName();
+    if (take("St")) write("std::");
+    if (next() == 'S') {
+      backReference();
+    } else {
+      unqualifiedName();
+    }
+    if (take('I')) templateArguments();
+  }
+
+  void nestedName() {
+    bool any = false;
+    const auto separate = [&] {
+      if (any) write("::");
+      any = true;
+    };
+    untilE([&] {
+      const char c = next();
+      if (c == 'I') {
+        ++at_;
+        templateArguments();
+      } else if (take("St")) {
         separate();
-        open_ += 'N';
-        return;
-      case 'I':
-        out_ += '<';
-        open_ += 'I';
-        return;
-      case 'F':
-      case 'J':
-      case 'X':
-        open_ += c;
-        return;
-      case 'E':
-        return pop();
-      case 'S':
-        return substitution();
-      case 'T':
-        return templateParameter();
-      case 'D':
-        return dType();
-      case 'L':
-        if (!open_.empty()) open_ += 'L';
-        return;
-      case 'Z':
-      case '_':
-        return;
-      default:
-        break;
-    }
-    if (within() == 'L') return literal(c);
-    if (const std::string_view type = builtinType(c); !type.empty() && withinArguments()) {
-      separate();
-      out_ += type;
-    }
+        write("std");
+      } else if (c == 'S' || c == 'T') {
+        backReference();
+      } else if (c == 'B') {  // an ABI tag
+        ++at_;
+        muted([&] { sourceName(); });
+      } else if (c == 'D' && (afterNext() == 't' || afterNext() == 'T')) {
+        at_ += 2;
+        expression();
+      } else if (name_bytes::isDigit(c) || c == 'U' || isOperator()) {
+        separate();
+        unqualifiedName();
+      } else {
+        ++at_;  // qualifiers, constructors
+      }
+    });
   }
 
-  void pop() {
-    if (open_.empty()) return;
-    if (open_.back() == 'I') out_ += '>';
-    open_.pop_back();
+  /// Something within a function: "f()::" and the thing, with empty parentheses for any parameters.
+  void localName() {
+    ++depth_;
+    if (!atEnd()) name();
+    --depth_;
+    muted([&] { untilE([&] { type(); }); });
+    if (take('s')) return discriminator();
+    if (take('d')) skipSequence();
+    if (atEnd()) return;
+    write("()::");
+    ++depth_;
+    name();
+    --depth_;
+    discriminator();
   }
 
-  /// Writes the comma before an element of template arguments.
-  void separate() {
-    if (withinArguments() && !out_.empty() && out_.back() != '<' && out_.back() != ' ') {
-      out_ += ", ";
-    }
+  void discriminator() {
+    if (!take('_')) return;
+    while (name_bytes::isDigit(next()) || next() == '_') ++at_;
   }
 
-  void part(std::string_view name) {
-    if (within() == 'n') out_ += "::";
-    if (within() == 'N') open_.back() = 'n';
-    separate();
-    out_ += name;
+  /// "cl" and the like; "St" and other capitals are something else.
+  bool isOperator() const {
+    return name_bytes::isLower(next()) && name_bytes::isLower(afterNext());
+  }
+
+  void unqualifiedName() {
+    take('L');  // internal linkage
+    if (name_bytes::isDigit(next())) return sourceName();
+    if (next() == 'U') return unnamedType();
+    if (!isOperator()) return;
+    write(take("cl") ? "operator()" : "operator");
+    if (take("cv")) return muted([&] { type(); });
+    if (isOperator()) at_ += 2;
   }
 
   void sourceName() {
     size_t size = 0;
-    for (; at_ < text_.size() && name_bytes::isDigit(text_[at_]); ++at_) {
-      if (size < text_.size()) size = size * 10 + static_cast<size_t>(text_[at_] - '0');
+    for (; name_bytes::isDigit(next()); ++at_) {
+      if (size < text_.size()) size = size * 10 + static_cast<size_t>(next() - '0');
     }
-    const std::string_view name = text_.substr(at_, size);
+    const std::string_view name = text_.substr(std::min(at_, text_.size()), size);
     at_ += name.size();
-    part(name.starts_with("_GLOBAL__N_") ? "(anonymous namespace)" : name);
+    write(name.starts_with("_GLOBAL__N_") ? "(anonymous namespace)" : name);
   }
 
-  /// The value of a literal, after the letter of its type or the name of its enumeration.
-  void literal(char c) {
+  /// A lambda, with its parameters, or a type without a name.
+  void unnamedType() {
+    ++at_;
+    const bool lambda = take('l');
+    if (!lambda && !take('t')) return;
+    write(lambda ? "{lambda(" : "{unnamed type");
+    if (lambda && next() == 'v') {
+      muted([&] { untilE([&] { type(); }); });
+    } else if (lambda) {
+      listUntilE([&] { type(); });
+    }
+    write(lambda ? ")#" : "#");
+    size_t number = 0;
+    for (; name_bytes::isDigit(next()); ++at_) {
+      number = (number * 10 + static_cast<size_t>(next() - '0')) % 100'000;
+      if (afterNext() == '_') ++number;
+    }
+    take('_');
+    write(std::to_string(number + 1));
+    write("}");
+  }
+
+  void templateArguments() {
+    write("<");
+    listUntilE([&] { templateArgument(); });
+    write(">");
+  }
+
+  void templateArgument() {
+    if (take('L')) return literal();
+    if (take('X')) return expression();
+    if (take('J')) return listUntilE([&] { templateArgument(); });
+    type();
+  }
+
+  void literal() {
+    if (take("_Z")) {  // a function or an object
+      ++depth_;
+      if (!atEnd()) name();
+      --depth_;
+      return muted([&] { untilE([&] { type(); }); });
+    }
+    const bool is_bool = next() == 'b';
+    const bool is_builtin = !builtinType(next()).empty();
+    if (is_builtin) {
+      ++at_;
+    } else {
+      write("(");
+      type();
+      write(")");
+    }
     std::string value;
-    if (c == 'n') value += '-';
-    if (name_bytes::isDigit(c)) value += c;
-    if (at_ < text_.size() && text_[at_] == 'n') value += '-', ++at_;
-    while (at_ < text_.size() && name_bytes::isDigit(text_[at_])) value += text_[at_++];
-    if (value.empty()) return;
-    separate();
-    if (c == 'b') value = value == "0" ? "false" : "true";
-    out_ += value;
+    if (take('n')) value += '-';
+    while (!atEnd() && next() != 'E') value += text_[at_++];
+    take('E');
+    write(!is_bool ? std::string_view(value) : value == "0" ? "false" : "true");
   }
 
-  /// Skips the number of a back reference, which ends with an underscore.
+  /// Not written: what it computes is seldom short.
+  void expression() {
+    muted([&] {
+      untilE([&] {
+        if (take('L')) return literal();
+        if (take('X')) return expression();
+        if (take('I')) return templateArguments();
+        if (take('N')) return nestedName();
+        if (name_bytes::isDigit(next())) return sourceName();
+        if (next() == 'S' || next() == 'T') return backReference();
+        if (isOperator()) at_ += 2;
+      });
+    });
+  }
+
+  /// S_ and S0_ refer to something before, T_ and T0_ to template arguments; Sa and Ss are classes
+  /// of the standard library, and Tn, Tt and Ty constraints.
+  void backReference() {
+    ++at_;
+    if (name_bytes::isLower(next())) {
+      ++at_;
+    } else {
+      skipSequence();
+    }
+  }
+
   void skipSequence() {
-    while (at_ < text_.size() &&
-           (name_bytes::isDigit(text_[at_]) || (text_[at_] >= 'A' && text_[at_] <= 'Z'))) {
-      ++at_;
-    }
-    if (at_ < text_.size() && text_[at_] == '_') ++at_;
+    while (name_bytes::isDigit(next()) || name_bytes::isUpper(next())) ++at_;
+    take('_');
   }
 
-  void substitution() {
-    if (at_ < text_.size() && text_[at_] == 't') {
+  void type() {
+    ++depth_;
+    if (!atEnd()) typeWithin();
+    --depth_;
+  }
+
+  void typeWithin() {
+    const char c = next();
+    const auto qualifies = [](char q) { return std::string_view("PROKVrGC").find(q) < 8; };
+    if (qualifies(c)) {
+      while (qualifies(next())) ++at_;
+      return type();
+    }
+    if (const std::string_view builtin = builtinType(c); !builtin.empty()) {
       ++at_;
-      if (within() == 'N') part("std");
-    } else if (at_ < text_.size() && name_bytes::isLower(text_[at_])) {
-      ++at_;  // Sa, Ss and others: classes of the standard library
-    } else {
-      skipSequence();
+      return write(builtin);
+    }
+    switch (c) {
+      case 'D':
+        return dType();
+      case 'A':
+        for (++at_; name_bytes::isDigit(next());) ++at_;
+        take('_');
+        return type();
+      case 'M':
+        ++at_;
+        type();
+        return type();
+      case 'F':
+        ++at_;
+        return muted([&] { untilE([&] { type(); }); });
+      case 'S':
+        if (afterNext() == 't') return name();
+        [[fallthrough]];
+      case 'T':
+        backReference();
+        if (take('I')) templateArguments();
+        return;
+      case 'u':
+        ++at_;
+        return sourceName();
+      case 'U':
+        if (afterNext() == 'l' || afterNext() == 't') return unnamedType();
+        ++at_;
+        return muted([&] { sourceName(); });
+      default:
+        if (c == 'N' || c == 'Z' || name_bytes::isDigit(c)) return name();
+        ++at_;
     }
   }
 
-  /// T_ and T0_ refer to arguments; Tn, Tt and Ty are constraints.
-  void templateParameter() {
-    if (at_ < text_.size() && name_bytes::isLower(text_[at_])) {
-      ++at_;
-    } else {
-      skipSequence();
-    }
-  }
-
-  /// DF16b, DF16_ and Dh are types; others, such as Dp, are left out.
+  /// DF16b, DF16_ and Dh are numbers; Dv4_f is a vector, Dp a pack.
   void dType() {
-    const std::string_view rest = text_.substr(at_);
-    std::string_view type;
-    if (rest.starts_with("F16b")) {
-      type = "bfloat16";
-      at_ += 4;
-    } else if (rest.starts_with("F16_")) {
-      type = "half";
-      at_ += 4;
-    } else if (!rest.empty()) {
-      if (rest[0] == 'h') type = "half";
-      ++at_;
+    ++at_;
+    if (take("F16b")) return write("bfloat16");
+    if (take("F16_") || take('h')) return write("half");
+    if (take('t') || take('T')) return expression();
+    if (take('v')) {
+      while (name_bytes::isDigit(next())) ++at_;
+      take('_');
+      return type();
     }
-    if (type.empty() || !withinArguments()) return;
-    separate();
-    out_ += type;
+    if (take('p')) return type();
+    if (!atEnd()) ++at_;
   }
 
   std::string_view text_;
   size_t at_ = 2;  // after "_Z"
-  std::string open_;
+  int depth_ = 0;
+  int muted_ = 0;
   std::string out_;
 };
 
