@@ -138,7 +138,7 @@ void Encoder::writeDeviceSlice(Sequence& q, const Table& table, const DeviceSlic
   const bool fresh = name != 0 && q.names.insert(name);
   std::string label;
   if (fresh) {
-    label = demangled(text(id));
+    label = readable_names_.of(id);
   } else if (name == 0) {
     label = eventName(trace_, Table::kId, row);
     if (label.empty()) label = "unnamed kernel";

@@ -2,13 +2,10 @@
 // Writes device work as GpuRenderStageEvent packets. Each stream has one sequence per table. So
 // rows can be written directly from the columns in row order, if each stream's rows are in time
 // order.
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 
 #include "tracesmith/analysis/kernel_names/kernel_name.hpp"
 #include "tracesmith/export/perfetto/perfetto_encoder.hpp"
@@ -93,14 +90,6 @@ void launchArg(proto::Cursor& c, uint64_t name, uint64_t value) {
 }
 
 }  // namespace
-
-std::string demangled(std::string_view name) {
-  if (name.substr(0, 2) != "_Z") return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : std::string(name);
-}
 
 size_t Encoder::streamIndex(StreamId stream, ProcessId process) const {
   const auto s = static_cast<size_t>(stream);
@@ -300,8 +289,8 @@ void Encoder::writeExtras(const Table& table, size_t row) {
   name.fresh = name.given && q.names.insert(name.number);
   if (!name.fresh) return name;
   name.label = text(id);
-  if (name.label.empty()) name.label = "unnamed kernel";
-  name.readable = demangled(name.label);
+  name.readable = readable_names_.of(id);
+  if (name.label.empty()) name.label = name.readable = "unnamed kernel";
   return name;
 }
 

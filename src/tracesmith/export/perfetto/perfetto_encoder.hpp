@@ -18,12 +18,10 @@
 #include "tracesmith/export/slices/device_work.hpp"
 #include "tracesmith/export/slices/event_links.hpp"
 #include "tracesmith/export/slices/host_slices.hpp"
+#include "tracesmith/export/slices/readable_names.hpp"
 #include "tracesmith/export/slices/row_attributes.hpp"
 
 namespace tracesmith::perfetto {
-
-/// The demangled form of a C++ name; other names unchanged.
-std::string demangled(std::string_view name);
 
 class Encoder {
  public:
@@ -100,7 +98,7 @@ class Encoder {
     bool fresh = false;  // not yet interned on its sequence
     uint32_t number = 0;
     std::string_view label;  // only if fresh
-    std::string readable;
+    std::string_view readable;
   };
   WorkName nameOfWork(Sequence& q, WorkKind kind, StringId id);
   static void internWorkName(proto::Cursor& c, const Stream& s, WorkKind kind,
@@ -146,6 +144,7 @@ class Encoder {
   RowAttributes attributes_;
   HostTracks tracks_;
   NameNumbers names_;
+  const ReadableNames readable_names_;
   CallPathTable shown_paths_;     // without frames of the interpreter, libffi and the loader
   std::optional<Stacks> stacks_;  // only if there are any to write
   uint64_t events_ = 0;

@@ -57,7 +57,8 @@ Encoder::Encoder(const Trace& trace, Output& out, const PerfettoOptions& options
       packets_(out, base_ns_, clock_.id, seedOf(trace)),
       work_(std::move(work)),
       tracks_(trace),
-      names_(trace.strings.size()) {
+      names_(trace.strings.size()),
+      readable_names_(trace) {
   if (options.flows) links_ = Links(trace, selection, work_);
   if (options.full_args) attributes_ = RowAttributes(trace);
   // Viewers before v53 count each stack as an error.
