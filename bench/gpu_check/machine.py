@@ -77,7 +77,8 @@ def runtime():
     """On what the kernel runs, and what that is concluded from."""
     version, dmi = read("/proc/version") or "", {name: read(os.path.join(DMI, name)) for name in
                                                  ("sys_vendor", "product_name", "bios_vendor")}
-    evidence = {"proc_version": version, "osrelease": read("/proc/sys/kernel/osrelease"),
+    # Who built the kernel, and with what, is of no use to anyone.
+    evidence = {"proc_version": re.sub(r" \(.*\)", "", version), "osrelease": read("/proc/sys/kernel/osrelease"),
                 **{name: value for name, value in dmi.items() if value}}
     hypervisor = "hypervisor" in cpu_flags()
     about = " ".join(filter(None, (version, *dmi.values()))).lower()

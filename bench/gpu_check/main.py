@@ -32,10 +32,10 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 RESULTS = os.path.join(SOURCE, "bench", "results")
 STAND_IN_LABEL = "stand-in (not a GPU): nothing here says anything about one"
 # The most valuable questions first, for when the time is over early.
-STEPS = (*steps_truth.STEPS, *steps_memory.STEPS, *steps_work.STEPS, *steps_clock.STEPS, *steps_stacks.STEPS,
-         *steps_cost.STEPS, *steps_use.PYTHON_STEPS, *steps_pytorch.STEPS, *steps_attach.STEPS,
-         *steps_use.STEPS, *steps_cost.LATER_STEPS, *steps_cost.PYTHON_STEPS, *steps_use.LATER_PYTHON_STEPS,
-         *steps_sanitizer.STEPS, *steps_clock.LATER_STEPS, *steps_use.LAST_STEPS)
+STEPS = (*steps_truth.STEPS, *steps_memory.STEPS, *steps_work.STEPS, *steps_clock.STEPS, *steps_attach.STEPS,
+         *steps_stacks.STEPS, *steps_cost.STEPS, *steps_use.STEPS, *steps_use.PYTHON_STEPS, *steps_pytorch.STEPS,
+         *steps_cost.LATER_STEPS, *steps_use.LATER_PYTHON_STEPS, *steps_sanitizer.STEPS, *steps_clock.LATER_STEPS,
+         *steps_cost.PYTHON_STEPS, *steps_use.LAST_STEPS)
 NO_TIME = "the time of the whole check was over"
 PATIENCE = 3  # with stand-ins: times of the limits, since such a machine may be busy with other tests
 LEAST_SHARE = 1 / 3  # of its limit: with less time left a step does not start
@@ -169,7 +169,7 @@ def run_steps(given, tools, result, no_cupti, end):
         else:
             name, title, limit, do = step
             run_step(tools, result, (name, title, limit * (PATIENCE if tools.stand_in else 1), do), end)
-        page.write(result.data, result.path)
+        page.write(result.path)
     result.finish(complete=wanted is None)
 
 
@@ -192,7 +192,8 @@ def check(given, tools, end):
     if stand_in:
         head["label"] = STAND_IN_LABEL
     head.update(commit=given.commit, machine=machine.describe(tools, did, given.samples_by))
-    result = Result(path, head)
+    python = os.path.dirname(os.path.dirname(os.path.abspath(tools.python)))
+    result = Result(path, head, folders=(tools.work, SOURCE, *([python] if len(python) > len("/usr/local") else [])))
     say(f"gpu-check of {did['device']}{', ' + STAND_IN_LABEL if stand_in else ''}\n  -> {path}")
     no_cupti = None
     try:
@@ -205,7 +206,7 @@ def check(given, tools, end):
     if not tools.stand_in:
         result.data["machine"]["gpu_at_end"] = machine.gpu_state()
     code = verdict(result, no_cupti, time.monotonic() - began)
-    page.write(result.data, path)
+    page.write(path)
     return code
 
 

@@ -110,8 +110,10 @@ def text(data):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write(data, path):
+def write(path):
     """Writes the page beside the JSON file, whole or not at all."""
+    with open(path, encoding="utf-8") as source:
+        data = json.load(source)
     target = os.path.splitext(path)[0] + ".md"
     partial = f"{target}.{os.getpid()}.partial"
     with open(partial, "w", encoding="utf-8") as file:
@@ -120,5 +122,4 @@ def write(data, path):
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as source:
-        write(json.load(source), sys.argv[1])
+    write(sys.argv[1])

@@ -42,17 +42,23 @@ class Step:
 
 
 class Result:
-    def __init__(self, path, head):
+    """`folders`: names of files in them are kept without the folder, so that the file says nothing about whose
+    machine it was."""
+
+    def __init__(self, path, head, folders=()):
         self.path = path
+        self.folders = [json.dumps(os.path.join(folder, ""))[1:-1] for folder in folders]
         self.data = {"what": "gpu-check", "version": 2, **head, "started": now(), "ended": None,
                      "complete": False, "steps": []}
         self.save()
 
     def save(self):
         partial = f"{self.path}.{os.getpid()}.partial"
+        text = json.dumps(self.data, indent=1)
+        for folder in self.folders:
+            text = text.replace(folder, "")
         with open(partial, "w", encoding="utf-8") as file:
-            json.dump(self.data, file, indent=1)
-            file.write("\n")
+            file.write(text + "\n")
         os.replace(partial, self.path)
 
     def begin(self, name, title):

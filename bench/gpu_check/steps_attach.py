@@ -101,4 +101,46 @@ def show_rates(step, batches, asked, left):
                f"<= {MOST_LEFT_BEHIND}", ratio <= MOST_LEFT_BEHIND)
 
 
-STEPS = (("arm and attach", "A program that runs, recorded for a while", 30, attach),)
+def attach_many_threads(tools, step):
+    """Threads that launch at once, kernels and graphs, while a recorder comes and goes, twice."""
+    control = tools.path("control-threads")
+    os.makedirs(control, mode=0o700, exist_ok=True)
+    env = {"TRACESMITH_CONTROL": control}
+    threads = step.value("threads", 2 if tools.light else 8)
+    phase = 0.5 if tools.light else 1.0
+    child = tools.start([tools.tracesmith, "arm", "--", *tools.sample("threads", threads, int(5 * phase + 2.5))], **env)
+    wait_for(tools, child.pid, "waiting", env, child)
+    time.sleep(phase)
+    captures, asked = [], time.monotonic_ns()
+    for number in (1, 2):
+        trace = Trace(tools, tools.path(f"threads-{number}.sbt"))
+        recorder = tools.run([tools.tracesmith, "record", "--pid", str(child.pid), "-d", str(phase), "-q", "-o",
+                              trace.path], codes=None, **env)
+        if child.poll() is not None:
+            raise Failed(f"the program ended with {child.returncode} during or after capture {number}: "
+                         + tools.wait(child).last_line())
+        if recorder.code != 0:
+            raise Failed(f"record --pid ended with {recorder.code}: {recorder.last_line()}")
+        captures.append(trace)
+    left = time.monotonic_ns()
+    ran = tools.wait(child)
+    step.equal("the program's exit code, and what it said on its standard error", [ran.code, ran.err], [0, ""])
+    did = ran.json()
+    step.equal("its results are right", did["verified"], True)
+    for number, trace in enumerate(captures, 1):
+        trace.need_cuda()
+        launches = trace.one("SELECT count(*) FROM host_call WHERE kind = 'launch'")
+        step.check(f"capture {number}: launches", launches, "> 0", launches > 0)
+        step.equal(f"capture {number}: launches with their kernels",
+                   trace.one("SELECT count(DISTINCT correlation_id) FROM kernel"), launches)
+        step.equal(f"capture {number}: threads that launch", trace.one(
+            "SELECT count(DISTINCT thread_id) FROM host_call WHERE kind = 'launch'"), threads)
+        step.equal(f"capture {number}: the trace is sound, records lost", [trace.whole(), trace.lost()], [True, 0])
+    before = [ns for end, ns in did["rounds"] if end < asked]
+    after = [ns for end, ns in did["rounds"] if end > left]
+    step.value("ns a kernel", {"before": middle(before), "after both captures": middle(after)})
+
+
+STEPS = (("arm and attach", "A program that runs, recorded for a while", 30, attach),
+         ("attach, many threads", "Threads that launch at once, recorded for a while, twice", 25,
+          attach_many_threads))

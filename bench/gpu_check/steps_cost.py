@@ -21,7 +21,7 @@ def launch_cost(tools, step):
     launches = step.value("launches", 5_000 if tools.light else 50_000)
     compare(tools, step, (NOTHING, LEAST, OURS, STACKS, LEAST_LATENCY, OURS_LATENCY, STACKS_LATENCY,
                           LEAST_WITHOUT_CALLBACKS),
-            tools.sample("many_small_kernels", "-n", launches), 3 if tools.light else 7,
+            tools.sample("many_small_kernels", "-n", launches), 3 if tools.light else 11,
             lambda did: did["loop_ns"])
 
 
@@ -29,7 +29,7 @@ def graph_cost(tools, step):
     """Graphs of 1,000 kernels: one call, and a thousand records."""
     launches = step.value("launches", 20 if tools.light else 200)
     compare(tools, step, (NOTHING, LEAST, OURS, STACKS, LEAST_WHOLE, OURS_WHOLE),
-            tools.sample("graphs", launches, 1000), 3 if tools.light else 5, lambda did: did["loop_ns"])
+            tools.sample("graphs", launches, 1000), 3 if tools.light else 11, lambda did: did["loop_ns"])
 
 
 def steady_cost(tools, step):
@@ -64,7 +64,7 @@ def train_cost(tools, step):
     judge_beside_torch(step, times)
 
 
-STEPS = (("overhead of launches", "Small kernels, launched as fast as can be", 50, launch_cost),)
+STEPS = (("overhead of launches", "Small kernels, launched as fast as can be", 60, launch_cost),)
 LATER_STEPS = (("overhead of graphs", "Graphs of 1,000 kernels", 35, graph_cost),
                ("overhead of a busy device", "One stream that never runs dry", 25, steady_cost))
 PYTHON_STEPS = (("overhead of training", "A training loop of PyTorch", 130, train_cost),)

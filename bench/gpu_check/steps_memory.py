@@ -66,8 +66,10 @@ def pools(tools, step):
         return
     rows = {row["name"]: row["n"] for row in trace.rows(
         "SELECT name, count(*) AS n FROM range WHERE category = 'memory pools' GROUP BY name")}
-    step.equal("pools: trims, and pools destroyed", [rows.get("pool trimmed", 0), rows.get("pool destroyed", 0)],
-               [did["trims"], did["pools_destroyed"]])
+    # The driver also trims a pool by itself, where the program waits for its stream.
+    trimmed = rows.get("pool trimmed", 0)
+    step.check("pools: trims", trimmed, f">= {did['trims']}", trimmed >= did["trims"])
+    step.equal("pools: pools destroyed", rows.get("pool destroyed", 0), did["pools_destroyed"])
     created = rows.get("pool created", 0)  # the device's own may be as old as the context
     step.check("pools: pools created", created, f"{did['pools_created']} or, with the device's, one more",
                0 <= created - did["pools_created"] <= 1)

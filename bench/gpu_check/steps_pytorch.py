@@ -10,7 +10,6 @@ from tools import Failed, Trace, try_python
 
 STEPS_OF_TRAINING = 10
 OTHER = "PyTorch's profiler"
-MOST_OVER_BYTES, MOST_OVER_SHARE = 64 << 20, 0.05
 
 
 def reasons_that_name(trace, who):
@@ -106,29 +105,27 @@ def armed_beside_profiler(tools, step, program, alone, needed):
 
 
 def expandable_segments(tools, step):
-    """The peak of the memory events is what PyTorch's allocator has reserved, and little more."""
+    """The peak of the segments' memory events is what PyTorch's allocator has reserved; what its libraries allocate
+    beside it is not in that number."""
     env = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
     try_python(tools, "train_step.py", "--steps", 2)
     trace, ran = tools.profile("segments.sbt", tools.script("train_step.py", "--steps", STEPS_OF_TRAINING),
                                ["-q"], **env)
     reserved = ran.json()["reserved_bytes"]
-    events = trace.rows("SELECT kind, bytes, name FROM memory_event WHERE name LIKE 'device memory%' ORDER BY time_ns")
-    calls = trace.one("SELECT count(*) FROM host_call WHERE name LIKE 'cuMemCreate%'")
+    events = trace.rows("SELECT kind, bytes FROM memory_event WHERE name = 'device memory, virtual' ORDER BY time_ns")
+    # PyTorch first tries what the machine can do, and some of these tries fail.
+    calls = trace.one("SELECT count(*) FROM host_call WHERE name LIKE 'cuMemCreate%' AND result = 0")
     if calls == 0:
         raise Absent("this PyTorch made no expandable segments: the trace has no call of cuMemCreate")
-    of_segments = sum(event["name"].endswith("virtual") and event["kind"] == "alloc" for event in events)
-    step.equal("memory events of the segments, beside calls of cuMemCreate", of_segments, calls)
+    step.equal("memory events of the segments, beside calls of cuMemCreate",
+               sum(event["kind"] == "alloc" for event in events), calls)
     live = peak = 0
     for event in events:
         live += event["bytes"] if event["kind"] == "alloc" else -event["bytes"]
         peak = max(peak, live)
-    most = reserved + max(MOST_OVER_BYTES, int(reserved * MOST_OVER_SHARE))
-    step.value("bytes", {"peak of the memory events": peak, "reserved, says PyTorch": reserved,
-                         "difference": peak - reserved})
-    reason = trace.lacks("allocations")  # of memory that is not PyTorch's; its segments are there without
-    step.check("peak of live bytes of the device's memory", peak, f"{reserved} .. {most}"
-               + (f" ({reason})" if reason else ""), 0 < reserved <= peak <= most)
+    step.check("peak of live bytes of the segments, beside what PyTorch reserved", peak, f"= {reserved}",
+               peak == reserved > 0)
 
 
-STEPS = (("another profiler", "PyTorch's profiler in a program that is recorded", 35, another_profiler),
-         ("expandable segments", "PyTorch's memory of expandable segments", 25, expandable_segments))
+STEPS = (("another profiler", "PyTorch's profiler in a program that is recorded", 110, another_profiler),
+         ("expandable segments", "PyTorch's memory of expandable segments", 40, expandable_segments))

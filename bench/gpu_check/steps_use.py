@@ -143,8 +143,8 @@ def is_json(text):
         return False
 
 
-PYTHON_STEPS = (("training", "A training step of PyTorch through profile -- python", 40, training),)
-LATER_PYTHON_STEPS = (("Triton", "A Triton kernel through profile -- python", 25, triton),)
+PYTHON_STEPS = (("training", "A training step of PyTorch through profile -- python", 45, training),)
+LATER_PYTHON_STEPS = (("Triton", "A Triton kernel through profile -- python", 40, triton),)
 STEPS = (("two processes", "Two processes at once", 10, two_processes),
          ("program killed", "kill -9 of the program", 10, program_killed),
          ("recorder killed", "kill -9 of the recorder", 30, recorder_killed))

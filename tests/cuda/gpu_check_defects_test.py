@@ -17,7 +17,7 @@ class GpuCheckDefects(GpuCheckTest):
                                 STANDIN_CUPTI_VERSION=ALONE)
         self.assertEqual(result.returncode, 1, result.stderr.decode())
         data, _ = self.found()
-        self.assertEqual(data["machine"]["cupti"]["path"], WRAPPED)
+        self.assertTrue(WRAPPED.endswith(data["machine"]["cupti"]["path"]), data["machine"]["cupti"])
         failing = self.failing(data)
         for part in expected:
             self.assertTrue(any(part in what for what in failing), (part, failing))
@@ -101,13 +101,13 @@ class GpuCheckDefects(GpuCheckTest):
 
     @unittest.skipUnless(driver_has("cuMemCreate"), "this stand-in for libcuda has no virtual memory")
     def test_memory_of_expandable_segments_that_is_missing(self):
-        for more, fails in ((1 << 20, True), (-(65 << 20), True), (-(60 << 20), False)):
+        for more, fails in ((1 << 20, True), (-(1 << 20), True), (0, False)):
             with self.subTest(more=more):
                 result = self.run_check("--only", "expandable segments", PYTHONPATH=PYTHON_STANDINS,
                                         STANDIN_TORCH_RESERVED_MORE=str(more))
                 data, _ = self.found()
                 self.assertEqual(self.failing(data), [
-                    "expandable segments: peak of live bytes of the device's memory"] if fails else [])
+                    "expandable segments: peak of live bytes of the segments, beside what PyTorch reserved"] if fails else [])
                 self.assertEqual(result.returncode, int(fails), result.stderr.decode())
                 shutil.rmtree(self.output)
 

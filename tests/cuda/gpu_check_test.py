@@ -52,7 +52,7 @@ class GpuCheck(GpuCheckTest):
                               "graphs", "events", "PTX", "clocks", "10k stacks", "launch rate",
                               "two processes", "program killed", "recorder killed", "afterwards",
                               "overhead of launches", "overhead of graphs", "overhead of a busy device",
-                              "arm and attach", "training", "another profiler", "Triton", "overhead of training"}, ran)
+                              "arm and attach", "attach, many threads", "training", "another profiler", "Triton", "overhead of training"}, ran)
         # What this tree's stand-ins, command and agent have, is used.
         for step, there in (("virtual memory", driver_has("cuMemCreate")),
                             ("expandable segments", driver_has("cuMemCreate")),

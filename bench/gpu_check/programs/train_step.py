@@ -88,7 +88,7 @@ def main():
         end_profile()
         kernels = count_kernels() if given.count else None
     print(json.dumps({"program": "train_step", "steps": given.steps, "loop_ns": ns,
-                      "profiler": given.profiler, "loss": round(float(loss), 4),
+                      "profiler": given.profiler, "loss": round(loss.item(), 4),
                       "profiler_kernels": kernels,
                       "reserved_bytes": torch.cuda.max_memory_reserved() if given.device == "cuda" else None,
                       "torch": torch.__version__, "cuda": torch.version.cuda,

@@ -149,6 +149,8 @@ int main(int argc, char** argv) {
     streams(argc, argv);
   } else if (name == "graphs") {
     graphs(number(1, 200), number(2, 16));
+  } else if (name == "threads") {
+    threads(number(1, 8), number(2, 1));
   } else if (name == "events") {
     events(number(1, 50));
   } else if (name == "stream_values") {

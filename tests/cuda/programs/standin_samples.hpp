@@ -148,6 +148,7 @@ inline std::string extendScript(const std::string& more) {
 /// The samples, by the arguments of their command lines.
 void streams(int argc, char** argv);
 void graphs(unsigned launches, unsigned nodes);
+void threads(unsigned threads, unsigned seconds);
 void events(unsigned rounds);
 void streamValues(unsigned rounds);
 void clocks(unsigned seconds, unsigned gap_us);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stand-ins of the samples about streams, graphs, events and clocks.
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "standin_cuda.hpp"
@@ -31,10 +32,10 @@ void streams(int argc, char** argv) {
                      ", \"device_span_ns\": " + std::to_string(kernels * ns / all.size()));
 }
 
-void graphs(unsigned launches, unsigned nodes) {
-  start();
-  const CUdeviceptr data = allocate(4096);
-  fill(data, 4096);
+namespace {
+
+/// A chain of kernels.
+CUgraphExec makeGraph(unsigned nodes) {
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
   CUgraphNode last = nullptr;
@@ -54,6 +55,16 @@ void graphs(unsigned launches, unsigned nodes) {
 #else
   CHECK(cuGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
 #endif
+  return exec;
+}
+
+}  // namespace
+
+void graphs(unsigned launches, unsigned nodes) {
+  start();
+  const CUdeviceptr data = allocate(4096);
+  fill(data, 4096);
+  const CUgraphExec exec = makeGraph(nodes);
   const int64_t begin = nowNs();
   int64_t launched = 0;
   bracket("addOne", uint64_t{launches} * nodes, [&] {
@@ -66,6 +77,45 @@ void graphs(unsigned launches, unsigned nodes) {
   release(data, 4096);
   say("graphs", member("nodes", nodes) + member("launch_ns", launched - begin) +
                     member("loop_ns", end - begin));
+}
+
+void threads(unsigned threads, unsigned seconds) {
+  start();
+  constexpr unsigned kLaunches = 100;
+  const int64_t until = nowNs() + int64_t{seconds} * 1'000'000'000;
+  CUcontext context = nullptr;
+  CHECK(cuCtxGetCurrent(&context));
+  std::vector<std::vector<std::pair<int64_t, double>>> rounds(threads);
+  std::vector<std::thread> running;
+  for (auto& mine : rounds) {
+    running.emplace_back([&] {
+      CHECK(cuCtxSetCurrent(context));
+      CUstream stream = nullptr;
+      CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+      const CUfunction f = function("addOne");
+      const CUgraphExec exec = makeGraph(kLaunches);
+      while (nowNs() < until) {
+        const int64_t begin = nowNs();
+        for (unsigned i = 0; i < kLaunches; ++i) launch(f, 1, 64, stream);
+        CHECK(cuStreamSynchronize(stream));
+        const int64_t end = nowNs();
+        CHECK(cuGraphLaunch(exec, stream));
+        CHECK(cuStreamSynchronize(stream));
+        mine.emplace_back(end, static_cast<double>(end - begin) / kLaunches);
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  std::string text;
+  for (const auto& mine : rounds) {
+    did[kKernels] += mine.size() * kLaunches;
+    did[kGraphLaunches] += mine.size();
+    did[kGraphKernels] += mine.size() * kLaunches;
+    for (const auto& [end, ns] : mine) {
+      text += (text.empty() ? "[" : ", [") + std::to_string(end) + ", " + std::to_string(ns) + "]";
+    }
+  }
+  say("threads", ", \"rounds\": [" + text + "]");
 }
 
 void events(unsigned rounds) {
