@@ -4,7 +4,7 @@ nothing, and afterwards it is as fast as before."""
 import os
 import time
 
-from steps_truth import put_into_brackets
+from steps_truth import check_limits, put_into_brackets
 from tools import Failed, Trace
 from ways import middle
 
@@ -58,6 +58,7 @@ def attach(tools, step):
     did = ran.json()
     step.equal("its results are right", did["verified"], True)
     check_capture(step, trace, did["brackets"])
+    check_limits(step, trace, did, "attached")
     show_rates(step, did["brackets"][2:], asked, left)  # its warm-up, and the batch before --seconds
 
 

@@ -25,6 +25,14 @@ def check_counts(step, trace, did, who):
     step.equal(f"{who}: records lost", trace.lost(), 0)
 
 
+def check_limits(step, trace, did, who):
+    """The device's limits, from which occupancy is computed, as the runtime says them."""
+    row = trace.row("""SELECT compute_units, warp_size, max_threads_per_unit, registers_per_unit,
+        shared_bytes_per_unit FROM device WHERE backend = 'CUDA' AND ordinal = 0""")
+    step.equal(f"{who}: multiprocessors, threads of a warp; threads, registers, shared bytes of a multiprocessor",
+               list(row.values()), did["limits"])
+
+
 def check_brackets(step, trace, did, who):
     brackets = did["brackets"]
     if not brackets:
@@ -90,6 +98,7 @@ def counts_and_brackets(tools, step):
         check_counts(step, trace, did, name)
         check_brackets(step, trace, did, name)
         check_launches(step, trace, name)
+        check_limits(step, trace, did, name)
         step.equal(f"{name}: the trace is sound", trace.whole(), True)
 
 

@@ -114,8 +114,10 @@ inline void say(const char* name, const std::string& more = "") {
   CHECK(cudaRuntimeGetVersion(&runtime));
   std::printf(
       "{\"sample\": \"%s\", \"pid\": %d, \"device\": \"%s\", \"compute\": \"%d.%d\", "
-      "\"driver\": %d, \"runtime\": %d, \"verified\": true",
-      name, static_cast<int>(getpid()), device.name, device.major, device.minor, driver, runtime);
+      "\"driver\": %d, \"runtime\": %d, \"verified\": true, \"limits\": [%d, %d, %d, %d, %zu]",
+      name, static_cast<int>(getpid()), device.name, device.major, device.minor, driver, runtime,
+      device.multiProcessorCount, device.warpSize, device.maxThreadsPerMultiProcessor,
+      device.regsPerMultiprocessor, device.sharedMemPerMultiprocessor);
   const struct {
     const char* name;
     uint64_t value;

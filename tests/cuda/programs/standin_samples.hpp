@@ -101,10 +101,19 @@ inline void say(const std::string& sample, const std::string& more = "") {
   int driver = 0;
   CHECK(cuDeviceGetName(name, sizeof name, 0));
   CHECK(cuDriverGetVersion(&driver));
+  const auto attribute = [](CUdevice_attribute which) {
+    int value = 0;
+    CHECK(cuDeviceGetAttribute(&value, which, 0));
+    return value;
+  };
   std::printf(
       "{\"sample\": \"%s\", \"pid\": %d, \"device\": \"%s\", \"compute\": \"9.0\", "
-      "\"driver\": %d, \"runtime\": 0, \"verified\": true",
-      sample.c_str(), static_cast<int>(getpid()), name, driver);
+      "\"driver\": %d, \"runtime\": 0, \"verified\": true, \"limits\": [%d, %d, %d, %d, %d]",
+      sample.c_str(), static_cast<int>(getpid()), name, driver,
+      attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+      attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+      attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+      attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
   for (int i = 0; i < kCounts; ++i) std::printf(", \"%s\": %" PRIu64, kNames[i], did[i]);
   std::printf("%s, \"brackets\": [%s]}\n", more.c_str(), brackets.c_str());
   std::fflush(stdout);

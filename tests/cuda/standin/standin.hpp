@@ -49,6 +49,9 @@ constexpr const char* kStandinLongKernel = "busyWait";
 constexpr const char* kStandinDeviceName = "Stand-in GPU";
 constexpr size_t kStandinMemoryBytes = size_t{80} << 30;
 constexpr int kStandinMultiprocessors = 132;
+constexpr int kStandinThreadsPerMultiprocessor = 2048;
+constexpr int kStandinRegistersPerMultiprocessor = 65'536;
+constexpr int kStandinSharedBytesPerMultiprocessor = 233'472;
 
 // A number of the script, or what holds without one.
 inline uint64_t standinScript(const char* key, uint64_t otherwise) {

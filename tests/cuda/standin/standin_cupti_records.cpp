@@ -114,6 +114,9 @@ void putDevice(int device) {
   record.globalMemorySize = kStandinMemoryBytes;
   record.numThreadsPerWarp = 32;
   record.numMultiprocessors = kStandinMultiprocessors;
+  record.maxWarpsPerMultiprocessor = kStandinThreadsPerMultiprocessor / 32;
+  record.maxSharedMemoryPerMultiprocessor = kStandinSharedBytesPerMultiprocessor;
+  record.maxRegistersPerMultiprocessor = kStandinRegistersPerMultiprocessor;
   record.computeCapabilityMajor = 9;
   record.id = static_cast<uint32_t>(device);
   standinUuid(device, record.uuid.bytes);

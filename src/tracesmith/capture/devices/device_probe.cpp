@@ -202,6 +202,8 @@ DeviceRow describeCudaDevice(BackendReport& report, const CudaDriver& driver, in
   row.max_threads_per_unit = attribute(39);
   row.compute_major = attribute(75);
   row.compute_minor = attribute(76);
+  row.shared_bytes_per_unit = attribute(81);
+  row.registers_per_unit = attribute(82);
   row.pci_address = report.strings.intern(
       fmt::format("{:04x}:{:02x}:{:02x}.0", attribute(50), attribute(33), attribute(34)));
   std::array<uint8_t, 16> uuid{};

@@ -60,6 +60,12 @@ bool CudaLife::defineDevice(ByteView record) {
   row.max_work_group_size = r.threads_per_block;
   row.compute_major = r.compute_major;
   row.compute_minor = r.compute_minor;
+  row.max_threads_per_unit = r.threads_per_multiprocessor;
+  row.registers_per_unit = r.registers_per_multiprocessor;
+  row.shared_bytes_per_unit = r.shared_bytes_per_multiprocessor;
+  // What CUPTI does not say, the driver may have said before.
+  if (r.memory_clock_mhz != 0) row.memory_clock_mhz = r.memory_clock_mhz;
+  if (r.memory_bus_bits != 0) row.memory_bus_bits = r.memory_bus_bits;
   row.uuid = strings.intern(uuidText(r.uuid));
   return true;
 }

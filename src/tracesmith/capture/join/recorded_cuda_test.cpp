@@ -222,6 +222,9 @@ TEST_F(RecordedCudaTest, DevicesAreDescribed) {
   d.multiprocessors = 132;
   d.compute_major = 9;
   d.warp_size = 32;
+  d.threads_per_multiprocessor = 2048;
+  d.registers_per_multiprocessor = 65536;
+  d.shared_bytes_per_multiprocessor = 233'472;
   d.uuid[0] = 0xab;
   define(d);
   define(arena::CudaContextRecord{{RecordKind::kCudaContext, 0, 2, 1}, 0});
@@ -233,6 +236,9 @@ TEST_F(RecordedCudaTest, DevicesAreDescribed) {
   EXPECT_EQ(trace().text(row.name), "NVIDIA H200");
   EXPECT_EQ(row.backend, PlatformType::CUDA);
   EXPECT_EQ(row.compute_units, 132u);
+  EXPECT_EQ(row.max_threads_per_unit, 2048u);
+  EXPECT_EQ(row.registers_per_unit, 65'536u);
+  EXPECT_EQ(row.shared_bytes_per_unit, 233'472u);
   EXPECT_EQ(trace().text(row.uuid), "GPU-ab000000-0000-0000-0000-000000000000");
 }
 

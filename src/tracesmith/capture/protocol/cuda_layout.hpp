@@ -26,7 +26,7 @@
 namespace tracesmith::cuda_file {
 
 constexpr uint64_t kMagic = 0x3144554353535354;  // "TSSSCUD1"
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr const char* kSuffix = ".cuda";
 
 constexpr uint32_t kBuffers = 1024;

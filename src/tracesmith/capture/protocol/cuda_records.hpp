@@ -231,9 +231,15 @@ struct CudaDeviceRecord {
   uint32_t threads_per_block;
   uint32_t compute_major;
   uint32_t compute_minor;
+  uint32_t threads_per_multiprocessor;
+  uint32_t registers_per_multiprocessor;
+  uint32_t shared_bytes_per_multiprocessor;
+  uint32_t memory_clock_mhz;  // 0: unknown, as in records of CUPTI
+  uint32_t memory_bus_bits;
+  uint32_t unused;
   uint8_t uuid[16];
 };
-static_assert(sizeof(CudaDeviceRecord) == 56);
+static_assert(sizeof(CudaDeviceRecord) == 80);
 
 struct CudaContextRecord {
   RecordHeader header;  // aux: the context's number

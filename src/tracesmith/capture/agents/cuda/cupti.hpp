@@ -329,8 +329,13 @@ struct Device {
   uint32_t core_clock_khz;
   uint32_t copy_engines;
   uint32_t multiprocessors;
-  uint32_t unused[6];
-  uint32_t shared_per_multiprocessor;
+  uint32_t most_instructions_per_cycle;
+  uint32_t warps_per_multiprocessor;
+  uint32_t blocks_per_multiprocessor;
+  uint32_t shared_bytes_per_multiprocessor;
+  uint32_t registers_per_multiprocessor;
+  uint32_t registers_per_block;
+  uint32_t shared_bytes_per_block;
   uint32_t threads_per_block;
   uint32_t unused_more[6];
   uint32_t compute_major;

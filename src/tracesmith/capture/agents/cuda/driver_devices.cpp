@@ -15,8 +15,13 @@ enum Attribute : int {
   kWarpSize = 10,
   kClockKhz = 13,
   kMultiprocessors = 16,
+  kMemoryClockKhz = 36,
+  kMemoryBusBits = 37,
+  kThreadsPerMultiprocessor = 39,
   kComputeMajor = 75,
   kComputeMinor = 76,
+  kSharedBytesPerMultiprocessor = 81,
+  kRegistersPerMultiprocessor = 82,
 };
 
 struct Driver {
@@ -64,6 +69,11 @@ void define(const Driver& driver, int ordinal) {
   r.threads_per_block = attributeOf(driver, device, kThreadsPerBlock);
   r.compute_major = attributeOf(driver, device, kComputeMajor);
   r.compute_minor = attributeOf(driver, device, kComputeMinor);
+  r.threads_per_multiprocessor = attributeOf(driver, device, kThreadsPerMultiprocessor);
+  r.registers_per_multiprocessor = attributeOf(driver, device, kRegistersPerMultiprocessor);
+  r.shared_bytes_per_multiprocessor = attributeOf(driver, device, kSharedBytesPerMultiprocessor);
+  r.memory_clock_mhz = attributeOf(driver, device, kMemoryClockKhz) / 1000;
+  r.memory_bus_bits = attributeOf(driver, device, kMemoryBusBits);
   (void)driver.uuid(r.uuid, device);
   char name[256] = {};
   if (driver.name(name, sizeof name - 1, device) == 0) {

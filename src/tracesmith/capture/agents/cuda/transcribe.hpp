@@ -163,6 +163,9 @@ inline arena::CudaDeviceRecord deviceOf(const Device& d) {
   r.threads_per_block = d.threads_per_block;
   r.compute_major = d.compute_major;
   r.compute_minor = d.compute_minor;
+  r.threads_per_multiprocessor = d.warps_per_multiprocessor * d.warp_size;
+  r.registers_per_multiprocessor = d.registers_per_multiprocessor;
+  r.shared_bytes_per_multiprocessor = d.shared_bytes_per_multiprocessor;
   memcpy(r.uuid, d.uuid, sizeof r.uuid);
   return r;
 }
