@@ -50,6 +50,13 @@ export function raceTrace() {
   return file;
 }
 
+/** A trace with the call stacks of a program's calls. */
+export function stackTrace() {
+  const file = join(folder, "stacks.sbt");
+  execFileSync(PROGRAM, ["profile", "-q", "--stacks", "-o", file, "--", RACE_DEMO], { stdio: "ignore" });
+  return file;
+}
+
 /** Runs `use(page)`; no message of the browser may say that something is wrong, but that the server refused a
  * question, if `refused`. Other `options` are those of a browser context. */
 export async function browserPage(use, { refused = false, ...options } = {}) {

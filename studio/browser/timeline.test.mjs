@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { LABELS, REAL, trace, withPage } from "./harness.mjs";
+import { LABELS, REAL, stackTrace, trace, withPage } from "./harness.mjs";
 
 const settled = (page) => page.waitForFunction(() => window.timeline.frame > 0 && !window.timeline.blank);
 
@@ -51,6 +51,21 @@ test("lanes are pinned, hidden, filtered and moved, and stay so", { skip: !exist
   assert.deepEqual(await labels(), ["pinned stream 21", "device 3: NVIDIA A100-PG509-200"]);
   await page.getByRole("button", { name: "As at first" }).click();
   assert.equal((await labels())[0], "device 3: NVIDIA A100-PG509-200");
+}));
+
+test("stacks of the threads are lanes, and stay shown", () => withPage(stackTrace(), async (page) => {
+  await page.locator("canvas").first().focus();
+  await page.keyboard.press("t");
+  await page.waitForFunction(() => window.timeline.stackRows().some((row) => row.depths > 1));
+  const { x, y } = await page.evaluate(() => window.timeline.placeOfFunction("main"));
+  const box = await page.locator("canvas").first().boundingBox();
+  await page.mouse.move(box.x + x, box.y + y);
+  await page.getByText("on the stack of calls").waitFor();
+  assert.equal(await page.locator(".tip strong").textContent(), "main");
+  await page.reload();
+  await page.waitForFunction(() => window.timeline?.stackRows().some((row) => row.depths > 1));
+  await page.getByRole("button", { name: "Stacks ( t )", pressed: true }).click();
+  assert.equal(await page.evaluate(() => window.timeline.stackRows().length), 0);
 }));
 
 test("the list of matches goes to each", () => withPage(trace(), async (page) => {

@@ -17,6 +17,7 @@
 #include "tracesmith/state/operation_graph.hpp"
 #include "tracesmith/studio/counter_series.hpp"
 #include "tracesmith/studio/overlay.hpp"
+#include "tracesmith/studio/stack_lanes.hpp"
 #include "tracesmith/studio/studio_recording.hpp"
 #include "tracesmith/studio/tiles/item_names.hpp"
 #include "tracesmith/studio/tiles/tile_set.hpp"
@@ -73,6 +74,13 @@ class StudioTrace {
     }
     return f(*engine_);
   }
+  /// Calls f(stacks) while no other thread does.
+  template <class F>
+  auto withStacks(F&& f) const -> decltype(f(std::declval<StackLanes&>())) {
+    const std::lock_guard lock(stacks_mutex_);
+    if (!stacks_) stacks_.emplace(*trace_);
+    return f(*stacks_);
+  }
   /// The recording beside the trace; opened when it is first asked for. kNotFound: there is none.
   Result<const StudioRecording*> recording() const;
   /// The row of host_call that launched a piece of device work; kNone: unknown.
@@ -101,6 +109,8 @@ class StudioTrace {
   mutable std::mutex details_mutex_;
   mutable std::mutex engine_mutex_;
   mutable std::optional<QueryEngine> engine_;
+  mutable std::mutex stacks_mutex_;
+  mutable std::optional<StackLanes> stacks_;
   mutable std::once_flag operations_made_;
   mutable OperationGraph operations_;
   mutable std::once_flag idle_made_, path_made_;

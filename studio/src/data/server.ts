@@ -3,7 +3,7 @@
 import { Report } from "./report.ts";
 import { readTiles } from "./tiles.ts";
 import type {
-  Changes, Column, CounterAnswer, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, Note, OverlayAnswer, SearchResult, StackAnswer, Table, TraceInfo, Value, WhatIfAnswer,
+  Changes, Column, CounterAnswer, ItemInfo, Json, KernelAnswer, MemoryAnswer, Names, Note, OverlayAnswer, SearchResult, StackAnswer, StackLanesAnswer, Table, TraceInfo, Value, WhatIfAnswer,
 } from "./types.ts";
 
 /** Of the trace that the page shows; the server refuses questions about an earlier one. */
@@ -91,6 +91,8 @@ export const server = {
   kernel: (name: string, before = false) => json<KernelAnswer>(kernelPath(name) + (before ? "&of=before" : "")),
   memory: () => json<MemoryAnswer>("memory"),
   stacks: (by: string, reversed: boolean, callersOf: string) => json<StackAnswer>(stacksPath(by, reversed, callersOf)),
+  stackLanes: (lane: number, begin: number, end: number) =>
+    json<StackLanesAnswer>(`stack_lanes?lane=${lane}&from_ns=${Math.max(0, Math.floor(begin))}&to_ns=${Math.max(1, Math.ceil(end))}`),
   hasStacks: (by: string) => report === null || report.has(stacksPath(by, false, "")),
   hasKernel: (name: string) => report === null || report.has(kernelPath(name)),
   whatIf: (changes: Changes) => json<WhatIfAnswer>("whatif", changes),

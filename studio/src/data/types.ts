@@ -9,10 +9,13 @@ export interface Lane {
   heading: boolean;
   /** False: a further lane of the stream or thread above. */
   first?: boolean;
-  type?: "stream" | "calls" | "ranges" | "counter";
+  type?: "stream" | "calls" | "ranges" | "counter" | "stacks";
   /** Its place among the counters. */
   counter?: number;
   unit?: string;
+  /** Of stacks: the lane with the thread's calls, and the lane below which they are shown. */
+  of?: number;
+  after?: number;
   items?: number;
 }
 
@@ -70,6 +73,11 @@ export interface StackAnswer {
   from_ranges: boolean;
   frames: [number, number, string][];
   all_frames: number;
+}
+export interface StackLanesAnswer {
+  /** [depth, begin, end, name or -1 for several, 1: began before the part + 2: goes on after it] */
+  spans: [number, number, number, number, number][];
+  names: { [name: number]: string };
 }
 export interface MemoryAnswer {
   /** Curves of [time, bytes]. */

@@ -5,6 +5,7 @@ import { server } from "../data/server.ts";
 import { CounterStore } from "./counters.ts";
 import { LaneChoice } from "./lanes.ts";
 import { OverlayStore } from "./overlay.ts";
+import { StackStore, type StackHit } from "./stack_lanes.ts";
 import { NO_ITEM, TileStore, type Tile } from "../data/tiles.ts";
 import type { Lane, Note, Place, TraceInfo } from "../data/types.ts";
 import { bytes, count, duration, printable, timeText } from "../format/quantities.ts";
@@ -47,6 +48,7 @@ export class TimelineCanvas {
   readonly overlay: OverlayStore;
   overlayChanged?: () => void;
   private readonly counters: CounterStore;
+  private readonly stacks: StackStore;
   selected: Place | null = null;
   links: Place[] = [];
   hits: Place[] = [];
@@ -77,6 +79,7 @@ export class TimelineCanvas {
     this.names = new NameStore(() => this.redraw(), server.names);
     this.overlay = new OverlayStore(() => { this.redraw(); this.overlayChanged?.(); }, failed, (kind, part) => server.overlay(kind, part.begin, part.end));
     this.counters = new CounterStore(() => this.redraw(), failed, (part) => server.counters(part.begin, part.end));
+    this.stacks = new StackStore(() => this.redraw(), () => this.arrange(), failed, (lane, part) => server.stackLanes(lane, part.begin, part.end));
     this.choice = new LaneChoice(trace.name, trace.lanes);
     this.colours = coloursOf(trace.kinds);
     this.top = levelFor({ begin: 0, end: trace.duration_ns }, 256);
@@ -95,13 +98,25 @@ export class TimelineCanvas {
     this.fixed = 0;
     let y = 0;
     for (const { lane, pinned } of this.choice.shown()) {
-      const height = lane.heading ? HEADING : lane.type === "counter" ? COUNTER : LANE;
+      const height = this.heightOf(lane);
       this.rows.push({ lane, y: pinned ? this.fixed : y, height, pinned });
       if (pinned) this.fixed += height;
       else y += height;
     }
     this.rowOf = new Map(this.rows.map((row) => [row.lane.id, row]));
     this.height = y;
+  }
+
+  private heightOf(lane: Lane): number {
+    if (lane.heading) return HEADING;
+    if (lane.type === "stacks") return this.stacks.height(lane.id);
+    return lane.type === "counter" ? COUNTER : LANE;
+  }
+
+  showStacks(shown: boolean): void {
+    this.choice.showStacks(shown);
+    this.arrange();
+    this.scrollTo(this.scroll);
   }
 
   private yOf(row: Row): number {
@@ -198,6 +213,7 @@ export class TimelineCanvas {
       this.drawRows(context, rows.filter((r) => r.pinned === pinned), paint);
       this.drawItems(context, lanes.filter((r) => r.pinned === pinned), level, ratio);
       this.drawCounters(context, rows.filter((r) => r.pinned === pinned && r.lane.type === "counter"), paint);
+      this.drawStacks(context, rows.filter((r) => r.pinned === pinned && r.lane.type === "stacks"), paint);
       this.drawOverlay(context, pinned, paint);
       this.drawMarks(context, pinned, paint);
       context.restore();
@@ -220,7 +236,8 @@ export class TimelineCanvas {
       if (row.lane.first === false) continue;
       const arrow = row.lane.heading ? (this.choice.collapsed.has(row.lane.group) ? "▸ " : "▾ ") : "";
       const room = row.lane.heading ? width - 20 : LABELS - 30;
-      context.fillText(this.cutMiddle(context, arrow + printable(row.lane.label, 200), room), row.lane.heading ? 8 : 22, y + row.height / 2);
+      const middle = row.lane.type === "stacks" ? LANE / 2 : row.height / 2;
+      context.fillText(this.cutMiddle(context, arrow + printable(row.lane.label, 200), room), row.lane.heading ? 8 : 22, y + middle);
     }
   }
 
@@ -321,6 +338,20 @@ export class TimelineCanvas {
     context.clip();
     for (const row of rows) {
       this.counters.draw(context, row.lane.counter ?? 0, this.yOf(row), COUNTER, (ns) => this.xOf(ns), this.xOf(this.trace.duration_ns), paint("--accent"));
+    }
+    context.restore();
+  }
+
+  private drawStacks(context: CanvasRenderingContext2D, rows: Row[], paint: (name: string) => string): void {
+    if (rows.length === 0) return;
+    context.save();
+    context.beginPath();
+    context.rect(LABELS, TOP, this.plot.width, this.plot.height);
+    context.clip();
+    for (const row of rows) {
+      this.stacks.want(row.lane, this.window);
+      this.stacks.draw(context, row.lane.id, this.yOf(row), this.window, (ns) => this.xOf(ns), LABELS, LABELS + this.plot.width,
+        (text, room) => this.cut(context, text, room), paint("--soft"));
     }
     context.restore();
   }
@@ -509,6 +540,26 @@ export class TimelineCanvas {
         if (item === undefined || item === NO_ITEM) continue;
         return { lane: row.lane.id, item, name: tile.cells.long[4 * i + 3] ?? 0, kind: tile.cells.short[8 * i + 1] ?? 0 };
       }
+    }
+    return undefined;
+  }
+
+  /** The function of a stack at a place. */
+  stackAt(x: number, y: number): StackHit | undefined {
+    const row = this.rowAt(y);
+    if (row?.lane.type !== "stacks" || x < LABELS) return undefined;
+    const near = (this.window.end - this.window.begin) / this.plot.width;
+    return this.stacks.at(row.lane.id, this.timeAt(x), y - this.yOf(row), near);
+  }
+
+  /** For tests: the lanes of stacks that are shown, and where a function is. */
+  stackRows(): { lane: number; depths: number }[] {
+    return this.rows.filter((row) => row.lane.type === "stacks").map((row) => ({ lane: row.lane.id, depths: this.stacks.depths(row.lane.id) }));
+  }
+  placeOfFunction(name: string): { x: number; y: number } | undefined {
+    for (const row of this.rows) {
+      const place = this.stacks.find(row.lane.id, name);
+      if (place) return { x: this.xOf(place.time), y: this.yOf(row) + place.y };
     }
     return undefined;
   }

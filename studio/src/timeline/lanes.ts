@@ -8,12 +8,15 @@ interface Kept {
   hidden: number[];
   collapsed: number[];
   order: number[];
+  stacks: boolean;
 }
 
 export class LaneChoice {
   readonly pinned: Set<number>;
   readonly hidden: Set<number>;
   readonly collapsed: Set<number>;
+  /** Whether the lanes of stacks are shown. */
+  stacks: boolean;
   /** Only lanes, or groups, whose label has this text. */
   filter = "";
   private order: number[];
@@ -25,17 +28,22 @@ export class LaneChoice {
     this.pinned = new Set(old.pinned);
     this.hidden = new Set(old.hidden);
     this.collapsed = new Set(old.collapsed);
+    this.stacks = old.stacks ?? false;
     const groups = lanes.filter((lane) => lane.heading).map((lane) => lane.group);
     const known = (old.order ?? []).filter((group) => groups.includes(group));
     this.order = [...known, ...groups.filter((group) => !known.includes(group))];
   }
 
   private save(): void {
-    keep(this.key, { pinned: [...this.pinned], hidden: [...this.hidden], collapsed: [...this.collapsed], order: this.order });
+    keep(this.key, { pinned: [...this.pinned], hidden: [...this.hidden], collapsed: [...this.collapsed], order: this.order, stacks: this.stacks });
   }
 
   toggle(set: "pinned" | "hidden" | "collapsed", id: number): void {
     if (!this[set].delete(id)) this[set].add(id);
+    this.save();
+  }
+  showStacks(shown: boolean): void {
+    this.stacks = shown;
     this.save();
   }
   collapseAll(collapsed: boolean): void {
@@ -55,6 +63,7 @@ export class LaneChoice {
     this.pinned.clear();
     this.hidden.clear();
     this.collapsed.clear();
+    this.stacks = false;
     this.filter = "";
     this.order.sort((a, b) => a - b);
     this.save();
@@ -64,7 +73,9 @@ export class LaneChoice {
   groups(): { heading: Lane; lanes: Lane[] }[] {
     return this.order.flatMap((group) => {
       const heading = this.lanes.find((lane) => lane.heading && lane.group === group);
-      return heading ? [{ heading, lanes: this.lanes.filter((lane) => !lane.heading && lane.group === group) }] : [];
+      const of = this.lanes.filter((lane) => !lane.heading && lane.group === group && (this.stacks || lane.type !== "stacks"));
+      of.sort((a, b) => (a.after ?? a.id) - (b.after ?? b.id));
+      return heading ? [{ heading, lanes: of }] : [];
     });
   }
 

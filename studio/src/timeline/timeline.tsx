@@ -9,6 +9,7 @@ import { LABELS, TimelineCanvas, type ColourBy, TOP, type Hit } from "./canvas.t
 import { HitList } from "./hit_list.tsx";
 import { LanesPanel } from "./lanes_panel.tsx";
 import { Notes } from "./notes.tsx";
+import type { StackHit } from "./stack_lanes.ts";
 import { OVERLAY_TITLES, type OverlayKind } from "./overlay.ts";
 import { coloursOf, css } from "./colours.ts";
 import { moved, zoomed, type Window } from "./window.ts";
@@ -18,7 +19,7 @@ const OVERLAYS: readonly OverlayKind[] = ["", "idle", "path"];
 const KEYS: [string, string][] = [
   ["wheel, + −, w s", "zoom"], ["drag, ← →, a d", "move"], ["shift + drag", "select a range of time"],
   ["↑ ↓", "scroll"], ["click", "select"], ["f", "zoom to the selection"], ["0", "show the whole trace"],
-  ["/", "search"], ["n, N", "next, previous match"], ["c", "colours by kind, name or stream"], ["o", "idle causes, critical path, no overlay"], ["l", "choose lanes"], ["m", "make a note"],
+  ["/", "search"], ["n, N", "next, previous match"], ["c", "colours by kind, name or stream"], ["o", "idle causes, critical path, no overlay"], ["t", "call stacks of the threads"], ["l", "choose lanes"], ["m", "make a note"],
   ["Esc", "unselect"], ["?", "this list"],
 ];
 
@@ -48,6 +49,7 @@ export function Timeline({ trace, go, failed }: Props) {
   const [colourBy, setColourBy] = useState<ColourBy>("kind");
   const [overlay, setOverlay] = useState<OverlayKind>("");
   const [lanes, setLanes] = useState(false);
+  const [stacks, setStacks] = useState(false);
   const [, setLegend] = useState(0);
   const [notes, setNotes] = useState<Note[]>([]);
   const [fresh, setFresh] = useState<number | null>(null);
@@ -92,6 +94,7 @@ export function Timeline({ trace, go, failed }: Props) {
     made.scroll = view.current?.scroll ?? 0; // of the same trace, before it grew
     made.overlayChanged = () => setLegend((n) => n + 1);
     view.current = made;
+    setStacks(made.choice.stacks);
     window.timeline = made;
     const address = readAddress(location.hash);
     if (address.from !== undefined && address.to !== undefined) made.show({ begin: address.from, end: address.to });
@@ -173,8 +176,9 @@ export function Timeline({ trace, go, failed }: Props) {
     const from = drag.current;
     if (!from) {
       const hit = of.hit(x, y);
-      const gap = hit ? undefined : of.overlayAt(x, y);
-      setHover(hit || gap ? { x: event.clientX, y: event.clientY, hit, gap } : null);
+      const stack = hit ? undefined : of.stackAt(x, y);
+      const gap = hit || stack ? undefined : of.overlayAt(x, y);
+      setHover(hit || stack || gap ? { x: event.clientX, y: event.clientY, hit, stack, gap } : null);
       return;
     }
     if (fingers.current.size === 2) {
@@ -261,6 +265,13 @@ export function Timeline({ trace, go, failed }: Props) {
     setOverlay(kind);
   };
 
+  const hasStacks = server.live && trace.lanes.some((lane) => lane.type === "stacks");
+  const showStacks = (shown: boolean) => {
+    if (!hasStacks) return;
+    view.current?.showStacks(shown);
+    setStacks(shown);
+  };
+
   useEffect(() => {
     server.notes().then(setNotes, failed);
   }, [trace, failed]);
@@ -305,7 +316,7 @@ export function Timeline({ trace, go, failed }: Props) {
       },
       c: () => colour(COLOURS[(COLOURS.indexOf(of.colourBy) + 1) % COLOURS.length] ?? "kind"),
       o: () => lay(OVERLAYS[(OVERLAYS.indexOf(of.overlay.kind) + 1) % OVERLAYS.length] ?? ""),
-      l: () => setLanes(!lanes), m: makeNote,
+      t: () => showStacks(!stacks), l: () => setLanes(!lanes), m: makeNote,
       n: () => found && goTo(found, found.at + 1), N: () => found && goTo(found, found.at - 1),
       Escape: unselect, "/": () => search.current?.focus(), "?": () => setKeys(!keys),
     };
@@ -315,6 +326,11 @@ export function Timeline({ trace, go, failed }: Props) {
     action();
   };
 
+  const tipOf = ({ hit, stack, gap }: Hover): { name: string; kind: string } => {
+    if (hit) return { name: view.current?.nameOf(hit.name) ?? "", kind: trace.kinds[hit.kind] ?? "" };
+    if (stack) return { name: stack.name, kind: stack.cut ? "on the stack, longer than is seen:" : "on the stack of calls" };
+    return { name: gap?.cause ?? "", kind: gap && gap.end > gap.begin ? OVERLAY_TITLES[overlay] : "value" };
+  };
   const host = trace.kinds.flatMap((kind, i) => (kind === "API call" || kind === "range" ? [i] : []));
   const used = [...trace.device_kinds, ...host].map((i) => ({ kind: trace.kinds[i] ?? "", colour: css(coloursOf(trace.kinds)[i] ?? 0) }));
   return (
@@ -342,6 +358,7 @@ export function Timeline({ trace, go, failed }: Props) {
           {COLOURS.map((by) => <option key={by} value={by}>Colours by {by}</option>)}
         </select>
         <button aria-pressed={noted} onClick={() => setNoted(!noted)}>Notes{notes.length > 0 && ` (${notes.length})`}</button>
+        {hasStacks && <button aria-pressed={stacks} onClick={() => showStacks(!stacks)}>Stacks ( t )</button>}
         <button aria-pressed={lanes} onClick={() => setLanes(!lanes)}>Lanes ( l )</button>
         <button aria-pressed={keys} onClick={() => setKeys(!keys)}>Keys ( ? )</button>
       </div>
@@ -352,7 +369,7 @@ export function Timeline({ trace, go, failed }: Props) {
           <aside aria-live="polite">
             <button className="close" aria-label="Close" onClick={() => { unselect(); setKeys(false); setLanes(false); setFound(null); setNoted(false); }}>×</button>
             {keys && <dl className="facts">{KEYS.map(([k, what]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{what}</dd></div>)}</dl>}
-            {lanes && view.current && <LanesPanel choice={view.current.choice} changed={() => { view.current?.arrange(); view.current?.scrollTo(view.current.scroll); }} />}
+            {lanes && view.current && <LanesPanel choice={view.current.choice} changed={() => { view.current?.arrange(); view.current?.scrollTo(view.current.scroll); setStacks(view.current?.choice.stacks ?? false); }} />}
             {noted && <Notes notes={notes} fresh={fresh} change={keepNotes} go={(note) => { const room = Math.max(1000, (note.end_ns - note.begin_ns) * 2); show({ begin: note.begin_ns - room, end: note.end_ns + room }); }} />}
             {item && <Details item={item} select={select} />}
             {range && (
@@ -371,7 +388,7 @@ export function Timeline({ trace, go, failed }: Props) {
         {overlay !== "" && (view.current?.overlay.missing ?? 0) > 0 && <li>(the longest; zoom in for all)</li>}
         {colourBy === "kind" && overlay === "" && used.map(({ kind, colour }) => <li key={kind}><svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="2" fill={colour} /></svg>{kind}</li>)}
       </ul>
-      {hover && <Tip hover={hover} name={hover.hit ? view.current?.nameOf(hover.hit.name) ?? "" : hover.gap?.cause ?? ""} kind={hover.hit ? trace.kinds[hover.hit.kind] ?? "" : hover.gap && hover.gap.end > hover.gap.begin ? OVERLAY_TITLES[overlay] : "value"} />}
+      {hover && <Tip hover={hover} {...tipOf(hover)} />}
     </div>
   );
 }
@@ -380,6 +397,7 @@ interface Hover {
   x: number;
   y: number;
   hit: Hit | undefined;
+  stack: StackHit | undefined;
   gap: { cause: string; begin: number; end: number } | undefined;
 }
 
@@ -389,8 +407,9 @@ function Tip({ hover, name, kind }: { hover: Hover; name: string; kind: string }
     element.style.left = `${Math.min(hover.x + 14, innerWidth - element.offsetWidth - 8)}px`;
     element.style.top = `${Math.min(hover.y + 16, innerHeight - element.offsetHeight - 8)}px`;
   }, [hover]);
-  const begin_ns = hover.hit ? hover.hit.begin_ns : hover.gap?.begin;
-  const duration_ns = hover.hit ? hover.hit.duration_ns : hover.gap && hover.gap.end - hover.gap.begin;
+  const part = hover.stack ?? hover.gap;
+  const begin_ns = hover.hit ? hover.hit.begin_ns : part?.begin;
+  const duration_ns = hover.hit ? hover.hit.duration_ns : part && part.end - part.begin;
   return (
     <div className="tip" ref={place}>
       <strong>{printable(name || "…", 160)}</strong>

@@ -43,6 +43,9 @@ Result<std::string> compareAnswer(const StudioTrace& before, const StudioTrace& 
 /// Frames of a flame graph. Values: "by" (device, host, launches, bytes), "reversed" (1),
 /// "callers_of" (a frame).
 Result<std::string> stacksAnswer(const StudioTrace& of, const QueryValues& values);
+/// The functions on the stacks of a thread's calls in a part of the time. Values: "lane" (with the
+/// calls), "from_ns", "to_ns".
+Result<std::string> stackLanesAnswer(const StudioTrace& of, const QueryValues& values);
 /// The prediction of a change: its report, and the work of each stream before and after.
 Result<std::string> whatIfAnswer(const StudioTrace& of, const WhatIfRequest& request);
 /// Allocated memory over time, and the blocks at the peak and at the end.

@@ -15,10 +15,10 @@ std::string_view typeOf(const TimelineRow& row) {
   return ranges ? "ranges" : "calls";
 }
 
-/// Below a heading of their own; their numbers follow those of the rows.
-void writeCounterLanes(const StudioTrace& of, JsonWriter& out) {
+/// Below a heading of their own; their numbers follow those of the rows. Returns the next number.
+size_t writeCounterLanes(const StudioTrace& of, JsonWriter& out) {
   const std::vector<CounterSeries>& counters = of.counters();
-  if (counters.empty()) return;
+  if (counters.empty()) return of.rows().rows.size();
   const size_t group = of.rows().groups;
   size_t id = of.rows().rows.size();
   out.beginObject().field("id", id++).field("label", "Counters").field("group", group);
@@ -27,6 +27,23 @@ void writeCounterLanes(const StudioTrace& of, JsonWriter& out) {
     out.beginObject().field("id", id++).field("label", counters[i].label).field("group", group);
     out.field("heading", false).field("first", true).field("type", "counter");
     out.field("counter", i).field("unit", counters[i].unit).endObject();
+  }
+  return id;
+}
+
+/// Of each thread with calls, if the trace has stacks. They are shown after the thread's last lane.
+void writeStackLanes(const StudioTrace& of, size_t id, JsonWriter& out) {
+  if (of.trace().call_path.empty()) return;
+  const std::vector<TimelineRow>& rows = of.rows().rows;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!hasCalls(rows[i])) continue;
+    size_t last = i;
+    while (last + 1 < rows.size() && !rows[last + 1].heading && !rows[last + 1].first_lane) ++last;
+    std::string_view label = rows[i].label;
+    if (label.ends_with("calls")) label.remove_suffix(5);
+    out.beginObject().field("id", id++).field("label", std::string(label) + "stacks");
+    out.field("group", rows[i].group).field("heading", false).field("first", true);
+    out.field("type", "stacks").field("of", i).field("after", last).endObject();
   }
 }
 
@@ -42,7 +59,7 @@ void writeLanes(const StudioTrace& of, JsonWriter& out) {
     }
     out.endObject();
   }
-  writeCounterLanes(of, out);
+  writeStackLanes(of, writeCounterLanes(of, out), out);
   out.endArray();
 }
 

@@ -131,6 +131,8 @@ constexpr Route kRoutes[] = {
      [](const Question& of) { return json(memoryAnswer(of.trace)); }},
     {"GET", "/api/stacks", Needs::kAll,
      [](const Question& of) { return json(stacksAnswer(of.trace, of.values)); }},
+    {"GET", "/api/stack_lanes", Needs::kAll,
+     [](const Question& of) { return json(stackLanesAnswer(of.trace, of.values)); }},
     {"POST", "/api/whatif", Needs::kAll, whatIf},
     {"GET", "/api/info", Needs::kTimeline,
      [](const Question& of) { return json(Result<std::string>(of.trace.source().info)); }},
