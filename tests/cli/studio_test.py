@@ -244,6 +244,21 @@ class StudioTest(CommandTest):
             one.join()
         self.assertEqual(failures, [])
 
+    def test_a_query_of_a_closed_tab_ends(self):
+        server = self.serve()
+        endless = {"sql": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+                   "limit": 1}
+        tab = http.client.HTTPConnection(server.host, timeout=LIMIT_S)
+        tab.request("POST", "/api/query", body=json.dumps(endless),
+                    headers={"Cookie": server.cookie, "Content-Type": "application/json"})
+        time.sleep(0.5)
+        began = time.monotonic()
+        tab.close()
+        # It would keep the engine for a minute.
+        rows = server.json("/api/query", {"sql": "SELECT count(*) FROM kernel", "limit": 1})["rows"]
+        self.assertEqual(rows, [[3000]])
+        self.assertLess(time.monotonic() - began, 30)
+
     def test_it_ends_when_told(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             code, out, err = self.serve().end(number)

@@ -13,18 +13,24 @@ function withGeneration(path: string): string {
   return generation === null ? path : `${path}${path.includes("?") ? "&" : "?"}g=${generation}`;
 }
 
+/** The message of what the user has stopped. */
+export const STOPPED = "Stopped.";
+
 /** The file was read again: the page has to ask for the trace. */
 export class Replaced extends Error {}
 
-export async function ask(path: string, body?: unknown): Promise<Response> {
+/** `signal` ends the work, too: the server looks whether the client is still there. */
+export async function ask(path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`api/${withGeneration(path)}`, body === undefined ? {} : {
       method: "POST",
+      ...(signal && { signal }),
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
   } catch {
+    if (signal?.aborted) throw new Error(STOPPED);
     throw new Error("The server does not answer. Has `tracesmith studio` been ended? Start it again and open the address that it prints.");
   }
   if (response.ok) return response;
@@ -39,9 +45,9 @@ export async function ask(path: string, body?: unknown): Promise<Response> {
   throw new Error(message);
 }
 
-export async function json<T>(path: string, body?: unknown): Promise<T> {
+export async function json<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   if (report) return report.json<T>(path);
-  return (await ask(path, body)).json() as Promise<T>;
+  return (await ask(path, body, signal)).json() as Promise<T>;
 }
 
 export interface TileKey {
@@ -95,7 +101,7 @@ export const server = {
     json<StackLanesAnswer>(`stack_lanes?lane=${lane}&from_ns=${Math.max(0, Math.floor(begin))}&to_ns=${Math.max(1, Math.ceil(end))}`),
   hasStacks: (by: string) => report === null || report.has(stacksPath(by, false, "")),
   hasKernel: (name: string) => report === null || report.has(kernelPath(name)),
-  whatIf: (changes: Changes) => json<WhatIfAnswer>("whatif", changes),
+  whatIf: (changes: Changes, signal: AbortSignal) => json<WhatIfAnswer>("whatif", changes, signal),
   info: () => json<{ [key: string]: Json }>("info"),
   /** Full names of the kernels, those with the most time first. */
   kernelNames: async () => {
@@ -103,6 +109,6 @@ export const server = {
     return (await json<{ rows: Value[][] }>("query", { sql, limit: 1000 })).rows.map((row) => String(row[0]));
   },
   schema: async () => (await json<{ tables: { name: string; columns: string[] }[] }>("schema")).tables,
-  query: (sql: string) =>
-    json<{ columns: Column[]; rows: Value[][]; more: boolean }>("query", { sql, limit: 10000 }),
+  query: (sql: string, signal: AbortSignal) =>
+    json<{ columns: Column[]; rows: Value[][]; more: boolean }>("query", { sql, limit: 10000 }, signal),
 };

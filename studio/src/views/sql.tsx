@@ -6,6 +6,7 @@ import type { Table } from "../data/types.ts";
 import { count } from "../format/quantities.ts";
 import { ReportTable } from "./report_table.tsx";
 import { ResultChart } from "./result_chart.tsx";
+import { Waiting } from "./waiting.tsx";
 
 const WORDS = ["SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "DESC", "count(*)", "sum(", "avg(", "min(", "max(", "percentile(", "BETWEEN", "HAVING", "WITH"];
 const STORE = "tracesmith.queries";
@@ -28,6 +29,8 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
   const [result, setResult] = useState<{ table: Table; more: boolean } | { error: string } | "running" | null>(null);
   const [matches, setMatches] = useState<string[]>([]);
   const [chart, setChart] = useState(false);
+  const ending = useRef<AbortController | null>(null);
+  useEffect(() => () => ending.current?.abort(), []);
   useEffect(() => void server.schema().then(setSchema, failed), [failed]);
 
   /** Tables, columns and words of SQL that begin with the word before the cursor. */
@@ -54,8 +57,9 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
     const list = [sql, ...queries.filter((q) => q !== sql)].slice(0, 50);
     setQueries(list);
     keep(STORE, list);
+    ending.current = new AbortController();
     try {
-      const { columns, rows, more } = await server.query(sql);
+      const { columns, rows, more } = await server.query(sql, ending.current.signal);
       setResult({ table: { key: "result", title: "", note: "", columns, rows }, more });
     } catch (error) {
       setResult({ error: (error as Error).message });
@@ -104,7 +108,7 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
           {result && result !== "running" && "table" in result && <><button onClick={() => download(result.table)}>Save as CSV</button><button aria-pressed={chart} onClick={() => setChart(!chart)}>Chart</button></>}
         </div>
         <div aria-live="polite">
-          {result === "running" && <p className="soft">Running…</p>}
+          {result === "running" && <Waiting what="Running" stop={() => ending.current?.abort()} />}
           {result && result !== "running" && ("error" in result
             ? <p className="error">{result.error}</p>
             : <>

@@ -2,12 +2,13 @@
 // Predictions of changes, by the emulator: what `tracesmith whatif` says, and each stream before and after.
 import { useEffect, useRef, useState } from "react";
 import type { ViewProps } from "../app/views.tsx";
-import { server } from "../data/server.ts";
+import { STOPPED, server } from "../data/server.ts";
 import type { Cells, Changes, WhatIfAnswer } from "../data/types.ts";
 import { useAnswer } from "../data/use_answer.ts";
 import { duration, printable, share } from "../format/quantities.ts";
 import { coloursOf, css } from "../timeline/colours.ts";
 import { ReportTable } from "./report_table.tsx";
+import { Waiting } from "./waiting.tsx";
 
 const KINDS = { scale: "Scale durations", remove: "Remove", fuse: "Fuse neighbours", bandwidth: "Scale copy bandwidth", streams: "Use this many streams" } as const;
 type Kind = keyof typeof KINDS;
@@ -47,6 +48,7 @@ export function WhatIf({ trace, failed }: ViewProps) {
   const [allow, setAllow] = useState(false);
   const [answer, setAnswer] = useState<WhatIfAnswer | "running" | { error: string } | null>(null);
   const kernels = useAnswer(server.kernelNames, failed, [trace]);
+  const end = useRef(() => {});
   const changes = changesOf(list, allow);
   const ask = JSON.stringify(changes);
 
@@ -55,12 +57,17 @@ export function WhatIf({ trace, failed }: ViewProps) {
       setAnswer(null);
       return;
     }
+    const ending = new AbortController();
     let wanted = true;
+    end.current = () => ending.abort();
     setAnswer("running");
-    server.whatIf(JSON.parse(ask) as Changes).then(
+    server.whatIf(JSON.parse(ask) as Changes, ending.signal).then(
       (found) => wanted && setAnswer(found),
       (error: Error) => wanted && setAnswer({ error: error.message }));
-    return () => { wanted = false; };
+    return () => {
+      wanted = false;
+      ending.abort();
+    };
   }, [ask, list.length, trace]);
 
   return (
@@ -76,9 +83,9 @@ export function WhatIf({ trace, failed }: ViewProps) {
       </ul>
       {list.length === 0 && <p className="soft">Add a change to see what the run would take. The emulator computes the times of the whole trace again: host threads, launches, streams, copies. It does not run the program.</p>}
       <div aria-live="polite">
-        {answer === "running" && <p className="soft">Predicting…</p>}
+        {answer === "running" && <Waiting what="Predicting" stop={() => end.current()} />}
         {answer !== null && answer !== "running" && ("error" in answer
-          ? <div className="error" role="alert">{printable(answer.error, 1000)} {!allow && <button onClick={() => setAllow(true)}>Keep the recorded start of work without a launch</button>}</div>
+          ? <div className="error" role="alert">{printable(answer.error, 1000)} {!allow && answer.error !== STOPPED && <button onClick={() => setAllow(true)}>Keep the recorded start of work without a launch</button>}</div>
           : <Prediction answer={answer} kinds={trace.kinds} />)}
       </div>
       {list.length > 0 && <div className="command"><code>{printable(commandOf(changes, trace.name), 1000)}</code></div>}

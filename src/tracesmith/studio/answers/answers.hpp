@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,7 +55,8 @@ Result<std::string> memoryAnswer(const StudioTrace& of);
 Result<std::string> kernelAnswer(const StudioTrace& of, const std::string& label);
 /// Tables and columns for SQL.
 Result<std::string> schemaAnswer(const StudioTrace& of);
-/// Fails with SQLite's message. Queries end after a minute.
-Result<std::string> sqlAnswer(const StudioTrace& of, const SqlRequest& request);
+/// Fails with SQLite's message. Queries end after a minute, or once `gone()` is true.
+Result<std::string> sqlAnswer(const StudioTrace& of, const SqlRequest& request,
+                              const std::function<bool()>& gone = {});
 
 }  // namespace tracesmith::studio

@@ -48,7 +48,8 @@ Result<std::string> schemaAnswer(const StudioTrace& of) {
   });
 }
 
-Result<std::string> sqlAnswer(const StudioTrace& of, const SqlRequest& request) {
+Result<std::string> sqlAnswer(const StudioTrace& of, const SqlRequest& request,
+                              const std::function<bool()>& gone) {
   return of.withEngine([&](QueryEngine& engine) -> Result<std::string> {
     const uint64_t limit = std::min(request.limit, kMostSqlRows);
     const auto end = std::chrono::steady_clock::now() + kMostTime;
@@ -77,8 +78,10 @@ Result<std::string> sqlAnswer(const StudioTrace& of, const SqlRequest& request) 
               ++rows;
               return true;
             }};
-    const Result<uint64_t> done = engine.run(
-        request.sql, sink, {.cancelled = [end] { return std::chrono::steady_clock::now() > end; }});
+    const auto cancelled = [&] {
+      return std::chrono::steady_clock::now() > end || (gone && gone());
+    };
+    const Result<uint64_t> done = engine.run(request.sql, sink, {.cancelled = cancelled});
     if (!done) {
       if (std::chrono::steady_clock::now() > end) {
         return fail(ErrorCode::kUnsupported, "the query was ended after 60 s", "");

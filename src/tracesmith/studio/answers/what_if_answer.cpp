@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/emulate/predicted_times.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
 #include "tracesmith/model/device_names.hpp"
@@ -105,6 +106,7 @@ Result<std::string> whatIfAnswer(const StudioTrace& of, const WhatIfRequest& req
   TS_TRY(const std::vector<ReportTable> report,
          whatIfReport(of.trace(), change, {.emulator = emulator, .limit = kPredictionRows}));
   TS_TRY(const PredictedTimes times, predictTimes(of.trace(), change, emulator));
+  TS_CHECK_OK(checkCancelled());
   const int64_t whole = std::max<int64_t>({times.recorded_ns, times.predicted_ns, 1});
   return jsonAnswer([&](JsonWriter& out) {
     out.beginObject().field("recorded_ns", times.recorded_ns);

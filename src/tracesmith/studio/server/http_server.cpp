@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/studio/server/http_server.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -8,6 +10,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -24,6 +27,8 @@ constexpr auto kPatience = std::chrono::seconds(30);
 constexpr uint64_t kMostBody = 1 << 20;
 constexpr uint32_t kMostHeader = 64 << 10;
 constexpr unsigned kLeastThreads = 4;
+using Clock = std::chrono::steady_clock;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
 
 std::string textOf(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -66,6 +71,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     request.cookie = textOf(message[http::field::cookie]);
     request.content_type = textOf(message[http::field::content_type]);
     request.body = std::move(parser_->get().body());
+    request.gone = [fd = stream_.socket().native_handle(), asked = Clock::time_point()]() mutable {
+      const Clock::time_point now = Clock::now();
+      if (now - asked < kBetweenLooks) return false;
+      asked = now;
+      char next = 0;
+      const ssize_t there = ::recv(fd, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+      return there == 0 || (there < 0 && errno != EAGAIN && errno != EINTR);
+    };
     write(handler_(request), message.keep_alive());
   }
 

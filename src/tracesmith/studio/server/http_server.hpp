@@ -18,6 +18,7 @@ struct HttpRequest {
   std::string target;  ///< path and query, as sent: "/api/item?lane=1"
   std::string host, origin, cookie, content_type;
   std::string body;
+  std::function<bool()> gone;  ///< whether the client has left, so that nobody waits for the answer
 };
 
 struct HttpResponse {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/command_answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
@@ -23,6 +24,7 @@ struct Question {
   const StudioTrace& trace;
   const QueryValues& values;
   const std::string& body;
+  const std::function<bool()>& gone;
 };
 
 Result<HttpResponse> json(Result<std::string> body) {
@@ -51,7 +53,7 @@ Result<HttpResponse> names(const Question& of) {
 
 Result<HttpResponse> query(const Question& of) {
   TS_TRY(const SqlRequest sql, sqlRequestOf(of.body));
-  return json(sqlAnswer(of.trace, sql));
+  return json(sqlAnswer(of.trace, sql, of.gone));
 }
 
 Result<HttpResponse> item(const Question& of) {
@@ -67,6 +69,7 @@ Result<HttpResponse> search(const Question& of) {
 
 Result<HttpResponse> whatIf(const Question& of) {
   TS_TRY(const WhatIfRequest request, whatIfRequestOf(of.body));
+  const CancelScope scope(of.gone ? of.gone : [] { return false; });
   return json(whatIfAnswer(of.trace, request));
 }
 
@@ -178,7 +181,7 @@ Result<HttpResponse> answerRequest(const Served& served, const HttpRequest& requ
   for (const Route& route : kRoutes) {
     if (route.method == request.method && route.path == values.path()) {
       if (route.needs == Needs::kAll) TS_CHECK_OK(trace->readRest());
-      return route.answer({served, files, *trace, values, request.body});
+      return route.answer({served, files, *trace, values, request.body, request.gone});
     }
   }
   return fail(ErrorCode::kNotFound, "there is no such address", std::string(values.path()));
