@@ -170,4 +170,14 @@ inline void mutateField(uint8_t* data, size_t size, std::mt19937_64& random) {
   }
 }
 
+/// A seed in which one to three bytes behind the header are different.
+inline Bytes makeDamagedSeed(uint64_t number, std::mt19937_64& random) {
+  Bytes bytes = makeSeed(number);
+  for (uint64_t n = 1 + random() % 3; n > 0; --n) {
+    bytes[sbt::kFileHeaderBytes + random() % (bytes.size() - sbt::kFileHeaderBytes)] ^=
+        static_cast<uint8_t>(1 + random() % 255);
+  }
+  return bytes;
+}
+
 }  // namespace tracesmith::test

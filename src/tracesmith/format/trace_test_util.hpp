@@ -18,6 +18,7 @@
 #include "tracesmith/format/encoding/column_words.hpp"
 #include "tracesmith/format/row_order.hpp"
 #include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::test {
@@ -134,6 +135,21 @@ inline void expectSameRows(const Trace& expected, const Trace& actual) {
   if (!isKeyed(TableId::k##Name)) compare(expected.name, actual.name);
   TS_TABLES(TS_Y)
 #undef TS_Y
+}
+
+/// A file of three parts with random rows of every table. `finished`: else it ends as after a kill.
+inline void writeRandomTrace(const std::string& path, std::mt19937_64& random, bool finished) {
+  auto writer = TraceWriter::create(path);
+  ASSERT_TRUE(writer);
+  Trace delta;
+  for (int part = 0; part < 3; ++part) {
+    addRandomRows(delta, random, 60);
+    ASSERT_TRUE(writer->write(delta));
+    forEachTable(delta, [](auto& table) { table.clear(); });
+  }
+  if (finished) {
+    ASSERT_TRUE(writer->finish());
+  }
 }
 
 }  // namespace tracesmith::test

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -62,17 +63,7 @@ TEST(StudioTrace, ReadInPartsIsTheWhole) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const test::TempFile file;
-    auto writer = TraceWriter::create(file.path());
-    ASSERT_TRUE(writer);
-    Trace delta;
-    for (int n = 0; n < 3; ++n) {
-      test::addRandomRows(delta, random, 60);
-      ASSERT_TRUE(writer->write(delta));
-      forEachTable(delta, [](auto& table) { table.clear(); });
-    }
-    if (seed % 3 != 0) {
-      ASSERT_TRUE(writer->finish());
-    }
+    ASSERT_NO_FATAL_FAILURE(test::writeRandomTrace(file.path(), random, seed % 3 != 0));
     ASSERT_NO_FATAL_FAILURE(expectSame(file.path()));
   }
 }
@@ -81,36 +72,36 @@ TEST(StudioTrace, OfADamagedFileToo) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    Bytes bytes = test::makeSeed(seed);
-    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
-      bytes[sbt::kFileHeaderBytes + random() % (bytes.size() - sbt::kFileHeaderBytes)] ^=
-          static_cast<uint8_t>(1 + random() % 255);
-    }
     const test::TempFile file;
-    file.write(bytes);
+    file.write(test::makeDamagedSeed(seed, random));
     ASSERT_NO_FATAL_FAILURE(expectSame(file.path()));
   }
 }
 
-/// What the timeline asks while another thread reads the rest.
-TEST(StudioTrace, AnswersWhileTheRestIsRead) {
-  const test::TempFile file;
-  auto writer = TraceWriter::create(file.path());
-  ASSERT_TRUE(writer);
+/// Writes launches of "gemm", and opens the file for its timeline; null: a failure.
+std::unique_ptr<StudioTrace> ofKernels(const std::string& path, int count) {
+  auto writer = TraceWriter::create(path);
   Trace delta;
   const StringId name = delta.strings.append("gemm");
-  for (int i = 0; i < 50'000; ++i) {
+  for (int i = 0; i < count; ++i) {
     delta.kernel.push({.start_ns = 100 * i,
                        .duration_ns = 50,
                        .name = name,
                        .correlation_id = static_cast<uint64_t>(i)});
   }
-  ASSERT_TRUE(writer->write(delta));
-  ASSERT_TRUE(writer->finish());
-  Result<TraceTables> tables = TraceTables::open(*TraceReader::open(file.path()));
-  ASSERT_TRUE(tables);
-  ASSERT_TRUE(readTimeline(*tables));
-  const StudioTrace trace({.path = file.path(), .complete = true, .info = {}}, std::move(*tables));
+  if (!writer || !writer->write(delta) || !writer->finish()) return nullptr;
+  Result<TraceTables> tables = TraceTables::open(*TraceReader::open(path));
+  if (!tables || !readTimeline(*tables)) return nullptr;
+  return std::make_unique<StudioTrace>(
+      StudioTrace::Source{.path = path, .complete = true, .info = {}}, std::move(*tables));
+}
+
+/// What the timeline asks while another thread reads the rest.
+TEST(StudioTrace, AnswersWhileTheRestIsRead) {
+  const test::TempFile file;
+  const std::unique_ptr<StudioTrace> opened = ofKernels(file.path(), 50'000);
+  ASSERT_NE(opened, nullptr);
+  const StudioTrace& trace = *opened;
   std::vector<std::jthread> threads;
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
@@ -128,18 +119,9 @@ TEST(StudioTrace, AnswersWhileTheRestIsRead) {
 /// What remains unread when the file is lost is asked for in vain, and what is shown stays.
 TEST(StudioTrace, OfAFileThatShrinksSaysSo) {
   const test::TempFile file;
-  auto writer = TraceWriter::create(file.path());
-  ASSERT_TRUE(writer);
-  Trace delta;
-  for (int i = 0; i < 10'000; ++i) {
-    delta.kernel.push({.start_ns = 100 * i, .duration_ns = 50, .correlation_id = uint64_t(i)});
-  }
-  ASSERT_TRUE(writer->write(delta));
-  ASSERT_TRUE(writer->finish());
-  Result<TraceTables> tables = TraceTables::open(*TraceReader::open(file.path()));
-  ASSERT_TRUE(tables);
-  ASSERT_TRUE(readTimeline(*tables));
-  const StudioTrace trace({.path = file.path(), .complete = true, .info = {}}, std::move(*tables));
+  const std::unique_ptr<StudioTrace> opened = ofKernels(file.path(), 10'000);
+  ASSERT_NE(opened, nullptr);
+  const StudioTrace& trace = *opened;
   EXPECT_GT(trace.unreadBytes(), 0U);
   file.write({});
   const std::string before = trace.tiles().bytesOf(widestOf(trace));

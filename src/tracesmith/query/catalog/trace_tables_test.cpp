@@ -122,15 +122,7 @@ TEST(TraceTables, ColumnsOneByOneAreThoseOfTheWhole) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const test::TempFile file;
-    auto writer = TraceWriter::create(file.path());
-    ASSERT_TRUE(writer);
-    Trace delta;
-    for (int n = 0; n < 3; ++n) {
-      test::addRandomRows(delta, random, 60);
-      ASSERT_TRUE(writer->write(delta));
-      forEachTable(delta, [](auto& table) { table.clear(); });
-    }
-    ASSERT_TRUE(writer->finish());
+    ASSERT_NO_FATAL_FAILURE(test::writeRandomTrace(file.path(), random, true));
     ASSERT_NO_FATAL_FAILURE(expectSameColumns(file.path(), random));
   }
 }
@@ -139,13 +131,8 @@ TEST(TraceTables, OfDamagedFilesToo) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    Bytes bytes = test::makeSeed(seed);
-    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
-      bytes[sbt::kFileHeaderBytes + random() % (bytes.size() - sbt::kFileHeaderBytes)] ^=
-          static_cast<uint8_t>(1 + random() % 255);
-    }
     const test::TempFile file;
-    file.write(bytes);
+    file.write(test::makeDamagedSeed(seed, random));
     ASSERT_NO_FATAL_FAILURE(expectSameColumns(file.path(), random));
   }
 }
