@@ -2,6 +2,7 @@
 #include "tracesmith/capture/devices/devices.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/views/devices_advice.hpp"
 #include "tracesmith/cli/views/devices_view.hpp"
 
 namespace tracesmith::cli {
@@ -13,7 +14,8 @@ class DevicesCommand : public Command {
     flag("--json", json_, "Print JSON");
     describe(
         "For a backend without devices, shows the reason: the missing library and where it was "
-        "searched for, or the library's answer.");
+        "searched for, or the library's answer. Ends with what can be recorded here, and what to do "
+        "so that more can.");
     example("tracesmith devices", "List all devices");
   }
 
@@ -26,6 +28,8 @@ class DevicesCommand : public Command {
       out.put('\n');
     } else {
       out.write(devicesText(reports, session.terminal.colour));
+      out.put('\n');
+      out.write(nextStepsText(reports));
     }
     return finishOutput(out, kExitOk);
   }

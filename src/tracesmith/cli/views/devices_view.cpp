@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/views/devices_advice.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -80,6 +81,7 @@ void writeDevicesJson(JsonWriter& json, const std::vector<BackendReport>& report
         .field("backend", toString(report.backend))
         .field("can_be_recorded", report.capture_supported)
         .field("can_not_be_recorded_because", report.capture_problem)
+        .field("to_do", adviceFor(report))
         .field("driver_version", report.driver_version)
         .field("library", report.library)
         .field("library_found", report.library_found)
