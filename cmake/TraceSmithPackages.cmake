@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Debian packages of what cmake --install installs: cpack -G DEB in the build folder, or script/packages deb.
-# The components are "command" (the default), "library" and "development".
+# The components are "command" (the default), "library", "development" and, if the module is built, "python3".
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
 set(CPACK_PACKAGE_VENDOR TraceSmith)
@@ -52,6 +52,39 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "reads and analyses traces of GPUs (development files)
 Headers of the C and C++ interfaces, static libraries, and files for
 CMake and pkg-config.")
+
+# The Python package for the system's interpreter. The wheel (component "python") has a command of its own.
+if(TARGET tracesmith-python)
+  list(APPEND CPACK_COMPONENTS_ALL python3)
+  find_package(Python 3.9 QUIET REQUIRED COMPONENTS Interpreter)
+  math(EXPR _next "${Python_VERSION_MINOR} + 1")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_NAME python3-tracesmith)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_DEPENDS
+      "tracesmith (= ${PROJECT_VERSION}), python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${_next}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SUGGESTS "python3-pandas, python3-matplotlib")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/packaging/debian/python3/postinst"
+                                                 "${PROJECT_SOURCE_DIR}/packaging/debian/python3/prerm")
+  set(CPACK_COMPONENT_PYTHON3_DESCRIPTION
+      "records, reads and analyses traces of GPUs (Python module)
+Tables of a trace as NumPy arrays, SQL, analyses and pictures; records
+the running program, and annotates it.")
+  set(_modules lib/python3/dist-packages)
+  file(WRITE "${PROJECT_BINARY_DIR}/debian/METADATA"
+       "Metadata-Version: 2.1\nName: tracesmith\nVersion: ${PROJECT_VERSION}\nRequires-Dist: numpy\n")
+  # Where the module looks for the command.
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/debian/bin")
+  file(CREATE_LINK ../../../../../bin/tracesmith "${PROJECT_BINARY_DIR}/debian/bin/tracesmith" SYMBOLIC)
+  install(TARGETS tracesmith-python LIBRARY DESTINATION ${_modules}/tracesmith COMPONENT python3 EXCLUDE_FROM_ALL)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/tracesmith/" DESTINATION ${_modules}/tracesmith COMPONENT python3
+          EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
+  install(FILES "${PROJECT_BINARY_DIR}/python/tracesmith/_core.pyi" "${PROJECT_BINARY_DIR}/python/tracesmith/_tables.pyi"
+          DESTINATION ${_modules}/tracesmith COMPONENT python3 EXCLUDE_FROM_ALL)
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/debian/bin" DESTINATION ${_modules}/tracesmith COMPONENT python3
+          EXCLUDE_FROM_ALL)
+  install(FILES "${PROJECT_BINARY_DIR}/debian/METADATA"
+          DESTINATION ${_modules}/tracesmith-${PROJECT_VERSION}.dist-info COMPONENT python3 EXCLUDE_FROM_ALL)
+endif()
 
 # What Debian's policy asks of each package: changelog, licences, compressed manual pages.
 string(TIMESTAMP _date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, if it is set

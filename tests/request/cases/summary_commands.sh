@@ -14,9 +14,9 @@ mkdir build && cd build && cmake .. && make
 pip install .
 
 # Run examples
-#: left out: the example has another name; instead: `python examples/replay_walkthrough.py`
+#: shows: All of it:
 ./build/bin/phase4_example
-#: left out: the file lies elsewhere; instead: `python examples/basic_usage.py` (case `python_examples`)
+#: left out: it needs the package of Python; instead: the same file as `examples/basic_usage.py` (case `python_examples`)
 python3 python/examples/basic_usage.py
 
 # Docker

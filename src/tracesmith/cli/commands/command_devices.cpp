@@ -14,7 +14,8 @@ class DevicesCommand : public Command {
     flag("--json", json_, "Print JSON");
     describe(
         "For a backend without devices, shows the reason: the missing library and where it was "
-        "searched for, or the library's answer. Ends with what can be recorded here, and what to do "
+        "searched for, or the library's answer. Ends with what can be recorded here, and what to "
+        "do "
         "so that more can.");
     example("tracesmith devices", "List all devices");
   }

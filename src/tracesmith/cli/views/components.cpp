@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/views/components.hpp"
 
-#include <CLI/Version.hpp>
 #include <expat.h>
 #include <fmt/format.h>
 #include <isa-l.h>
@@ -10,6 +9,7 @@
 #include <sqlite3.h>
 #include <xxhash.h>
 #include <zstd.h>
+#include <CLI/Version.hpp>
 
 #include <boost/version.hpp>
 #include <cctype>
@@ -109,8 +109,8 @@ std::vector<Component> components() {
 #endif
   add("libpng", PNG_LIBPNG_VER_STRING, "libpng-2.0", "http://www.libpng.org", "libpng16.so");
 #ifdef _GLIBCXX_RELEASE
-  add("libstdc++", std::to_string(_GLIBCXX_RELEASE),
-      "GPL-3.0-or-later WITH GCC-exception-3.1", "https://gcc.gnu.org", "libstdc++.so");
+  add("libstdc++", std::to_string(_GLIBCXX_RELEASE), "GPL-3.0-or-later WITH GCC-exception-3.1",
+      "https://gcc.gnu.org", "libstdc++.so");
 #endif
 #ifdef TRACESMITH_NCURSES
   add("ncurses", TRACESMITH_NCURSES_VERSION, "X11-distribute-modifications-variant",
@@ -126,8 +126,8 @@ std::vector<Component> components() {
       "CC0-1.0", "https://github.com/TartanLlama/expected");
   add("xxHash", dotted(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), "BSD-2-Clause",
       "https://xxhash.com", "libxxhash.so");
-  add("zstd", ZSTD_VERSION_STRING, "BSD-3-Clause OR GPL-2.0-only", "https://facebook.github.io/zstd/",
-      "libzstd.so");
+  add("zstd", ZSTD_VERSION_STRING, "BSD-3-Clause OR GPL-2.0-only",
+      "https://facebook.github.io/zstd/", "libzstd.so");
   for (const auto& [name, version, licence] : kPageComponents) {
     out.push_back({name, version, licence,
                    fmt::format("https://www.npmjs.com/package/{}/v/{}", name, version),
@@ -153,9 +153,8 @@ void writeSpdx(JsonWriter& json) {
   const std::string commit(builtCommit());
   json.beginObject().field("spdxVersion", "SPDX-2.3").field("dataLicense", "CC0-1.0");
   json.field("SPDXID", "SPDXRef-DOCUMENT").field("name", name);
-  json.field("documentNamespace",
-             fmt::format("https://spdx.org/spdxdocs/{}-{}", name,
-                         commit.substr(0, commit.find(','))));
+  json.field("documentNamespace", fmt::format("https://spdx.org/spdxdocs/{}-{}", name,
+                                              commit.substr(0, commit.find(','))));
   json.key("creationInfo").beginObject().field("created", TRACESMITH_COMMIT_DATE);
   json.key("creators").beginArray().value("Tool: " + name).endArray().endObject();
   json.key("packages").beginArray();

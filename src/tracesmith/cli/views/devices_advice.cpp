@@ -63,7 +63,8 @@ std::string nextStepsText(const std::vector<BackendReport>& reports) {
   std::string out =
       recorded.empty()
           ? std::string("Nothing can be recorded here yet.\n")
-          : fmt::format("Can be recorded here: {}. Next: tracesmith profile -- PROGRAM\n", recorded);
+          : fmt::format("Can be recorded here: {}. Next: tracesmith profile -- PROGRAM\n",
+                        recorded);
   if (!advice.empty()) out += "Missing here:\n" + advice;
   if (!without_agent.empty()) {
     out += fmt::format("This version does not record {}; files of their tools: tracesmith import\n",
