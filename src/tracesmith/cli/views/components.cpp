@@ -27,10 +27,13 @@
 namespace tracesmith::cli {
 namespace {
 
-/// "libzstd.so": whether this program has loaded such a library.
+/// "libzstd": whether this program has loaded such a library. In a wheel the name goes on with a
+/// hash: "libzstd-37412b7a.so.1.5.4".
 bool isShared(std::string_view library) {
   return anyModule([&](const LoadedModule& module) {
-    return std::string_view(module.path).find(library) != std::string_view::npos;
+    std::string_view name = module.path;
+    name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
+    return name.starts_with(library) && name.substr(library.size()).find_first_of(".-") == 0;
   });
 }
 
@@ -92,42 +95,42 @@ std::vector<Component> components() {
   add("Boost", boostVersion(), "BSL-1.0", "https://www.boost.org");
   add("CLI11", CLI11_VERSION, "BSD-3-Clause", "https://github.com/CLIUtils/CLI11");
 #ifdef _ELFUTILS_VERSION
-  if (isShared("libdw.so")) {
+  if (isShared("libdw")) {
     add("elfutils", fmt::format("0.{}", _ELFUTILS_VERSION), "LGPL-3.0-or-later OR GPL-2.0-or-later",
-        "https://sourceware.org/elfutils/", "libdw.so");
+        "https://sourceware.org/elfutils/", "libdw");
   }
 #endif
   add("Expat", dotted(XML_MAJOR_VERSION, XML_MINOR_VERSION, XML_MICRO_VERSION), "MIT",
-      "https://libexpat.github.io", "libexpat.so");
+      "https://libexpat.github.io", "libexpat");
   add("fmt", dotted(FMT_VERSION / 10'000, FMT_VERSION / 100 % 100, FMT_VERSION % 100), "MIT",
-      "https://fmt.dev", "libfmt.so");
+      "https://fmt.dev", "libfmt");
   add("ISA-L", dotted(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION), "BSD-3-Clause",
-      "https://github.com/intel/isa-l", "libisal.so");
+      "https://github.com/intel/isa-l", "libisal");
 #ifdef TRACESMITH_LIBEDIT
   add("libedit", TRACESMITH_LIBEDIT_VERSION, "BSD-3-Clause", "https://thrysoee.dk/editline/",
-      "libedit.so");
+      "libedit");
 #endif
-  add("libpng", PNG_LIBPNG_VER_STRING, "libpng-2.0", "http://www.libpng.org", "libpng16.so");
+  add("libpng", PNG_LIBPNG_VER_STRING, "libpng-2.0", "http://www.libpng.org", "libpng16");
 #ifdef _GLIBCXX_RELEASE
   add("libstdc++", std::to_string(_GLIBCXX_RELEASE), "GPL-3.0-or-later WITH GCC-exception-3.1",
-      "https://gcc.gnu.org", "libstdc++.so");
+      "https://gcc.gnu.org", "libstdc++");
 #endif
 #ifdef TRACESMITH_NCURSES
   add("ncurses", TRACESMITH_NCURSES_VERSION, "X11-distribute-modifications-variant",
-      "https://invisible-island.net/ncurses/", "libncursesw.so");
+      "https://invisible-island.net/ncurses/", "libncursesw");
 #endif
   add("simdjson",
       dotted(simdjson::SIMDJSON_VERSION_MAJOR, simdjson::SIMDJSON_VERSION_MINOR,
              simdjson::SIMDJSON_VERSION_REVISION),
-      "Apache-2.0", "https://simdjson.org", "libsimdjson.so");
-  add("SQLite", SQLITE_VERSION, "blessing", "https://sqlite.org", "libsqlite3.so");
+      "Apache-2.0", "https://simdjson.org", "libsimdjson");
+  add("SQLite", SQLITE_VERSION, "blessing", "https://sqlite.org", "libsqlite3");
   add("tl-expected",
       dotted(TL_EXPECTED_VERSION_MAJOR, TL_EXPECTED_VERSION_MINOR, TL_EXPECTED_VERSION_PATCH),
       "CC0-1.0", "https://github.com/TartanLlama/expected");
   add("xxHash", dotted(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), "BSD-2-Clause",
-      "https://xxhash.com", "libxxhash.so");
+      "https://xxhash.com", "libxxhash");
   add("zstd", ZSTD_VERSION_STRING, "BSD-3-Clause OR GPL-2.0-only",
-      "https://facebook.github.io/zstd/", "libzstd.so");
+      "https://facebook.github.io/zstd/", "libzstd");
   for (const auto& [name, version, licence] : kPageComponents) {
     out.push_back({name, version, licence,
                    fmt::format("https://www.npmjs.com/package/{}/v/{}", name, version),
