@@ -15,14 +15,16 @@
 #include <cctype>
 #include <tl/expected.hpp>
 
+// Written by the build.
+#include "built/commit.hpp"
+#include "built/page_components.hpp"
+
 #if __has_include(<elfutils/version.h>)
 #include <elfutils/version.h>
 #endif
 
 #include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/base/version.hpp"
-#include "tracesmith/cli/commit.hpp"
-#include "tracesmith/cli/page_components.hpp"
 
 namespace tracesmith::cli {
 namespace {

@@ -26,7 +26,7 @@ Result<std::string> countersAnswer(const StudioTrace& of, const QueryValues& val
       // [time, least, greatest]
       out.key("points").beginArray();
       for (const CounterPoint& point :
-           pointsOf(series, begin, std::max(end, begin + 1), kCounterColumns)) {
+           pointsOf(series, begin, std::max(end, endOf(begin, 1)), kCounterColumns)) {
         out.beginArray()
             .value(relativeTo(zero, point.time_ns))
             .value(point.least)

@@ -27,7 +27,7 @@ Result<std::string> stackLanesAnswer(const StudioTrace& of, const QueryValues& v
   const int64_t end = to ? endOf(zero, static_cast<int64_t>(*to)) : endOf(of.rows().end_ns, 1);
   return of.withStacks([&](StackLanes& stacks) {
     const std::vector<StackSpan> spans =
-        stacks.within(rows[lane].lane, begin, std::max(end, begin + 1), kStackColumns);
+        stacks.within(rows[lane].lane, begin, std::max(end, endOf(begin, 1)), kStackColumns);
     return jsonAnswer([&](JsonWriter& out) {
       std::set<uint32_t> names;
       // [depth, begin, end, name or -1, 1: began before the part + 2: goes on after it]
