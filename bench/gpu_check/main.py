@@ -193,7 +193,8 @@ def check(given, tools, end):
         head["label"] = STAND_IN_LABEL
     head.update(commit=given.commit, machine=machine.describe(tools, did, given.samples_by))
     python = os.path.dirname(os.path.dirname(os.path.abspath(tools.python)))
-    result = Result(path, head, folders=(tools.work, SOURCE, *([python] if len(python) > len("/usr/local") else [])))
+    folders = (tools.work, SOURCE, *(() if python.startswith("/usr") else (python,)))  # the system's says nothing
+    result = Result(path, head, folders)
     say(f"gpu-check of {did['device']}{', ' + STAND_IN_LABEL if stand_in else ''}\n  -> {path}")
     no_cupti = None
     try:

@@ -87,16 +87,19 @@ std::vector<std::string> differingWords(const std::vector<std::string_view>& nam
 std::vector<std::string> differences(const std::vector<std::string_view>& names) {
   // More names than this rarely differ in a word or two, and trying costs names times words.
   constexpr size_t kMostCompared = 64;
-  std::vector<std::string> readable;
-  for (const std::string_view name : names) {
-    const bool mangled = name.starts_with("_Z");
-    readable.push_back(mangled ? readMangledName(name.substr(0, kExaminedBytes))
-                               : std::string(name));
-  }
-  for (const bool all : {false, true}) {
-    if (names.size() > kMostCompared) break;
-    std::vector<std::string> words = differingWords({readable.begin(), readable.end()}, all);
-    if (distinctOf(words) == names.size()) return words;
+  if (names.size() <= kMostCompared) {
+    std::vector<std::string> texts;  // of mangled names
+    texts.reserve(names.size());
+    std::vector<std::string_view> readable = names;
+    for (std::string_view& name : readable) {
+      if (name.starts_with("_Z")) {
+        name = texts.emplace_back(readMangledName(name.substr(0, kExaminedBytes)));
+      }
+    }
+    for (const bool all : {false, true}) {
+      std::vector<std::string> words = differingWords(readable, all);
+      if (distinctOf(words) == names.size()) return words;
+    }
   }
   std::vector<std::string> hashes;
   for (const std::string_view name : names) hashes.push_back(hashed(name));
