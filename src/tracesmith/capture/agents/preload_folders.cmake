@@ -15,6 +15,10 @@ endif()
 set(_place "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 set(_folders "")
 
+if(NOT TRACESMITH_32_BIT_COMPILER)  # a toolchain file may know another one
+  set(TRACESMITH_32_BIT_COMPILER "${CMAKE_C_COMPILER}" -m32)
+endif()
+
 # An empty library can be compiled without a 32-bit C library.
 function(tracesmith_make_empty_library path made)
   set(${made} FALSE PARENT_SCOPE)
@@ -24,7 +28,7 @@ function(tracesmith_make_empty_library path made)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/empty.c")
   file(WRITE "${source}" "typedef int an_empty_library;\n")
   execute_process(
-    COMMAND "${CMAKE_C_COMPILER}" -m32 -shared -fPIC -nostdlib -Wl,--hash-style=both
+    COMMAND ${TRACESMITH_32_BIT_COMPILER} -shared -fPIC -nostdlib -Wl,--hash-style=both
             -Wl,--build-id=none -s "${source}" -o "${path}"
     RESULT_VARIABLE failed
     OUTPUT_QUIET ERROR_QUIET)
@@ -59,6 +63,6 @@ if(_made)
 else()
   file(REMOVE_RECURSE "${_place}/i686")
   tracesmith_feature("32-bit children" FALSE
-                     "${CMAKE_C_COMPILER} -m32 makes no library; their loader names ours on stderr")
+                     "the compiler makes no 32-bit library, so their loader names ours on stderr")
 endif()
 set_property(GLOBAL PROPERTY TRACESMITH_PRELOAD_FOLDERS "${_folders}")

@@ -20,6 +20,9 @@
 namespace tracesmith {
 namespace {
 
+// The kernel's proc_event::what. Its header has the names inside the struct up to Linux 6.5, and outside of it since.
+constexpr uint32_t kAnswer = 0, kFork = 1, kExec = 2, kExit = 0x80000000;
+
 // The kernel charges about 1 KiB of the receive buffer per event (the whole sk_buff). So the buffer
 // holds some thirty thousand events: seconds of a parallel build.
 constexpr int kReceiveBytes = 32 << 20;
@@ -189,7 +192,7 @@ void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
     proc_event raw{};
     std::memcpy(&raw, body.data(), std::min<size_t>(length, sizeof raw));
     const auto what = static_cast<uint32_t>(raw.what);
-    if (what == proc_event::PROC_EVENT_NONE) {
+    if (what == kAnswer) {
       answered_ = true;
       answer_error_ = static_cast<int>(raw.event_data.ack.err);
       continue;
@@ -205,7 +208,7 @@ void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
     ProcessEvent event;
     event.time_ns = static_cast<int64_t>(raw.timestamp_ns);
     switch (what) {
-      case proc_event::PROC_EVENT_FORK: {
+      case kFork: {
         const auto& fork = raw.event_data.fork;
         event.kind = fork.child_pid == fork.child_tgid ? ProcessEvent::Kind::kFork
                                                        : ProcessEvent::Kind::kThreadStart;
@@ -214,12 +217,12 @@ void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
         event.parent_pid = static_cast<uint32_t>(fork.parent_tgid);
         break;
       }
-      case proc_event::PROC_EVENT_EXEC:
+      case kExec:
         event.kind = ProcessEvent::Kind::kExec;
         event.pid = static_cast<uint32_t>(raw.event_data.exec.process_tgid);
         event.tid = static_cast<uint32_t>(raw.event_data.exec.process_pid);
         break;
-      case static_cast<uint32_t>(proc_event::PROC_EVENT_EXIT):
+      case kExit:
         event.kind = ProcessEvent::Kind::kThreadEnd;
         event.pid = static_cast<uint32_t>(raw.event_data.exit.process_tgid);
         event.tid = static_cast<uint32_t>(raw.event_data.exit.process_pid);

@@ -163,7 +163,7 @@ Bytes datagram(const proc_event& event, uint32_t sequence) {
 
 Bytes exitDatagram(uint32_t cpu, uint32_t sequence) {
   proc_event event{};
-  event.what = proc_event::PROC_EVENT_EXIT;
+  event.what = static_cast<decltype(event.what)>(0x80000000);  // PROC_EVENT_EXIT
   event.cpu = cpu;
   event.timestamp_ns = 7;
   event.event_data.exit.process_pid = 12;
