@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import BIN, PROGRAM, CommandTest, environment
+from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 
 AGENTS = os.path.join(os.path.dirname(BIN), "lib", "tracesmith")
 
@@ -98,14 +98,47 @@ class Preload(CommandTest):
         self.assertGreater(int(result.stdout), 0)
         self.assertNotIn(b"LD_PRELOAD", result.stderr)
 
-    def test_a_path_that_the_variable_cannot_hold_is_refused(self):
+    def links(self):
+        """The folder of links to agents; the test's own are removed after it."""
+        folder = f"/tmp/tracesmith-{os.geteuid()}"
+
+        def remove():
+            for link in (os.path.join(folder, name) for name in os.listdir(folder)):
+                if os.readlink(link).startswith(self.dir):
+                    os.unlink(link)
+
+        self.addCleanup(remove)
+        return folder
+
+    def test_a_path_that_the_variable_cannot_hold_is_reached_through_a_link(self):
         for name in ("a folder", "a:folder", "a$LIB"):
             os.symlink(AGENTS, self.path(name))
-            result = self.run_command("profile", "-o", "t.sbt", "--stacks", "--", "true",
-                                      env=environment(TRACESMITH_AGENT_DIR=self.path(name)))
-            self.assert_fails(result, 125, self.path(name) + "/libtracesmith-process.so",
-                              "LD_PRELOAD can hold no path", "TRACESMITH_AGENT_DIR")
-            self.assertNotIn("t.sbt.session", self.files())
+            for options in ((), ("--inject", "preload"), ("--record", "--stacks")):
+                result = self.run_command("profile", *options, "-o", "t.sbt", "--", DEMO,
+                                          env=environment(TRACESMITH_AGENT_DIR=self.path(name)))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotIn(b"LD_PRELOAD", result.stderr)
+                self.assertIn(b"3 kernels", result.stderr)
+        links = self.links()
+        self.assertEqual(os.stat(links).st_uid, os.geteuid())
+        self.assertEqual(os.stat(links).st_mode & 0o022, 0)
+
+    def test_a_link_that_leads_elsewhere_is_replaced(self):
+        os.symlink(AGENTS, self.path("a folder"))
+        links = self.links()
+
+        def profile():
+            result = self.run_command("profile", "-o", "t.sbt", "--stacks", "--", "sh", "-c", "echo $LD_PRELOAD",
+                                      env=environment(TRACESMITH_AGENT_DIR=self.path("a folder")))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout.decode().split("/agents-")[1].split("/")[0]
+
+        link = os.path.join(links, "agents-" + profile())
+        self.assertEqual(os.readlink(link), self.path("a folder"))
+        os.unlink(link)
+        os.symlink("/nowhere", link)
+        profile()
+        self.assertEqual(os.readlink(link), self.path("a folder"))
 
 
 if __name__ == "__main__":

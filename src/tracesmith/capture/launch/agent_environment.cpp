@@ -86,9 +86,10 @@ Status addOpenCl(Environment& env, const ProfileOptions& options) {
   const bool layer = options.injection != Injection::kPreload;
   TS_TRY(const std::string agent, findAgentLibrary(preloaded ? "libtracesmith-opencl-preload.so"
                                                              : "libtracesmith-opencl.so"));
-  std::string layers = agent;
+  TS_TRY(std::string layers, pathForLists(agent));
   if (options.record) {
-    TS_TRY(const std::string recorder, findAgentLibrary("libtracesmith-opencl-record.so"));
+    TS_TRY(const std::string found, findAgentLibrary("libtracesmith-opencl-record.so"));
+    TS_TRY(const std::string recorder, pathForLists(found));
     layers += ':' + recorder;  // the last one is called first by the program
     if (preloaded) env.emplace_back(channel::kEnvLibrary, recorder);
     env.emplace_back(channel::kEnvBytes, std::to_string(options.record->ring_bytes));

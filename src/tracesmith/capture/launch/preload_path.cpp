@@ -6,8 +6,15 @@
 #include "tracesmith/capture/launch/preload_path.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+
+#include "tracesmith/base/bytes.hpp"
+#include "tracesmith/base/files/private_directory.hpp"
+#include "tracesmith/base/hash.hpp"
 
 namespace tracesmith {
 namespace {
@@ -25,22 +32,45 @@ bool loaderKnowsFolders(const fs::path& folders) {
   return true;
 }
 
+/// Spaces and colons end an entry; a dollar sign starts a substitution.
+bool fitsAnEntry(const std::string& path) {
+  return path.find_first_of(" \t\n\v\f\r:$") == std::string::npos;
+}
+
+/// A link to `folder` by a path that fits. It stays: programs that outlive the recording start
+/// others, which load the library through it.
+Result<std::string> linkThatFits(const std::string& folder) {
+  const std::string place = fmt::format("/tmp/tracesmith-{}", geteuid());
+  bool made = false;
+  TS_TRY(const PrivateDirectory links, PrivateDirectory::makeOrOpen(place, made));
+  // Whoever a program becomes (su) can pass through.
+  if (made && fchmod(links.fd(), 0711) != 0) return failErrno(errno, "cannot open to others", place);
+  const std::string name = fmt::format("agents-{:016x}", hash64(asBytes(folder)));
+  const std::string path = place + "/" + name;
+  std::error_code ec;
+  if (fs::read_symlink(path, ec) == folder) return path;
+  links.removeFile(name);
+  if (symlinkat(folder.c_str(), links.fd(), name.c_str()) == 0) return path;
+  const int error = errno;  // EEXIST: another recording began at the same moment
+  if (fs::read_symlink(path, ec) == folder) return path;
+  return failErrno(error, "cannot make a link to " + folder, path);
+}
+
 }  // namespace
 
-Result<std::string> preloadPath(const std::string& library) {
-  // Spaces and colons end an entry; a dollar sign starts a substitution.
-  if (library.find_first_of(" \t\n\v\f\r:$") != std::string::npos) {
-    return fail(ErrorCode::kUnsupported,
-                "cannot be preloaded: LD_PRELOAD can hold no path with a space, a colon or a "
-                "dollar sign; install it elsewhere, or name a link to its folder in "
-                "TRACESMITH_AGENT_DIR",
-                library);
-  }
+Result<std::string> pathForLists(const std::string& library) {
+  if (fitsAnEntry(library)) return library;
   const fs::path path = library;
+  TS_TRY(const std::string link, linkThatFits(path.parent_path().string()));
+  return link + "/" + path.filename().string();
+}
+
+Result<std::string> preloadPath(const std::string& library) {
+  TS_TRY(const fs::path path, pathForLists(library));
   const fs::path folders = path.parent_path() / "$PLATFORM";
   const fs::path entry = folders / path.filename();
   std::error_code ec;
-  if (!fs::exists(entry, ec) || !loaderKnowsFolders(folders)) return library;
+  if (!fs::exists(entry, ec) || !loaderKnowsFolders(folders)) return path.string();
   return entry.string();
 }
 
