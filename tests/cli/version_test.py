@@ -10,10 +10,10 @@ from harness import PROGRAM, CommandTest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Parts of a system that every program uses, and what comes with a library in the list.
-OF_THE_SYSTEM = {"libc", "libm", "libgcc_s", "ld-linux-x86-64", "ld-linux-aarch64"}
+OF_THE_SYSTEM = {"libc", "libdl", "libm", "libpthread", "libgcc_s", "ld-linux-x86-64", "ld-linux-aarch64"}
 COMES_WITH = {"libdw": "elfutils", "libelf": "elfutils", "libtinfo": "ncurses", "libncursesw": "ncurses", "libedit": "libedit",
               "libexpat": "Expat", "libfmt": "fmt", "libisal": "ISA-L", "libpng16": "libpng", "libsimdjson": "simdjson",
-              "libsqlite3": "SQLite", "libstdc++": "libstdc++", "libxxhash": "xxHash", "libzstd": "zstd"}
+              "libsqlite3": "SQLite", "libstdc++": "libstdc++", "libxxhash": "xxHash", "libz": "zlib", "libzstd": "zstd"}
 
 
 class Version(CommandTest):
@@ -53,7 +53,7 @@ class Version(CommandTest):
         for package in packages[1:]:
             place = package["downloadLocation"]
             known = package["name"].lower() if "npmjs" in place else place.lower()
-            if package["name"] not in ("libstdc++", "react-dom", "scheduler"):  # the compiler's; of React
+            if package["name"] not in ("libstdc++", "libc++", "react-dom", "scheduler"):  # the compiler's; of React
                 self.assertIn(known, document)
 
     def test_spdx_is_whole(self):

@@ -8,6 +8,7 @@
 #include <simdjson.h>
 #include <sqlite3.h>
 #include <xxhash.h>
+#include <zlib.h>
 #include <zstd.h>
 #include <CLI/Version.hpp>
 
@@ -112,6 +113,10 @@ std::vector<Component> components() {
   add("libedit", TRACESMITH_LIBEDIT_VERSION, "BSD-3-Clause", "https://thrysoee.dk/editline/",
       "libedit");
 #endif
+#ifdef _LIBCPP_VERSION
+  add("libc++", dotted(_LIBCPP_VERSION / 10'000, _LIBCPP_VERSION / 100 % 100, _LIBCPP_VERSION % 100),
+      "Apache-2.0 WITH LLVM-exception", "https://libcxx.llvm.org", "libc++");
+#endif
   add("libpng", PNG_LIBPNG_VER_STRING, "libpng-2.0", "http://www.libpng.org", "libpng16");
 #ifdef _GLIBCXX_RELEASE
   add("libstdc++", std::to_string(_GLIBCXX_RELEASE), "GPL-3.0-or-later WITH GCC-exception-3.1",
@@ -131,6 +136,7 @@ std::vector<Component> components() {
       "CC0-1.0", "https://github.com/TartanLlama/expected");
   add("xxHash", dotted(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), "BSD-2-Clause",
       "https://xxhash.com", "libxxhash");
+  add("zlib", ZLIB_VERSION, "Zlib", "https://zlib.net", "libz");
   add("zstd", ZSTD_VERSION_STRING, "BSD-3-Clause OR GPL-2.0-only",
       "https://facebook.github.io/zstd/", "libzstd");
   for (const auto& [name, version, licence] : kPageComponents) {

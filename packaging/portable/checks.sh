@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by script/packages: whether the tarballs work where they would be used.
+# shellcheck disable=SC2154 # place, bare, bin and root are the script's
+
+oldest=2.27 # the C library of Ubuntu 18.04, the oldest system at hand that is tried
+
+make_tarball() { packaging/portable/tarball "$1-linux-gnu.$oldest"; }
+tarball_of() { printf '%s' "$place"/tarballs/tracesmith-*-linux-"$1".tar.gz; }
+
+# Another clone, elsewhere, makes the same file.
+tarball_again() {
+  local again="$place/again" commit
+  commit="$(git rev-parse HEAD)"
+  git diff --quiet HEAD || { echo "only a commit can be built again: there are changes" && return 1; }
+  rm -rf "$again"
+  git clone -q "$root" "$again"
+  git -C "$again" -c advice.detachedHead=false checkout -q "$commit"
+  mkdir -p "$again/build/packages/portable"
+  ln -s "$root/build/studio" "$again/build/studio"
+  ln -s "$place/portable/sources" "$place/portable/zig" "$again/build/packages/portable/"
+  "$again/packaging/portable/tarball" "x86_64-linux-gnu.$oldest"
+  cmp "$(tarball_of x86_64)" "$again"/build/packages/tarballs/*-x86_64.tar.gz
+}
+
+# Nothing that the oldest C library lacks, and nothing of this machine.
+needs_only_the_oldest() {
+  local folder="$place/unpacked-$1" newest
+  rm -rf "$folder" && mkdir -p "$folder"
+  tar -C "$folder" -xf "$(tarball_of "$1")"
+  newest="$(find "$folder" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec readelf -W --dyn-syms {} + 2>/dev/null |
+    grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1)"
+  echo "needs glibc $newest"
+  [[ $(printf '%s\n' "$newest" "$oldest" | sort -V | tail -n 1) == "$oldest" ]]
+  ! grep -rlF "$root" "$folder"
+}
+
+# The demo, compiled for the oldest C library.
+make_portable_demo() {
+  local target="$place/portable/x86_64-linux-gnu.$oldest"
+  "$target/bin/c++" -std=c++20 -O2 -isystem "$target/libraries/include" examples/opencl_demo/*.cpp \
+    -Wl,--allow-shlib-undefined /usr/lib/x86_64-linux-gnu/libOpenCL.so.1 -o "$place/opencl_demo"
+}
+
+# In a folder with a space, by a user without rights, who has nothing but tar.
+tarball_works() {
+  cp "$(tarball_of x86_64)" "$bare/var/tmp/tracesmith.tar.gz"
+  cp "$place/opencl_demo" "$bare/home/a user/"
+  as_user 'mkdir "my tools"; tar -C "my tools" --strip-components=1 -xf /var/tmp/tracesmith.tar.gz'
+  # shellcheck disable=SC2034 # as_user reads it
+  local user_path='/home/a user/my tools/bin:'
+  as_user 'tracesmith profile --record --stacks -o run.sbt -- ./opencl_demo'
+  as_user 'tracesmith view --stats run.sbt' | grep matrixMul
+  as_user 'tracesmith analyze run.sbt' >/dev/null
+  as_user 'tracesmith query run.sbt "SELECT count(*) FROM kernel"' | grep -w 3
+  as_user 'tracesmith symbolize run.sbt'
+  as_user 'tracesmith report run.sbt -o report.html'
+  as_user 'tracesmith replay --verify run.sbt'
+  as_user 'tracesmith devices' | grep 'Can be recorded here: OpenCL'
+}
+
+# The tests of the command, with that of the tarball in place of the one that was built here.
+tests_pass_with_tarball() {
+  local folder="$place/tried" test failures=0
+  rm -rf "$folder" && mkdir -p "$folder/bin"
+  ln -s "$bin"/* "$folder/bin/"
+  tar -C "$folder" -xf "$(tarball_of x86_64)"
+  ln -s tracesmith-*-linux-x86_64/lib "$folder/lib"
+  ln -sf "$folder"/tracesmith-*-linux-x86_64/bin/* "$folder/bin/"
+  for test in tests/cli/*_test.py; do
+    TRACESMITH_BIN="$folder/bin" PYTHONPATH=tests/cli timeout 600 python3 -B "$test" >"$folder/log" 2>&1 && continue
+    failures=$((failures + 1))
+    printf '%s failed:\n' "$test"
+    tail -n 30 "$folder/log"
+  done
+  ((failures == 0))
+}
+
+# What reads does so on another processor, too, with the same answers.
+reads_on_aarch64() {
+  local command="$place/unpacked-aarch64" trace="$place/tried/run.sbt" asked
+  command="$(echo "$command"/tracesmith-*/bin/tracesmith)"
+  "$bin/tracesmith" profile -q -o "$trace" -- "$bin/opencl_demo"
+  other() { qemu-aarch64 -L /usr/aarch64-linux-gnu "$command" "$@"; }
+  for asked in 'info' 'view --stats' 'analyze' 'whatif --scale kernel=matrixMul:0.5'; do
+    # shellcheck disable=SC2086 # a subcommand and its options
+    set -- $asked
+    echo "$asked"
+    cmp <("$bin/tracesmith" "$1" "$trace" "${@:2}") <(other "$1" "$trace" "${@:2}")
+  done
+  other query "$trace" 'SELECT count(*) FROM kernel' | grep -w 3
+  other export "$trace" -o "$place/tried/a.pftrace"
+  "$bin/tracesmith" export "$trace" -o "$place/tried/x.pftrace"
+  cmp "$place/tried/a.pftrace" "$place/tried/x.pftrace"
+  other import "$place/tried/x.pftrace" -o "$place/tried/imported.sbt"
+  other report "$trace" -o "$place/tried/a.html"
+}
+
+test_tarballs() {
+  local suite
+  say "tarballs for glibc $oldest or newer"
+  script/studio
+  if [[ ! -x $bin/opencl_demo ]]; then # the program that is recorded
+    quietly build/log/packages-configure.log cmake --preset release -DTRACESMITH_BUILD_TESTS=OFF
+    quietly build/log/packages-build.log cmake --build --preset release -j "$(jobs_that_fit)"
+  fi
+  for suite in x86_64 aarch64; do
+    check "tarball for $suite" make_tarball "$suite"
+    check "what it needs on $suite" needs_only_the_oldest "$suite"
+  done
+  check "a demo for the oldest system" make_portable_demo
+  for suite in bionic bookworm trixie; do
+    check "a bare $suite for the tarball" make_bare "$suite"
+    check "the tarball in $suite" tarball_works
+  done
+  check "the tests of the command with it" tests_pass_with_tarball
+  check "the same answers on aarch64" reads_on_aarch64
+  check "the same bytes from another clone" tarball_again
+  ls -l "$place"/tarballs/*.tar.gz
+}
