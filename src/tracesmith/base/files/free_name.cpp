@@ -33,7 +33,8 @@ std::string freeName(const std::string& path) {
 
 Status moveToFreeName(const std::string& from, const std::string& to) {
   // Not by its function, which glibc has only from 2.28 on.
-  if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+  if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+    return {};
   int error = errno;
   if (error == EINVAL || error == ENOSYS) {  // the file system does not support this
     if (link(from.c_str(), to.c_str()) == 0) {

@@ -44,7 +44,8 @@ Result<std::string> linkThatFits(const std::string& folder) {
   bool made = false;
   TS_TRY(const PrivateDirectory links, PrivateDirectory::makeOrOpen(place, made));
   // Whoever a program becomes (su) can pass through.
-  if (made && fchmod(links.fd(), 0711) != 0) return failErrno(errno, "cannot open to others", place);
+  if (made && fchmod(links.fd(), 0711) != 0)
+    return failErrno(errno, "cannot open to others", place);
   const std::string name = fmt::format("agents-{:016x}", hash64(asBytes(folder)));
   const std::string path = place + "/" + name;
   std::error_code ec;

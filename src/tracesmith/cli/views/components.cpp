@@ -114,7 +114,8 @@ std::vector<Component> components() {
       "libedit");
 #endif
 #ifdef _LIBCPP_VERSION
-  add("libc++", dotted(_LIBCPP_VERSION / 10'000, _LIBCPP_VERSION / 100 % 100, _LIBCPP_VERSION % 100),
+  add("libc++",
+      dotted(_LIBCPP_VERSION / 10'000, _LIBCPP_VERSION / 100 % 100, _LIBCPP_VERSION % 100),
       "Apache-2.0 WITH LLVM-exception", "https://libcxx.llvm.org", "libc++");
 #endif
   add("libpng", PNG_LIBPNG_VER_STRING, "libpng-2.0", "http://www.libpng.org", "libpng16");
