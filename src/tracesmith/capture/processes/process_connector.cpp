@@ -20,7 +20,8 @@
 namespace tracesmith {
 namespace {
 
-// The kernel's proc_event::what. Its header has the names inside the struct up to Linux 6.5, and outside of it since.
+// The kernel's proc_event::what. Its header has the names inside the struct up to Linux 6.5, and
+// outside of it since.
 constexpr uint32_t kAnswer = 0, kFork = 1, kExec = 2, kExit = 0x80000000;
 
 // The kernel charges about 1 KiB of the receive buffer per event (the whole sk_buff). So the buffer
