@@ -50,6 +50,7 @@ cpp_files() {
 shell_files() {
   {
     find script .ci -type f ! -name '*.md' ! -name '*.py' ! -name '*.txt' -exec grep -L '^#!.*python' {} +
+    grep -rlE '^#!/usr/bin/env bash|^# shellcheck shell=bash' packaging
     find tests examples bench -type f ! -path 'tests/request/cases/*' -name '*.sh'
   } | sort
 }

@@ -96,6 +96,13 @@ reads_on_aarch64() {
   other report "$trace" -o "$place/tried/a.html"
 }
 
+# Homebrew is not to be had here: its steps are done without it.
+formula_installs() {
+  packaging/homebrew/formula
+  ruby -c "$place/tarballs/tracesmith.rb"
+  ruby packaging/homebrew/try_formula.rb "$place/tarballs/tracesmith.rb" "$place/brew" | grep 'Can be recorded here'
+}
+
 test_tarballs() {
   local suite
   say "tarballs for glibc $oldest or newer"
@@ -115,6 +122,7 @@ test_tarballs() {
   done
   check "the tests of the command with it" tests_pass_with_tarball
   check "the same answers on aarch64" reads_on_aarch64
+  check "a formula for Homebrew" formula_installs
   check "the same bytes from another clone" tarball_again
   ls -l "$place"/tarballs/*.tar.gz
 }

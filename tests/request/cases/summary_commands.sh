@@ -20,9 +20,9 @@ pip install .
 python3 python/examples/basic_usage.py
 
 # Docker
-#: left out: there is no image; instead: `script/build` on a Debian 12, which has all that a container would
+#: left out: there is no Docker where the cases run; instead: `script/packages image` makes the same image with buildah
 docker build -t tracesmith .
-#: left out: there is no image; instead: `script/demo`
+#: left out: there is no Docker where the cases run; instead: `script/packages image` starts the image, which says what can be recorded
 docker run -it tracesmith
 
 # CLI
