@@ -16,7 +16,8 @@ COPY . /source
 WORKDIR /source
 RUN script/bootstrap build && script/studio
 RUN cmake --preset release -DTRACESMITH_BUILD_TESTS=OFF -DTRACESMITH_CCACHE= \
-    && cmake --build --preset release \
+    && cmake --build --preset release
+RUN apt-get install -y --no-install-recommends dpkg-dev file \
     && cd build/release && cpack -G DEB
 # CUPTI of NVIDIA's package, if one is named; an empty folder otherwise.
 ARG CUPTI=""
@@ -30,7 +31,7 @@ COPY --from=build /source/build/release/packages/tracesmith_*.deb /var/tmp/
 COPY --from=build /source/build/release/bin/opencl_demo /usr/local/bin/
 COPY --from=build /cupti/ /usr/local/lib/
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends /var/tmp/tracesmith_*.deb pocl-opencl-icd \
+    && apt-get install -y --no-install-recommends /var/tmp/tracesmith_*.deb ocl-icd-libopencl1 pocl-opencl-icd \
     && rm -rf /var/lib/apt/lists/* /var/tmp/*.deb \
     && ldconfig \
     && useradd --create-home --uid 1000 tracesmith \
