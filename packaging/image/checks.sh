@@ -9,7 +9,7 @@ builder() { buildah --storage-driver vfs --root "$place/images" --runroot "$plac
 
 # Debian, as its image has it, from the bare system here: no registry is asked.
 make_base_image() {
-  make_bare bookworm
+  make_bare
   inside apt-get purge -y pocl-opencl-icd ocl-icd-libopencl1
   inside apt-get autoremove -y
   inside apt-get clean
@@ -79,6 +79,7 @@ image_is_small() {
 
 test_image() {
   say "image"
+  use_bare bookworm
   check "a base for the image" make_base_image
   check "the image" make_image tracesmith
   check "its entry point" image_has_its_entry_point

@@ -44,6 +44,7 @@ make_portable_demo() {
 
 # In a folder with a space, by a user without rights, who has nothing but tar.
 tarball_works() {
+  grep -F "VERSION_CODENAME=${bare##*/}" "$bare/etc/os-release"
   cp "$(tarball_of x86_64)" "$bare/var/tmp/tracesmith.tar.gz"
   cp "$place/opencl_demo" "$bare/home/a user/"
   as_user 'mkdir "my tools"; tar -C "my tools" --strip-components=1 -xf /var/tmp/tracesmith.tar.gz'
@@ -117,7 +118,8 @@ test_tarballs() {
   done
   check "a demo for the oldest system" make_portable_demo
   for suite in bionic bookworm trixie; do
-    check "a bare $suite for the tarball" make_bare "$suite"
+    use_bare "$suite"
+    check "a bare $suite for the tarball" make_bare
     check "the tarball in $suite" tarball_works
   done
   check "the tests of the command with it" tests_pass_with_tarball
