@@ -73,7 +73,7 @@ image_is_small() {
   rm -rf "$place/image.oci"
   builder push -q localhost/tracesmith "oci:$place/image.oci"
   size="$(du -sm "$place/image.oci" | cut -f 1)"
-  printf 'the image has %d MB, compressed\n' "$size" | tee /dev/fd/3
+  printf 'the image has %d MB, compressed\n' "$size" >&3
   ((size <= most_megabytes))
 }
 

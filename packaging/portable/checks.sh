@@ -66,7 +66,7 @@ tests_pass_with_tarball() {
   rm -rf "$folder" && mkdir -p "$folder/bin"
   ln -s "$bin"/* "$folder/bin/"
   tar -C "$folder" -xf "$(tarball_of x86_64)"
-  ln -s tracesmith-*-linux-x86_64/lib "$folder/lib"
+  ln -s "$folder"/tracesmith-*-linux-x86_64/lib "$folder/lib"
   ln -sf "$folder"/tracesmith-*-linux-x86_64/bin/* "$folder/bin/"
   for test in tests/cli/*_test.py; do
     TRACESMITH_BIN="$folder/bin" PYTHONPATH=tests/cli timeout 600 python3 -B "$test" >"$folder/log" 2>&1 && continue
