@@ -4,7 +4,10 @@
 # To be included after all folders whose targets compile these files.
 set(_hash "${PROJECT_SOURCE_DIR}/src/tracesmith/base/hash128.cpp"
           "${PROJECT_SOURCE_DIR}/src/tracesmith/base/hash128_avx2.cpp")
-set(_folders "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/tracesmith/capture/agents")
+set(_folders "${PROJECT_SOURCE_DIR}")
+if(NOT TRACESMITH_READING_ONLY)
+  list(APPEND _folders "${PROJECT_SOURCE_DIR}/src/tracesmith/capture/agents")
+endif()
 set_source_files_properties(
   ${_hash} DIRECTORY ${_folders} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON
                                             COMPILE_OPTIONS -O3)

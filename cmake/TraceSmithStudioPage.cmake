@@ -6,7 +6,7 @@ set(_files "${TRACESMITH_STUDIO_PAGE}/index.html.gz" "${TRACESMITH_STUDIO_PAGE}/
            "${TRACESMITH_STUDIO_PAGE}/charts.js.gz" "${TRACESMITH_STUDIO_PAGE}/studio.css.gz")
 set(_there TRUE)
 foreach(_file IN LISTS _files)
-  if(NOT EXISTS "${_file}")
+  if(NOT EXISTS "${_file}" OR TRACESMITH_READING_ONLY)
     set(_there FALSE)
   endif()
 endforeach()
@@ -16,7 +16,7 @@ if(_there)
     PROPERTIES COMPILE_DEFINITIONS "TRACESMITH_STUDIO_PAGE=\"${TRACESMITH_STUDIO_PAGE}\""
                OBJECT_DEPENDS "${_files}" SKIP_UNITY_BUILD_INCLUSION ON)
   tracesmith_feature("Studio's page" TRUE "${TRACESMITH_STUDIO_PAGE}")
-else()
+elseif(NOT TRACESMITH_READING_ONLY)
   tracesmith_feature("Studio's page" FALSE "not made: script/studio makes it")
 endif()
 

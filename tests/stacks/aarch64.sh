@@ -55,7 +55,7 @@ finish
 "$cxx" "${shared[@]}" "${objects[@]}" -o libtracesmith-opencl.so
 
 objects=()
-for source in "$agents"/process/*.cpp "$root"/src/tracesmith/base/guarded_mappings.cpp; do
+for source in "$agents"/process/*.cpp "$root"/src/tracesmith/base/linux/guarded_mappings.cpp; do
   compile "$source" "${flags[@]}" "${agent[@]}"
 done
 finish

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tracesmith/api/tracing_session.hpp"
-#include "tracesmith/base/clock_source.hpp"
+#include "tracesmith/base/linux/clock_source.hpp"
 #include "tracesmith/base/ring_buffer.hpp"
 
 #if __has_include(<boost/lockfree/spsc_queue.hpp>)

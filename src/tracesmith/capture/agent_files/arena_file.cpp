@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "tracesmith/base/files/private_directory.hpp"
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
+#include "tracesmith/base/linux/private_directory.hpp"
 
 namespace tracesmith {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-#include "tracesmith/base/files/private_directory.hpp"
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
+#include "tracesmith/base/linux/private_directory.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 #include "tracesmith/recording/command.hpp"
 

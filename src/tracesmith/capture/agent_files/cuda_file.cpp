@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "tracesmith/base/files/private_directory.hpp"
+#include "tracesmith/base/linux/private_directory.hpp"
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/capture/agents/cuda/selection.hpp"
 #include "tracesmith/capture/agents/cuda/transcribe.hpp"

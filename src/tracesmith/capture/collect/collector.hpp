@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "tracesmith/base/files/directory_changes.hpp"
+#include "tracesmith/base/linux/directory_changes.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/agent_files/cuda_file.hpp"

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "tracesmith/base/files/directory_changes.hpp"
+#include "tracesmith/base/linux/directory_changes.hpp"
 #include "tracesmith/capture/agent_files/channel_file.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
 #include "tracesmith/recording/recording_file.hpp"

@@ -22,7 +22,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 
 namespace tracesmith {

@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/base/files/private_directory.hpp"
 #include "tracesmith/base/hash.hpp"
+#include "tracesmith/base/linux/private_directory.hpp"
 
 namespace tracesmith {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layout shared by agent and collector: the arena file and the records in its rings. An agent
-// includes this file, the ring and the clock (base/record_ring.hpp, base/clock_source.hpp), and
-// nothing else of TraceSmith.
+// includes this file, the ring and the clock (base/record_ring.hpp, base/linux/clock_source.hpp),
+// and nothing else of TraceSmith.
 //
 // An arena is a file in the session directory, mapped by both sides. A process has one arena, or
 // several when it has many threads:

@@ -20,7 +20,7 @@
 #include <memory>
 #include <string_view>
 
-#include "tracesmith/base/clock_source.hpp"
+#include "tracesmith/base/linux/clock_source.hpp"
 #include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/base/record_ring.hpp"
 #include "tracesmith/base/result.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/base/files/private_directory.hpp"
+#include "tracesmith/base/linux/private_directory.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/protocol/unrecorded_layout.hpp"
 #include "tracesmith/capture/session_directory/session_info.hpp"

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -15,24 +14,12 @@
 #include "tracesmith/base/files/output_place.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/format/file_io.hpp"
-#include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 
 namespace tracesmith {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool isEvent(TableId table) {
-  return table == TableId::kRecordedCommand ||
-         (table >= TableId::kHostCall && table != TableId::kAttribute);
-}
-
-std::string hexadecimal(const std::array<uint8_t, 16>& bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 Status copyInto(const std::string& from, const std::string& to) {
   TS_TRY(TargetFile target, TargetFile::open(to));
@@ -71,15 +58,6 @@ Status moveToNothing(const std::string& from, const std::string& to) {
   return moveOver(from, to);  // another file system
 }
 
-/// Renames the recording at the output, because it belongs to the trace that is replaced.
-Status keepOldRecording(const std::string& path, Published& published) {
-  const std::string extension = fs::path(path).extension().string();
-  const std::string stem = path.substr(0, path.size() - extension.size());
-  TS_TRY(const std::string to, moveToNumberedName(path, stem + ".old" + extension));
-  published.note = "the recording of the trace that was replaced is now " + to;
-  return {};
-}
-
 Status publishRecording(const SessionDir& dir, Published& published) {
   const std::string from = dir.recordingPath();
   const std::string to = recording::recordingPathFor(published.trace);
@@ -104,21 +82,6 @@ Status publishRecording(const SessionDir& dir, Published& published) {
     }
   }
   if (has_new) published.recording = to;
-  return {};
-}
-
-/// The collector writes the id with its first rows, so only little is read.
-std::string sessionIdOf(TraceReader& reader) {
-  Trace trace;
-  const std::vector<BlockInfo>& blocks = reader.blocks();
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].table != TableId::kString && blocks[i].table != TableId::kMetadata) continue;
-    if (!reader.readBlock(i, trace)) return {};
-    if (blocks[i].table != TableId::kMetadata) continue;
-    if (const std::string_view id = trace.metadataValue("session_id"); !id.empty()) {
-      return std::string(id);
-    }
-  }
   return {};
 }
 
@@ -187,44 +150,6 @@ Result<Published> moveToOutputs(const SessionDir& dir, bool complete) {
 
 }  // namespace
 
-ExistingFile inspectFile(const std::string& path) {
-  ExistingFile found;
-  struct stat s {};
-  if (stat(path.c_str(), &s) != 0) return found;
-  found.kind = ExistingFile::Kind::kOther;
-  found.text = "a file that is not a trace";
-  if (!S_ISREG(s.st_mode)) return found;
-  if (s.st_size == 0) {
-    found.kind = ExistingFile::Kind::kEmpty;
-    found.text = "an empty file";
-    return found;
-  }
-  auto reader = TraceReader::open(path);
-  if (!reader) {
-    found.text = "a file that cannot be read as a trace (" + reader.error().message + ")";
-    found.has_events = reader.error().code != ErrorCode::kNotATrace;
-    return found;
-  }
-  found.identity = hexadecimal(reader->uuid());
-  found.complete = reader->complete();
-  found.kind = ExistingFile::Kind::kTrace;
-  bool any = false;
-  for (const BlockInfo& block : reader->blocks()) {
-    any = any || block.rows > 0;
-    found.has_events = found.has_events || (block.rows > 0 && isEvent(block.table));
-  }
-  // An unreadable block may have had events.
-  found.has_events = found.has_events || !reader->losses().empty();
-  if (!any && !found.complete && reader->losses().empty() && reader->cutBytes() == 0) {
-    found.kind = ExistingFile::Kind::kEmpty;
-  }
-  found.session_id = sessionIdOf(*reader);
-  found.text = found.session_id.empty() ? "a trace without a session id"
-                                        : "a trace of session " + found.session_id;
-  if (found.kind == ExistingFile::Kind::kEmpty) found.text = "a trace without rows";
-  return found;
-}
-
 Result<std::string> checkedTarget(const std::string& output) {
   if (output == "-") {
     return fail(ErrorCode::kUnsupported,
@@ -288,35 +213,6 @@ Result<Published> publish(const SessionDir& dir, bool complete) {
       has_trace ? "the trace" : "the trace is at " + dir.info().output + ", and its recording",
       dir.path());
   return published;
-}
-
-Result<Published> publishFile(TargetFile& made, const std::string& output, bool force) {
-  Published published;
-  const bool replaces =
-      force || !inspectFile(output).has_events || inspectFile(made.place()).has_events;
-  if (replaces) {
-    const std::string recording = recording::recordingPathFor(output);
-    if (inspectFile(recording).kind == ExistingFile::Kind::kTrace) {
-      TS_CHECK_OK(keepOldRecording(recording, published));
-    }
-    TS_CHECK_OK(made.finish());
-    published.trace = output;
-    return published;
-  }
-  for (int i = 2; i < kMostNumberedNames; ++i) {
-    const std::string to = numberedName(output, i);
-    if (isThere(recording::recordingPathFor(to))) continue;
-    const Status named = made.finishAs(to);
-    if (!named && named.error().code == ErrorCode::kInvalidArgument) continue;
-    if (!named) return tl::unexpected<Error>(named.error());
-    published.trace = to;
-    published.note = fmt::format(
-        "{} holds events, and the new trace holds none: it stays as it was, and the new trace is "
-        "{} (--force replaces it)",
-        output, to);
-    return published;
-  }
-  return fail(ErrorCode::kIo, "no name is free for the new trace", output);
 }
 
 Result<SideOutput> openSideOutput(const std::string& output) {

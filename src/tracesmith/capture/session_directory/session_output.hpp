@@ -10,28 +10,11 @@
 
 #include <string>
 
-#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
+#include "tracesmith/recording/publish_file.hpp"
 
 namespace tracesmith {
-
-/// The file at a path.
-struct ExistingFile {
-  enum class Kind : uint8_t { kNothing, kEmpty, kTrace, kOther };
-  Kind kind = Kind::kNothing;
-  bool complete = false;  ///< it has an end marker
-  /// Whether it has rows besides names and processes, or commands of a recording. Also true for
-  /// files that may have them: a damaged file, or one written by a newer version.
-  bool has_events = false;
-  std::string session_id;  ///< metadata of a trace; may be empty
-  std::string identity;    ///< of a trace or recording: the random number in its header
-  std::string text;        ///< for people: "a trace of session …", "a file that is not a trace"
-};
-
-/// Reads the file's metadata and blocks, but not their rows. A file of 0 bytes, or with a header
-/// only, is kEmpty.
-ExistingFile inspectFile(const std::string& path);
 
 /// The path to write for `output`: `output` itself, or the target of its link. Fails when that is
 /// not a regular file, lies in /proc, /sys or /dev, or is not writable. Also fails when another
@@ -43,13 +26,6 @@ bool isOfSession(const SessionDir& dir, const ExistingFile& made, const Existing
 /// Whether `found` is a finished trace of the session and `made` is not a copy of it. It may have
 /// more rows than `made`, so it is never replaced.
 bool isFinishedElsewhere(const ExistingFile& made, const ExistingFile& found);
-
-/// Final paths of a session's files.
-struct Published {
-  std::string trace;
-  std::string recording;  ///< empty: none
-  std::string note;       ///< one line for people when a file is not at the requested path
-};
 
 /// Links the growing trace to the output, if nothing exists there. Never fails: without the link
 /// the trace appears when it is finished.
@@ -66,9 +42,6 @@ void unlinkUnfinishedTrace(const SessionDir& dir);
 ///   renamed to OUTPUT.old.sbr.
 /// - Files already moved by a call that was killed stay where they are.
 Result<Published> publish(const SessionDir& dir, bool complete);
-
-/// The same for a trace without a session: `made`, opened for `output`, has the complete trace.
-Result<Published> publishFile(TargetFile& made, const std::string& output, bool force);
 
 /// Where a program that records itself writes while a trace with events exists at `output`.
 struct SideOutput {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "tracesmith/capture/devices/devices.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
-#include "tracesmith/cli/views/devices_view.hpp"
 #include "tracesmith/cli/views/recording_view.hpp"
-#include "tracesmith/cli/views/system_facts.hpp"
+#include "tracesmith/cli/views/this_system.hpp"
 #include "tracesmith/export/text/terminal_info.hpp"
 
 namespace tracesmith::cli {
@@ -91,21 +89,10 @@ class InfoCommand : public Command {
     if (columns_) {
       return failWith({ErrorCode::kInvalidArgument, "needs a trace", "--columns"});
     }
-    const SystemFacts facts = systemFacts();
-    const std::vector<BackendReport> reports = probeBackends();
     Output out = standardOutput();
-    if (json_) {
-      JsonWriter json(out, 2);
-      json.beginObject();
-      writeSystemJson(json, facts);
-      json.key("backends");
-      writeDevicesJson(json, reports);
-      json.endObject();
-      out.put('\n');
-    } else {
-      out.write(systemText(facts));
-      out.put('\n');
-      out.write(devicesText(reports, session.terminal.colour));
+    if (const Status described = describeThisSystem(json_, session.terminal.colour, out);
+        !described) {
+      return failWith(described.error());
     }
     return finishOutput(out, kExitOk);
   }

@@ -160,6 +160,8 @@ class CommandSet {
   const std::vector<std::unique_ptr<Command>>& all() const { return commands_; }
   Command* find(const std::string& name) const;  ///< nullptr if there is none
   std::vector<std::string> names() const;
+  /// Why a command that other builds have is not in this one; "" for any other name.
+  std::string whyAbsent(const std::string& name) const;
 
  private:
   std::vector<std::unique_ptr<Command>> commands_;

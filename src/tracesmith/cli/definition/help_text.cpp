@@ -109,7 +109,9 @@ std::string overviewText(const CommandSet& commands, const Terminal& terminal) {
     out += twoColumns(command->name(), style.word(command->name()), command->summary(), 15, width);
   }
   out += "\n" + style.heading("Start with:") + "\n";
-  out += "  tracesmith profile -- ./my_gpu_program     record a program\n";
+  if (commands.find("profile") != nullptr) {
+    out += "  tracesmith profile -- ./my_gpu_program     record a program\n";
+  }
   out += "  tracesmith view trace.sbt --stats          show where the time went\n";
   out += "\nSee 'tracesmith help COMMAND' or 'tracesmith COMMAND -h' for details.\n";
   return out;

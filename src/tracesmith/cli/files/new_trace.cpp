@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "tracesmith/capture/session_directory/session_output.hpp"
 #include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/recording/publish_file.hpp"
 
 namespace tracesmith::cli {
 

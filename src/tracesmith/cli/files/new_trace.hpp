@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace that a command creates without a session: a simulation, or an import from another tool.
-// Its destination follows the rule of `profile` (capture/session_directory/session_output.hpp): a
+// Its destination follows the rule of `profile` (recording/publish_file.hpp): a
 // trace with events is replaced only by another one with events, and an existing file stays intact
 // until the new one is finished.
 #pragma once

@@ -4,17 +4,20 @@
 #include <expat.h>
 #include <fmt/format.h>
 #include <isa-l.h>
-#include <png.h>
 #include <simdjson.h>
 #include <sqlite3.h>
 #include <xxhash.h>
-#include <zlib.h>
 #include <zstd.h>
 #include <CLI/Version.hpp>
 
-#include <boost/version.hpp>
 #include <cctype>
 #include <tl/expected.hpp>
+
+#ifndef TRACESMITH_READING_ONLY
+#include <png.h>
+#include <zlib.h>
+#include <boost/version.hpp>
+#endif
 
 // Written by the build.
 #include "built/commit.hpp"
@@ -24,28 +27,30 @@
 #include <elfutils/version.h>
 #endif
 
-#include "tracesmith/base/loaded_modules.hpp"
 #include "tracesmith/base/version.hpp"
+#ifdef __linux__
+#include "tracesmith/base/linux/loaded_modules.hpp"
+#endif
 
 namespace tracesmith::cli {
 namespace {
 
 /// "libzstd": whether this program has loaded such a library. In a wheel the name goes on with a
 /// hash: "libzstd-37412b7a.so.1.5.4".
-bool isShared(std::string_view library) {
+bool isShared([[maybe_unused]] std::string_view library) {
+#ifdef __linux__
   return anyModule([&](const LoadedModule& module) {
     std::string_view name = module.path;
     name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
     return name.starts_with(library) && name.substr(library.size()).find_first_of(".-") == 0;
   });
+#else
+  return false;
+#endif
 }
 
 std::string dotted(unsigned major, unsigned minor, unsigned patch) {
   return fmt::format("{}.{}.{}", major, minor, patch);
-}
-
-std::string boostVersion() {
-  return dotted(BOOST_VERSION / 100'000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100);
 }
 
 std::string_view spdxPlace(Component::Place place) {
@@ -95,7 +100,10 @@ std::vector<Component> components() {
     out.push_back({std::move(name), std::move(version), std::move(licence), std::move(url),
                    shared ? Component::Place::kShared : Component::Place::kInside});
   };
-  add("Boost", boostVersion(), "BSL-1.0", "https://www.boost.org");
+#ifdef BOOST_VERSION
+  add("Boost", dotted(BOOST_VERSION / 100'000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100),
+      "BSL-1.0", "https://www.boost.org");
+#endif
   add("CLI11", CLI11_VERSION, "BSD-3-Clause", "https://github.com/CLIUtils/CLI11");
 #ifdef _ELFUTILS_VERSION
   if (isShared("libdw")) {
@@ -118,7 +126,9 @@ std::vector<Component> components() {
       dotted(_LIBCPP_VERSION / 10'000, _LIBCPP_VERSION / 100 % 100, _LIBCPP_VERSION % 100),
       "Apache-2.0 WITH LLVM-exception", "https://libcxx.llvm.org", "libc++");
 #endif
+#ifdef PNG_LIBPNG_VER_STRING
   add("libpng", PNG_LIBPNG_VER_STRING, "libpng-2.0", "http://www.libpng.org", "libpng16");
+#endif
 #ifdef _GLIBCXX_RELEASE
   add("libstdc++", std::to_string(_GLIBCXX_RELEASE), "GPL-3.0-or-later WITH GCC-exception-3.1",
       "https://gcc.gnu.org", "libstdc++");
@@ -137,7 +147,9 @@ std::vector<Component> components() {
       "CC0-1.0", "https://github.com/TartanLlama/expected");
   add("xxHash", dotted(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), "BSD-2-Clause",
       "https://xxhash.com", "libxxhash");
+#ifdef ZLIB_VERSION
   add("zlib", ZLIB_VERSION, "Zlib", "https://zlib.net", "libz");
+#endif
   add("zstd", ZSTD_VERSION_STRING, "BSD-3-Clause OR GPL-2.0-only",
       "https://facebook.github.io/zstd/", "libzstd");
   for (const auto& [name, version, licence] : kPageComponents) {

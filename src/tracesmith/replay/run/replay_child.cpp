@@ -18,7 +18,7 @@
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/replay/run/pair_run.hpp"
 #include "tracesmith/replay/run/run_result_codec.hpp"
 #include "tracesmith/replay/run/scratch_folder.hpp"

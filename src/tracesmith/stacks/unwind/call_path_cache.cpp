@@ -6,7 +6,7 @@
 
 #include <new>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 
 namespace tracesmith::stacks {
 namespace {

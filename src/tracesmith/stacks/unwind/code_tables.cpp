@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 
 namespace tracesmith::stacks {
 namespace {

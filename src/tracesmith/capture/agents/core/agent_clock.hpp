@@ -2,7 +2,7 @@
 // The clocks that agents read.
 #pragma once
 
-#include "tracesmith/base/clock_source.hpp"
+#include "tracesmith/base/linux/clock_source.hpp"
 
 namespace tracesmith::agent {
 

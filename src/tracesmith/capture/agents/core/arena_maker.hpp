@@ -2,7 +2,7 @@
 // Arenas: files in the session directory, mapped by this process, with rings for its threads.
 #pragma once
 
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/session_folder.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/process/unload_notice.hpp"

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/core/own_thread.hpp"

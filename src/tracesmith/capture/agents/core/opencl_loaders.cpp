@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 
 namespace tracesmith::agent {
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 

@@ -2,7 +2,7 @@
 // The loaders that the tracing agent wraps.
 #pragma once
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/intercept.hpp"
 
 namespace tracesmith::agent {

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
 #include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that create contexts, queues, memory, programs and kernels.
-#include "tracesmith/base/readable_memory.hpp"
+#include "tracesmith/base/linux/readable_memory.hpp"
 #include "tracesmith/capture/agents/opencl/describe.hpp"
 #include "tracesmith/capture/agents/opencl/driver_quirks.hpp"
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"

@@ -2,7 +2,7 @@
 // The OpenCL libraries that a preloaded agent has found, and where calls to them go.
 #pragma once
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl/preloaded_functions.hpp"
 
 namespace tracesmith::agent {

@@ -3,7 +3,7 @@
 // are missing.
 #pragma once
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
 
 namespace tracesmith::agent {

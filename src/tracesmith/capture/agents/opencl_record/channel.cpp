@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/agents/core/damage_note.hpp"
 #include "tracesmith/capture/agents/core/file_blocks.hpp"
 #include "tracesmith/capture/agents/core/fork_page.hpp"

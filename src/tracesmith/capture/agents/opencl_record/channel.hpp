@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "tracesmith/base/readable_memory.hpp"
+#include "tracesmith/base/linux/readable_memory.hpp"
 #include "tracesmith/capture/protocol/channel_layout.hpp"
 #include "tracesmith/recording/command_codec.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 
 extern "C" {

@@ -4,7 +4,7 @@
 // sees its own flags.
 #include <sys/mman.h>
 
-#include "tracesmith/base/loaded_modules.hpp"
+#include "tracesmith/base/linux/loaded_modules.hpp"
 #include "tracesmith/capture/agents/opencl_record/recorder.hpp"
 #include "tracesmith/capture/protocol/opencl_attempt_layout.hpp"
 

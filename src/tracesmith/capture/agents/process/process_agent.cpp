@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracesmith/base/guarded_mappings.hpp"
+#include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/protocol/process_log_layout.hpp"
 
 // Functions that only some C libraries have. (glibc's pthread_atfork is not in a shared library.)

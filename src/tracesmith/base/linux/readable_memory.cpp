@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/readable_memory.hpp"
+#include "tracesmith/base/linux/readable_memory.hpp"
 
 #include <errno.h>
 #include <string.h>

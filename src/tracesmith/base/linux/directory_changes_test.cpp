@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/files/directory_changes.hpp"
+#include "tracesmith/base/linux/directory_changes.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

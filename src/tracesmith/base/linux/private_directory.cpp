@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/files/private_directory.hpp"
+#include "tracesmith/base/linux/private_directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
