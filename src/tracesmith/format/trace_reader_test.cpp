@@ -544,12 +544,17 @@ TEST(TraceReader, RefreshSeesWhatAnotherProcessAppends) {
   constexpr int kDeltas = 300;
   auto first = TraceWriter::create(file.path());
   ASSERT_TRUE(first);
+  int seen[2];  // the writer is not to be done before the reader has seen its first half
+  ASSERT_EQ(pipe(seen), 0);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     Trace delta;
     bool ok = true;
+    close(seen[1]);
     for (int d = 0; d < kDeltas; ++d) {
+      char any = 0;
+      if (d == kDeltas / 2) ok = ok && read(seen[0], &any, 1) == 1;
       const StringId name = delta.strings.intern("kernel " + std::to_string(d));
       for (uint64_t i = 0; i < 50; ++i) {
         delta.kernel.push({.start_ns = 1'000'000 + d * 1'000 + static_cast<int64_t>(i),
@@ -572,10 +577,13 @@ TEST(TraceReader, RefreshSeesWhatAnotherProcessAppends) {
     auto fresh = reader->refresh();
     ASSERT_TRUE(fresh);
     rounds_with_news += *fresh > 0 ? 1 : 0;
+    if (*fresh > 0 && rounds_with_news == 1) ASSERT_EQ(write(seen[1], "y", 1), 1);
     EXPECT_TRUE(reader->losses().empty()) << reader->losses()[0].reason;
     for (; next < reader->blocks().size(); ++next) ASSERT_TRUE(reader->readBlock(next, trace));
     std::this_thread::yield();
   }
+  close(seen[0]);
+  close(seen[1]);
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
