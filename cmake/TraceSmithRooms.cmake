@@ -44,9 +44,10 @@ function(tracesmith_unity target)
   endif()
 endfunction()
 
-# READING: which of its files (without the room's folder) are in a build that only reads traces; all, if it is not given.
+# READS: the beginning of the paths (within the room) of those files that are in a build that only reads traces; RUNS: of
+# those that are not. By default all are.
 function(tracesmith_room name)
-  cmake_parse_arguments(ARG "" "READING" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "READS;RUNS" "DEPENDS" ${ARGN})
   set(dir "${PROJECT_SOURCE_DIR}/src/tracesmith/${name}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$")
@@ -55,11 +56,11 @@ function(tracesmith_room name)
   if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     list(FILTER sources EXCLUDE REGEX "/base/linux/")
   endif()
-  if(TRACESMITH_READING_ONLY)
-    list(FILTER sources EXCLUDE REGEX "/export/text/race_report") # of races that replays confirm
+  if(TRACESMITH_READING_ONLY AND ARG_READS)
+    list(FILTER sources INCLUDE REGEX "/${name}/${ARG_READS}")
   endif()
-  if(TRACESMITH_READING_ONLY AND ARG_READING)
-    list(FILTER sources INCLUDE REGEX "/${name}/${ARG_READING}")
+  if(TRACESMITH_READING_ONLY AND ARG_RUNS)
+    list(FILTER sources EXCLUDE REGEX "/${name}/${ARG_RUNS}")
   endif()
   set(target "tracesmith-${name}")
   if(NOT sources)
