@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/definition/help_text.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
-#include "tracesmith/cli/terminal/suggest.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -14,7 +11,7 @@ class HelpCommand : public Command {
  public:
   HelpCommand() : Command("help", "Show help for all commands or for one") {
     text("COMMAND", topic_, "COMMAND", "Command to explain", Complete::kCommandName);
-    example("tracesmith help profile", "Show help for profile");
+    example("tracesmith help view", "Show help for view");
   }
 
   int run(Session& session) override {
@@ -25,9 +22,7 @@ class HelpCommand : public Command {
     }
     const Command* command = session.commands.find(topic_);
     if (command == nullptr) {
-      const std::string near = closest(topic_, session.commands.names());
-      say(fmt::format("'{}' is not a command{}", topic_,
-                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      say(session.commands.whyUnknown(topic_));
       return kExitUsage;
     }
     out.write(helpText(*command, session.terminal));

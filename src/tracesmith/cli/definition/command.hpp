@@ -160,11 +160,12 @@ class CommandSet {
   const std::vector<std::unique_ptr<Command>>& all() const { return commands_; }
   Command* find(const std::string& name) const;  ///< nullptr if there is none
   std::vector<std::string> names() const;
-  /// Why a command that other builds have is not in this one; "" for any other name.
-  std::string whyAbsent(const std::string& name) const;
+  /// For a name that find() does not know: what to say, with the name that may be meant.
+  std::string whyUnknown(const std::string& name) const;
 
  private:
   std::vector<std::unique_ptr<Command>> commands_;
+  std::vector<std::string> absent_;  // names of commands that the whole build has
 };
 
 /// Options that may stand before or after the command's name.

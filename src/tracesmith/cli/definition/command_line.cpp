@@ -198,14 +198,8 @@ int runCommandLine(const std::vector<std::string>& arguments) {
       const std::vector<std::string> rest(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                           arguments.end());
       return runCommand(*command, commands, rest, no_colour);
-    } else if (const std::string why = commands.whyAbsent(word); !why.empty()) {
-      return refuseCommandLine("", fmt::format("'{}' {}", word, why), usage, "tracesmith help",
-                               kExitUsage);
     } else {
-      const std::string near = closest(word, commands.names());
-      const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
-      return refuseCommandLine("", fmt::format("'{}' is not a command{}", word, hint), usage,
-                               "tracesmith help", kExitUsage);
+      return refuseCommandLine("", commands.whyUnknown(word), usage, "tracesmith help", kExitUsage);
     }
   }
   return runWithoutCommand(commands, false, no_colour);

@@ -30,10 +30,11 @@ Status describeThisSystem(bool json, bool colour, Output& out) {
 }
 #else
 Status describeThisSystem(bool, bool, Output&) {
-  return fail(ErrorCode::kUnsupported,
-              "needs a trace or a recording: this build only reads, and a build for Linux says "
-              "what can be recorded",
-              "info");
+  return fail(
+      ErrorCode::kUnsupported,
+      "needs a trace or a recording: this build only reads traces, and cannot say what this "
+      "system can record",
+      "info");
 }
 #endif
 
