@@ -478,7 +478,9 @@ TEST(TraceReader, RefreshSeesWhatAnotherProcessAppends) {
     auto fresh = reader->refresh();
     ASSERT_TRUE(fresh);
     rounds_with_news += *fresh > 0 ? 1 : 0;
-    if (*fresh > 0 && rounds_with_news == 1) ASSERT_EQ(write(seen[1], "y", 1), 1);
+    if (*fresh > 0 && rounds_with_news == 1) {
+      ASSERT_EQ(write(seen[1], "y", 1), 1);
+    }
     EXPECT_TRUE(reader->losses().empty()) << reader->losses()[0].reason;
     for (; next < reader->blocks().size(); ++next) ASSERT_TRUE(reader->readBlock(next, trace));
     std::this_thread::yield();
