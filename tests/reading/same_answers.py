@@ -21,7 +21,9 @@ SQL = "SELECT name, count(*), sum(duration_ns) FROM kernel GROUP BY name ORDER B
 
 class Builds:
     def __init__(self, whole, other):
-        self.commands = [[os.path.abspath(whole)], shlex.split(other)]
+        # They run in another folder.
+        self.commands = [[os.path.abspath(word) if os.path.exists(word) else word for word in command]
+                         for command in ([whole], shlex.split(other))]
         self.answers = self.refusals = 0
         self.differences = []
 
