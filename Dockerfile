@@ -30,9 +30,15 @@ FROM ${BASE}
 COPY --from=build /source/build/release/packages/tracesmith_*.deb /var/tmp/
 COPY --from=build /source/build/release/bin/opencl_demo /usr/local/bin/
 COPY --from=build /cupti/ /usr/local/lib/
+# Of the compiler that PoCL calls, only what it calls: it links kernels, but compiles no C. Its library of OpenCL's
+# functions is there once per kind of processor, 3 MB each: those without AVX2 share that for the oldest.
+COPY packaging/image/left_out.cfg /etc/dpkg/dpkg.cfg.d/left_out
 RUN apt-get update \
     && apt-get install -y --no-install-recommends /var/tmp/tracesmith_*.deb ocl-icd-libopencl1 pocl-opencl-icd \
-    && rm -rf /var/lib/apt/lists/* /var/tmp/*.deb \
+    && cd /usr/share/pocl && for old in kernel-*-sse2.bc; do for kind in GENERIC ssse3 sse41 avx avx_f16c avx_fma4; do \
+         [ ! -e "$old" ] || ln -s "$old" "${old%sse2.bc}$kind.bc"; \
+       done; done \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /var/tmp/*.deb /etc/dpkg/dpkg.cfg.d/left_out \
     && ldconfig \
     && useradd --create-home --uid 1000 tracesmith \
     && mkdir /work && chown tracesmith /work

@@ -69,6 +69,13 @@ if(TRACESMITH_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
 
+if(WIN32)
+  # What POSIX has and the system lacks (base/windows); sizes of 64 bits; no macros named min and max.
+  include_directories(BEFORE "${PROJECT_SOURCE_DIR}/src/tracesmith/base/windows/include")
+  add_compile_definitions(_FILE_OFFSET_BITS=64 NOMINMAX WIN32_LEAN_AND_MEAN)
+  link_libraries(bcrypt)
+endif()
+
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -100,6 +107,27 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(expat REQUIRED IMPORTED_TARGET expat)
+# GCC's demangler: that of the C++ library is older where the compiler is, and writes otherwise where it is not GCC's.
+option(TRACESMITH_USE_LIBIBERTY "Decode names of C++ by GCC's newest demangler, where libiberty is there" ON)
+find_library(TRACESMITH_LIBIBERTY libiberty.a)
+mark_as_advanced(TRACESMITH_LIBIBERTY)
+if(TRACESMITH_USE_LIBIBERTY AND TRACESMITH_LIBIBERTY)
+  # Debian's says its version nowhere else.
+  pkg_check_modules(libiberty QUIET libiberty)
+  if(NOT libiberty_FOUND)
+    set(libiberty_VERSION "of unknown version")
+    execute_process(
+      COMMAND dpkg-query -W -f "\${source:Upstream-Version}" libiberty-dev
+      RESULT_VARIABLE code OUTPUT_VARIABLE version ERROR_QUIET)
+    if(code EQUAL 0)
+      set(libiberty_VERSION "${version}")
+    endif()
+  endif()
+endif()
+if(WIN32)
+  # POSIX regular expressions, which the C library of other systems has.
+  pkg_check_modules(tre REQUIRED IMPORTED_TARGET tre)
+endif()
 # Without it call stacks stay addresses; everything else is the same.
 option(TRACESMITH_USE_LIBDW "Name the frames of call stacks, where libdw of elfutils is there" ON)
 if(TRACESMITH_USE_LIBDW)

@@ -46,7 +46,7 @@ programs in C and languages that call C.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtracesmith-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libtracesmith1 (= ${PROJECT_VERSION}), libboost-dev, libdw-dev, libexpat1-dev, libexpected-dev, libfmt-dev, libisal-dev, libsimdjson-dev, libsqlite3-dev, libxxhash-dev, libzstd-dev"
+    "libtracesmith1 (= ${PROJECT_VERSION}), libboost-dev, libdw-dev, libexpat1-dev, libexpected-dev, libfmt-dev, libiberty-dev, libisal-dev, libsimdjson-dev, libsqlite3-dev, libxxhash-dev, libzstd-dev"
 )
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "reads and analyses traces of GPUs (development files)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One static library per room, of its folder and those within; files are told apart by their ending:
-# noun.cpp (library), noun_test.cpp (GoogleTest), noun_fuzz.cpp (libFuzzer), noun_bench.cpp.
+# noun.cpp (library), noun_test.cpp (GoogleTest), noun_fuzz.cpp (libFuzzer), noun_bench.cpp, and, where
+# systems differ throughout, noun_posix.cpp and noun_windows.cpp.
 
 set_property(GLOBAL PROPERTY TRACESMITH_ROOMS "")
 
@@ -55,6 +56,11 @@ function(tracesmith_room name)
   list(FILTER sources EXCLUDE REGEX "/(capture/agents|replay/opencl)/[^.]*\\.cpp$")
   if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
     list(FILTER sources EXCLUDE REGEX "/base/linux/")
+  endif()
+  if(WIN32)
+    list(FILTER sources EXCLUDE REGEX "_posix\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/base/windows/|_windows\\.cpp$")
   endif()
   if(TRACESMITH_READING_ONLY AND ARG_READS)
     list(FILTER sources INCLUDE REGEX "/${name}/${ARG_READS}")

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/api/gpu_topology.hpp"
 #include "tracesmith/api/memory_profiler.hpp"
 #include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/human_units.hpp"

@@ -6,6 +6,8 @@
 oldest=2.27 # the C library of Ubuntu 18.04, the oldest system at hand that is tried
 
 make_tarball() { packaging/portable/tarball "$1-linux-gnu.$oldest"; }
+oldest_macos=13.0
+
 tarball_of() { printf '%s' "$place"/tarballs/tracesmith-*-linux-"$1".tar.gz; }
 
 # Another clone, elsewhere, makes the same file.
@@ -102,6 +104,82 @@ formula_installs() {
   packaging/homebrew/formula
   ruby -c "$place/tarballs/tracesmith.rb"
   ruby packaging/homebrew/try_formula.rb "$place/tarballs/tracesmith.rb" "$place/brew" | grep 'Can be recorded here'
+}
+
+# What reads, under Wine: as a user would have it, with a folder and files whose names are not ASCII, then with the same
+# questions as the whole build (20 traces of other tools and more, where there are any).
+reads_on_windows() {
+  local folder="$place/ein Ordner für Übung" trace='Läufe 1.sbt' asked
+  export WINEPREFIX="$place/wine" WINEDEBUG=-all
+  # One server for all commands: to start one takes ten times as long as most commands.
+  /usr/lib/wine/wineserver64 -k || true # there may be none; one that is ending would serve nobody
+  /usr/lib/wine/wineserver64 -p
+  trap '/usr/lib/wine/wineserver64 -k' EXIT
+  rm -rf "$folder" && mkdir -p "$folder"
+  unzip -q "$(echo "$place"/tarballs/tracesmith-*-windows-x86_64.zip)" -d "$folder"
+  mv "$folder"/tracesmith-* "$folder/tools"
+  windows() { /usr/lib/wine/wine64 "$folder/tools/bin/tracesmith.exe" "$@"; }
+  cd "$folder" || return
+  "$bin/tracesmith" record -q -p simulation -d 0.1 -o "$trace"
+  for asked in 'info' 'view --stats' 'analyze' 'whatif --scale kernel=.:0.5'; do
+    # shellcheck disable=SC2086 # a subcommand and its options
+    set -- $asked
+    echo "$asked"
+    cmp <("$bin/tracesmith" "$1" "$trace" "${@:2}") <(windows "$1" "$trace" "${@:2}")
+  done
+  "$bin/tracesmith" export "$trace" -o there.json
+  windows export "$trace" -o hier.json
+  cmp there.json hier.json
+  windows export "$trace" -o "Übung.pftrace"
+  windows import "Übung.pftrace" -o "Übung.sbt"
+  windows export "$trace" -o - --format perfetto | windows import - -o "piped.sbt"
+  cmp <(windows query "Übung.sbt" 'SELECT count(*) FROM kernel') <(windows query piped.sbt 'SELECT count(*) FROM kernel')
+  windows version --long
+  cd "$root" || return
+  python3 -B tests/reading/same_answers.py "$bin/tracesmith" "/usr/lib/wine/wine64 '$folder/tools/bin/tracesmith.exe'" \
+    "${TRACESMITH_TEST_DATA:-$root/../shared}/traces"
+}
+
+# Only what every system has is linked. It is not run: there is no such system here.
+links_for_macos() {
+  local folder="$place/unpacked-macos-$1"
+  rm -rf "$folder" && mkdir -p "$folder"
+  tar -C "$folder" -xf "$(echo "$place"/tarballs/tracesmith-*-macos-"$1".tar.gz)"
+  file "$folder"/tracesmith-*/bin/tracesmith | grep -E 'Mach-O 64-bit (arm64|x86_64) executable'
+  # What its load commands say: the libraries (LC_LOAD_DYLIB) and the oldest system (LC_BUILD_VERSION).
+  python3 - "$folder"/tracesmith-*/bin/tracesmith "$oldest_macos" <<'EOF'
+import struct, sys
+with open(sys.argv[1], "rb") as file:
+    data = file.read()
+at, libraries, oldest = 32, [], None
+for _ in range(struct.unpack_from("<I", data, 16)[0]):
+    command, size = struct.unpack_from("<II", data, at)
+    if command == 0xC:
+        libraries.append(data[at + struct.unpack_from("<I", data, at + 8)[0]:at + size].rstrip(b"\0").decode())
+    if command == 0x32:
+        version = struct.unpack_from("<I", data, at + 12)[0]
+        oldest = f"{version >> 16}.{version >> 8 & 255}"
+    at += size
+print(libraries, oldest)
+assert libraries == ["/usr/lib/libSystem.B.dylib"] and oldest == sys.argv[2]
+EOF
+  ! grep -rlF "$root" "$folder"
+}
+
+test_other_systems() {
+  local processor
+  say "Windows and macOS: what reads traces"
+  if [[ ! -x $bin/tracesmith ]]; then # what its answers are compared with
+    quietly build/log/packages-configure.log cmake --preset release -DTRACESMITH_BUILD_TESTS=OFF
+    quietly build/log/packages-build.log cmake --build --preset release -j "$(jobs_that_fit)"
+  fi
+  check "zip for Windows" packaging/portable/tarball x86_64-windows-gnu
+  check "the same answers on Windows" reads_on_windows
+  for processor in aarch64 x86_64; do
+    check "tarball for macOS on $processor" packaging/portable/tarball "$processor-macos.$oldest_macos"
+    check "what it needs on macOS, $processor" links_for_macos "$processor"
+  done
+  ls -l "$place"/tarballs/*windows* "$place"/tarballs/*macos*
 }
 
 test_tarballs() {

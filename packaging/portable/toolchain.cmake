@@ -17,12 +17,14 @@ set(CMAKE_AR "${TRACESMITH_PORTABLE}/bin/ar")
 set(CMAKE_RANLIB "${TRACESMITH_PORTABLE}/bin/ranlib")
 set(TRACESMITH_32_BIT_COMPILER "${TRACESMITH_PORTABLE}/bin/cc-32")
 set(CMAKE_RC_COMPILER "${TRACESMITH_PORTABLE}/bin/rc")
-# Runs what was built: the command writes its own manual page.
+# Runs what was built: the command writes its own manual page. Its search path is that of the installation, where
+# the libraries are beside it.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(_libraries "LD_LIBRARY_PATH=${TRACESMITH_PORTABLE}/libraries/lib")
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
-    set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env)
+    set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env "${_libraries}")
   else()
-    set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-${CMAKE_SYSTEM_PROCESSOR}" -L "/usr/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu")
+    set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-${CMAKE_SYSTEM_PROCESSOR}" -E "${_libraries}" -L "/usr/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu")
   endif()
 endif()
 

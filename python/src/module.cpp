@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindReplays(module);
   tracesmith::python::bindCaptures(module);
   tracesmith::python::bindMemory(module);
+  tracesmith::python::bindTopology(module);
   tracesmith::python::bindJoins(module);
   tracesmith::python::bindVerbs(module);
   tracesmith::python::bindAnnotations(module);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
 namespace tracesmith::python {

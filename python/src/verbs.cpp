@@ -19,13 +19,13 @@
 #include "tracesmith/analysis/diff/trace_diff.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/files/distinct_files.hpp"
-#include "tracesmith/base/files/target_file.hpp"
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
 #include "tracesmith/export/flame/folded_stacks.hpp"
 #include "tracesmith/export/formats/export_request.hpp"
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/export/text/table_text.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/replay/check/replay_report.hpp"
 #include "tracesmith/replay/plan/replay_source.hpp"
 
@@ -150,8 +150,7 @@ Result<Warnings> exportAs(TraceReader& reader, const Trace& trace, const ExportR
                                           request.format == ExportFormat::kChromeJson);
   std::optional<Trace> aligned;
   if (aligns) {
-    alignRanks(aligned.emplace(trace));
-    lacks.emplace_back(kRanksAligned);
+    lacks.push_back(alignRanks(aligned.emplace(trace)));
   }
   TS_TRY(const ExportResult made, runExport(request, reader, aligned ? *aligned : trace, to));
   lacks.insert(lacks.end(), made.lacks.begin(), made.lacks.end());

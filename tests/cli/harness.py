@@ -21,7 +21,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 LIMIT_S = 60
 
 COMMANDS = ["profile", "record", "arm", "replay", "determinism", "view", "info", "analyze", "diff", "whatif", "races", "import", "export", "query", "studio", "report",
-            "devices", "recover", "trigger", "symbolize", "benchmark", "verify",
+            "devices", "topology", "clock", "recover", "trigger", "symbolize", "benchmark", "verify",
             "completion", "man", "version", "help"]
 
 

@@ -76,7 +76,7 @@ class Merge(CommandTest):
     def test_viewers_get_the_ranks_aligned_and_say_so(self):
         self.merged(*self.job())
         for arguments in (("view", "--timeline", "job.sbt"), ("export", "job.sbt", "-o", "job.json")):
-            self.assertIn(b"the offset between them is not measured", self.command(*arguments).stderr)
+            self.assertIn(b"they were not compared", self.command(*arguments).stderr)
         with open(self.path("job.json"), encoding="utf-8") as file:
             events = [e for e in json.load(file)["traceEvents"] if e.get("ph") == "X"]
         gemms = sorted(event["ts"] for event in events if event["name"] == "gemm")

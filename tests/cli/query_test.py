@@ -89,7 +89,8 @@ class Sources(QueryTest):
 
 
 # Values of columns that the page names.
-VALUES = {"instant", "trace", "file_name", "position"}
+VALUES = {"instant", "trace", "file_name", "position", "machine", "numa", "host_bridge", "pci_switch", "gpu", "nic",
+          "nvswitch", "pci_device", "clock_id"}
 
 
 class Page(QueryTest):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """replay and determinism as a user meets them: real programs are recorded, and executed again."""
 
+import glob
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import BIN, DEMO, PROGRAM, CommandTest, environment
+from harness import BIN, DEMO, LIMIT_S, PROGRAM, CommandTest, environment
 
 CHECKED = os.path.join(BIN, "cl_checked")
 CASES = os.path.join(BIN, "cl_cases")
@@ -304,6 +305,17 @@ class Cases(Replay):
 
 
 class Trigger(Replay):
+    IN_RANGE = 2224  # where ChannelHeader (channel_layout.hpp) has `in_range`, in bytes
+
+    def wait_for_range(self, inside):
+        """Until the program has followed the last command: it does so at its next launch."""
+        (channel,) = glob.glob(self.path("x.sbt.session/*.channel"))
+        end = time.monotonic() + LIMIT_S
+        with open(channel, "rb", buffering=0) as file:
+            while struct.unpack("=I", os.pread(file.fileno(), 4, self.IN_RANGE))[0] != inside:
+                self.assertLess(time.monotonic(), end, "the program does not follow the command")
+                time.sleep(0.01)
+
     def test_command_and_signal_begin_and_end_a_range(self):
         if not os.path.exists(DEMO):
             self.skipTest("the demo is not built (no OpenCL here)")
@@ -320,14 +332,14 @@ class Trigger(Replay):
             self.assertLess(time.monotonic(), end, result.stderr)
             time.sleep(0.05)
         self.assertIn(b"the range begins", result.stderr)
-        time.sleep(0.5)
-        profile.send_signal(signal.SIGUSR2)  # ends it
-        time.sleep(0.5)
+        self.wait_for_range(1)
         profile.send_signal(signal.SIGUSR2)
-        time.sleep(0.5)
+        self.wait_for_range(0)
+        profile.send_signal(signal.SIGUSR2)
+        self.wait_for_range(1)
         result = self.run_command("trigger", pid)
         self.assertIn(b"the range ends", result.stderr)
-        time.sleep(0.5)
+        self.wait_for_range(0)
         profile.send_signal(signal.SIGINT)
         profile.communicate(timeout=60)
         report = json.loads(self.replay("--mode", "dry-run", "--json"))

@@ -79,11 +79,13 @@ class ScreenOf:
         """Presses keys, and returns the screen once it shows one of `wanted`."""
         os.write(self.master, keys.encode())
         end = time.monotonic() + LIMIT_S
+        ended = False
         while time.monotonic() < end:
             if any(text in self.text() for text in wanted):
                 return self.text()
-            if self.process.poll() is not None:
+            if ended:
                 break
+            ended = self.process.poll() is not None  # what it wrote before is still to be read
             self.read(0.1)
         raise self.test.failureException(f"{wanted!r} was not shown, but:\n{self.text()}")
 

@@ -10,7 +10,10 @@ import unittest
 from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 
 FLOOD = os.path.join(BIN, "cl_flood")
-LAUNCHES = 60000
+LAUNCHES = 200000
+# Less than the trace of all launches takes (3 MiB), and more than what is written at once: the
+# collector writes after 200 ms, and with a busy machine these are many launches.
+SOME_OF_THE_TRACE_KIB = 1200
 ENDS_WITH = 7  # what cl_flood is told to return
 
 
@@ -66,14 +69,14 @@ class Trouble(CommandTest):
     def test_a_limit_of_file_sizes_costs_the_trace_and_not_the_program(self):
         self.need_opencl()
         # The program lifts the limit again: its driver writes more than the trace has.
-        result = self.shell('ulimit -Sf 300; "$T" profile -b 64K -o f.sbt -- '
+        result = self.shell(f'ulimit -Sf {SOME_OF_THE_TRACE_KIB}; "$T" profile -b 64K -o f.sbt -- '
                             f"bash -c 'ulimit -Sf unlimited; exec {self.flood_command()}'")
         self.assert_not_complete(result, "f.sbt", "File too large")
         self.assertEqual(self.files(), ["f.sbt", "flood"])
 
     def test_a_disk_that_becomes_full_costs_the_trace_and_not_the_program(self):
         self.need_opencl()
-        self.mount(arena_kib(65536) + 200)
+        self.mount(arena_kib(65536) + SOME_OF_THE_TRACE_KIB)
         result = self.shell(f'"$T" profile -b 64K -o small/f.sbt -- {self.flood_command()}')
         self.assert_not_complete(result, "small/f.sbt", "No space left on device")
         self.assertEqual(os.listdir(self.path("small")), ["f.sbt"])
@@ -128,7 +131,7 @@ class Trouble(CommandTest):
         if probe.returncode != 0:
             self.skipTest("no mount namespace: " + probe.stderr.decode().strip())
         result = self.run_command("profile", "-o", "out/f.sbt", "--", "unshare", "-m", "bash", "-c",
-                                  inner, FLOOD, self.path("flood"), "2", "30000", "0")
+                                  inner, FLOOD, self.path("flood"), "2", str(LAUNCHES // 2), "0")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_flood_ran()
         self.assertIn(b"out/f.sbt.session (No such file or directory), so nothing of it was "

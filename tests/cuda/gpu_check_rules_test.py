@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How script/gpu-check judges: what is a failure, what is absent, and what runs while there is time. Without
 programs: the modules of bench/gpu_check get numbers of the test's own."""
+import json
 import os
 import sys
 import tempfile
@@ -14,6 +15,7 @@ sys.path.insert(0, os.path.join(SOURCE, "bench", "gpu_check"))
 # pylint: disable=wrong-import-position
 import main as gpu_check
 import steps_memory
+import steps_topology
 import steps_truth
 import steps_work
 import ways
@@ -84,6 +86,38 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         first = sum(step[2] for step in gpu_check.STEPS[:names.index("overhead of launches")])
         self.assertLess(first, LIMIT / 1.5)
+
+    def topology(self, links, count, numbers=(0, 1)):
+        """The step on two GPUs that nvidia-smi gives `links` each, and the command `count`."""
+        gpus = [{"id": i + 5, "kind": "gpu", "number": n, "name": "H200", "pci": f"0000:0{i + 1}:00.0"}
+                for i, n in enumerate(numbers)]
+        paths = [{"from": a, "to": b, "class": "direct", "links": count} for a, b in ((5, 6), (6, 5))]
+        said = {"--query-gpu=index,pci.bus_id,name": "0, 00000000:01:00.0, H200\n1, 00000000:02:00.0, H200\n",
+                "nvlink": "".join(f"GPU {gpu}: H200 (UUID)\n" + links * "\t Link 0: 26.562 GB/s\n" for gpu in (0, 1)),
+                "topo": "\tGPU0\tGPU1\n"}
+        told = {"nodes": gpus, "paths": paths, "problems": [],
+                "links": [{"a": 5, "b": 6, "count": count, "gbytes_per_s_ab": 25 * count}]}
+
+        def run(command, **_):
+            if command[0] == "nvidia-smi":
+                return types.SimpleNamespace(code=0, out=said[command[1]])
+            of_table = dict(told, paths=[dict(path, links=links) for path in paths])
+            return types.SimpleNamespace(out=json.dumps(of_table if "--from" in command else told))
+
+        tools = types.SimpleNamespace(run=run, tracesmith="tracesmith",
+                                      path=lambda name: os.path.join(os.path.dirname(self.result.path), name))
+        with mock.patch.object(steps_topology.shutil, "which", return_value="nvidia-smi"):
+            steps_topology.topology(tools, self.step)
+        return self.verdicts()
+
+    def test_connections_are_those_that_nvidia_smi_has(self):
+        self.assertEqual(set(self.topology(18, 18)), {"pass"})
+
+    def test_a_link_too_few_is_a_failure(self):
+        self.assertEqual(self.topology(18, 17).count("fail"), 2)  # the links, and the routes
+
+    def test_other_numbers_are_a_failure(self):
+        self.assertEqual(self.topology(18, 18, (1, 0)).count("fail"), 1)
 
     def alternate(self, seconds, rounds, reserve):
         tools = FakeTools()

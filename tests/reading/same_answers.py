@@ -16,6 +16,11 @@ ENDINGS = (".json", ".json.gz", ".sqlite", ".db", ".rpd", ".pftrace", ".csv", ".
 LIMIT_S = 120
 ASKED = (("info",), ("info", "--json"), ("view",), ("view", "--stats"), ("view", "--timeline"), ("analyze",),
          ("analyze", "--json"), ("verify",), ("whatif", "--scale", "kernel=.:0.5"))
+TOPOLOGY = """<system version="1"><cpu numaid="0" affinity="0000000f">
+<pci busid="0000:01:00.0" class="0x030200" vendor="0x10de" link_speed="16 GT/s" link_width="16">
+<gpu dev="0" sm="80"><nvlink target="0000:02:00.0" count="4" tclass="0x030200"/></gpu></pci>
+<pci busid="0000:02:00.0" class="0x030200" vendor="0x10de" link_speed="16 GT/s" link_width="16">
+<gpu dev="1" sm="80"><nvlink target="0000:01:00.0" count="3" tclass="0x030200"/></gpu></pci></cpu></system>"""
 SQL = "SELECT name, count(*), sum(duration_ns) FROM kernel GROUP BY name ORDER BY name"
 
 
@@ -82,6 +87,11 @@ def main(arguments):
                 file.write(content)
         builds.ask_all(folder, "made.sbt")
         assert builds.refusals == 0, "a question that the whole build refuses compares nothing"
+        for name, content in (("topology.xml", TOPOLOGY), ("cut.xml", TOPOLOGY[:-20])):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(content)
+            for form in ((), ("--json",), ("--dot",), ("--svg",)):
+                builds.compare(folder, ("topology", "--from", name, *form))
         for name in ("cut.sbt", "empty.sbt", "text.sbt", "missing.sbt", "."):
             builds.ask_all(folder, name)
         traces += 2
@@ -105,6 +115,7 @@ def main(arguments):
                     builds.differences.append(f"import {path}: the traces differ")
                 traces += 1
                 builds.ask_all(folder, "imported0.sbt")
+            print(f"{path}: {builds.answers} answers so far, {len(builds.differences)} differ", file=sys.stderr, flush=True)
             for name in os.listdir(folder):
                 if name.startswith(("source", "imported", "0.", "1.")):
                     os.remove(os.path.join(folder, name))

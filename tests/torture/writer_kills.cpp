@@ -140,6 +140,7 @@ int main(int argc, char** argv) {
       usleep(50);
       if (waitpid(pid, nullptr, WNOHANG) == pid) wrong("the writer ended by itself");
     }
+    const int64_t begun_ns = monotonicNs();
     usleep(static_cast<useconds_t>(session ? 300'000 + random() % 200'000 : random() % 12'000));
     const int64_t killed_ns = monotonicNs();
     kill(pid, SIGKILL);
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
     const auto trace = reader->read();
     if (!trace) wrong(trace.error().toString());
     if (!reader->losses().empty()) wrong("damage: " + reader->losses()[0].reason);
-    int64_t newest = 0;
+    int64_t newest = begun_ns;  // if nothing was written yet
     for (const int64_t t : trace->range.start_ns) newest = std::max(newest, t);
     rows += trace->range.size();
     const int64_t lost = std::min<int64_t>(progress.last_ns, killed_ns) - newest;

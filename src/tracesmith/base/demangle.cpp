@@ -4,24 +4,44 @@
 #include <cxxabi.h>
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
+
+#ifdef _WIN32
+#include <csetjmp>
+#include <ctime>
+#else
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
+#endif
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#ifdef TRACESMITH_LIBIBERTY
+// Of libiberty, whose header has macros with ordinary names. nullptr: not such a symbol.
+extern "C" char* cplus_demangle_v3(const char* symbol, int options);
+extern "C" int cplus_demangle_v3_callback(const char* symbol, int options,
+                                          void (*add)(const char*, size_t, void*), void* to);
+#elif defined(_WIN32)
+#error "libiberty is needed on Windows"
+#endif
+
 namespace tracesmith {
 namespace {
 
 constexpr size_t kLongestName = 64u << 10;
 constexpr int kMostChildren = 8;
+[[maybe_unused]] constexpr int kOptions = 1 << 0 | 1 << 4;  // DMGL_PARAMS, DMGL_TYPES
 
 std::string plainly(const std::string& symbol) {
+#ifdef TRACESMITH_LIBIBERTY
+  char* const name = cplus_demangle_v3(symbol.c_str(), kOptions);
+#else
   int status = 0;
   char* const name = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+#endif
   std::string result = name == nullptr || std::strlen(name) > kLongestName ? symbol : name;
   std::free(name);
   return result;
@@ -45,6 +65,38 @@ bool staysShort(std::string_view symbol) {
   }
   return bound < 4e6;
 }
+
+#ifdef _WIN32
+
+// A process cannot be copied there. Instead the demangler hands over the name piece by piece, and
+// is left by a jump as soon as it is too long or takes too long; it holds no memory then.
+struct NameInPieces {
+  std::string text;
+  std::clock_t begin = std::clock();
+  std::jmp_buf too_much;
+};
+
+void addPiece(const char* piece, size_t size, void* to) {
+  auto* const name = static_cast<NameInPieces*>(to);
+  if (name->text.size() + size > kLongestName || std::clock() - name->begin > CLOCKS_PER_SEC / 10) {
+    std::longjmp(name->too_much, 1);
+  }
+  name->text.append(piece, size);
+}
+
+std::string inPieces(const std::string& symbol) {
+  NameInPieces name;
+  if (setjmp(name.too_much) != 0) return symbol;
+  const int known = cplus_demangle_v3_callback(symbol.c_str(), kOptions, addPiece, &name);
+  return known != 0 ? name.text : symbol;
+}
+
+size_t withinLimits(std::span<const std::string*> symbols, std::vector<std::string>& names) {
+  for (const std::string* const symbol : symbols) names.push_back(inPieces(*symbol));
+  return names.size();
+}
+
+#else
 
 bool writeAll(int fd, const void* data, size_t size) {
   const char* p = static_cast<const char*>(data);
@@ -84,8 +136,8 @@ bool readAll(int fd, void* data, size_t size) {
   ::_exit(0);
 }
 
-/// Returns as many names as arrived before the child ended.
-size_t inChild(std::span<const std::string*> symbols, std::vector<std::string>& names) {
+/// Returns as many names as arrived before the child that decodes them ended.
+size_t withinLimits(std::span<const std::string*> symbols, std::vector<std::string>& names) {
   int ends[2];
   if (::pipe(ends) != 0) return 0;
   const pid_t child = ::fork();
@@ -109,6 +161,8 @@ size_t inChild(std::span<const std::string*> symbols, std::vector<std::string>& 
   return done;
 }
 
+#endif
+
 }  // namespace
 
 std::vector<std::string> demangled(std::span<const std::string> symbols) {
@@ -128,7 +182,7 @@ std::vector<std::string> demangled(std::span<const std::string> symbols) {
   size_t at = 0;
   for (int child = 0; child < kMostChildren && !rest.empty(); ++child) {
     std::vector<std::string> got;
-    const size_t done = inChild(rest, got);
+    const size_t done = withinLimits(rest, got);
     for (size_t i = 0; i < done; ++i) names[places[at + i]] = std::move(got[i]);
     // Skip the symbol that ended the child.
     const size_t passed = done < rest.size() ? done + 1 : done;

@@ -36,6 +36,13 @@ TEST(Demangle, NamesAreAsPeopleWriteThem) {
                                               "int&&)"));
 }
 
+#ifdef TRACESMITH_LIBIBERTY
+TEST(Demangle, TypesOfLearningAreKnown) {
+  EXPECT_THAT(demangled(std::vector<std::string>{"_Z4normDF16bDF16_"}),
+              ElementsAre("norm(std::bfloat16_t, _Float16)"));
+}
+#endif
+
 TEST(Demangle, LongNamesThatReferToThemselvesComeToo) {
   // 12 references: more than are demangled in this process, but harmless.
   const std::string symbol = "_Z1fSt4pairIiiES0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_S0_";

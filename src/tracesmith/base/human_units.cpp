@@ -39,6 +39,12 @@ std::string formatDuration(int64_t ns, const char* micro) {
   return fmt::format("{}{} h {} min", sign, seconds / 3600, seconds % 3600 / 60);
 }
 
+std::string formatOffset(int64_t ns) {
+  const uint64_t size = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+  return fmt::format("{}{}.{:09} s", ns < 0 ? '-' : '+', size / 1'000'000'000,
+                     size % 1'000'000'000);
+}
+
 std::string formatBytes(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

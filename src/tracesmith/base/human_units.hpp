@@ -11,6 +11,10 @@ namespace tracesmith {
 /// start with a minus. `micro`: the text for µs, for terminals without UTF-8.
 std::string formatDuration(int64_t ns, const char* micro = "µs");
 
+/// "+5000.000000123 s", with a sign and to the nanosecond: by how much one clock is ahead of
+/// another.
+std::string formatOffset(int64_t ns);
+
 /// "0 B", "1023 B", "1.00 KiB", "4.50 MiB": binary multiples.
 std::string formatBytes(uint64_t bytes);
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/base/name_pattern.hpp"
 
+#ifdef _WIN32
+#include <tre/regex.h>
+#else
 #include <regex.h>
+#endif
 
 #include <array>
 #include <cstddef>

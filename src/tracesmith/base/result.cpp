@@ -19,7 +19,9 @@ tl::unexpected<Error> failErrno(int errno_value, std::string_view what, std::str
       code = ErrorCode::kPermission;
       break;
     case ENOSPC:
+#ifdef EDQUOT
     case EDQUOT:
+#endif
     case ENOMEM:
     case EFBIG:
       code = ErrorCode::kNoSpace;

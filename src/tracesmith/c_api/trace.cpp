@@ -15,7 +15,7 @@
 #include "tracesmith/export/chrome/chrome_json.hpp"
 #include "tracesmith/export/perfetto/perfetto_writer.hpp"
 #include "tracesmith/export/text/report_text.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/query/arrow/arrow_stream.hpp"
 #include "tracesmith/query/arrow/guarded_stream.hpp"
 #include "tracesmith/query/columns/utf8.hpp"

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "tracesmith/emulate/emulator_graph_parts.hpp"
-#include "tracesmith/model/collective_names.hpp"
+#include "tracesmith/model/names/collective_names.hpp"
 
 namespace tracesmith::emulator_parts {
 namespace {

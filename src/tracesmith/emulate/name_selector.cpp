@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "tracesmith/model/collective_names.hpp"
+#include "tracesmith/model/names/collective_names.hpp"
 
 namespace tracesmith {
 

@@ -11,8 +11,8 @@
 #include "tracesmith/analysis/timing/step_finder.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/findings/rules.hpp"
-#include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/live_memory.hpp"
+#include "tracesmith/model/names/device_names.hpp"
 
 namespace tracesmith::findings {
 namespace {

@@ -2,6 +2,7 @@
 #include "tracesmith/format/block_appender.hpp"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,7 @@ constexpr size_t kLargeDataBytes = 1u << 20;
 
 std::array<uint8_t, 16> randomUuid() {
   std::array<uint8_t, 16> uuid{};
-  if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) {
+  if (getentropy(uuid.data(), uuid.size()) != 0) {
     // Without a random source, the two clocks still make the files distinct.
     const int64_t stamps[2] = {clockNs(CLOCK_REALTIME), monotonicNs()};
     std::memcpy(uuid.data(), stamps, sizeof(stamps));

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/format/block_builder.hpp"
 #include "tracesmith/format/block_log.hpp"
-#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/format/blocks/block_builder.hpp"
+#include "tracesmith/format/blocks/file_io.hpp"
 
 namespace tracesmith::sbt {
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
-#include "tracesmith/format/block_builder.hpp"
+#include "tracesmith/format/blocks/block_builder.hpp"
+#include "tracesmith/format/blocks/row_order.hpp"
+#include "tracesmith/format/blocks/source_blocks.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
+#include "tracesmith/format/blocks/time_hints.hpp"
 #include "tracesmith/format/encoding/column_words.hpp"
-#include "tracesmith/format/row_order.hpp"
-#include "tracesmith/format/source_blocks.hpp"
-#include "tracesmith/format/table_traits.hpp"
-#include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith::sbt {

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/name_set.hpp"
-#include "tracesmith/format/table_traits.hpp"
 
 namespace tracesmith::sbt {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "tracesmith/format/block_contents.hpp"
+#include "tracesmith/format/blocks/block_contents.hpp"
+#include "tracesmith/format/blocks/file_io.hpp"
 #include "tracesmith/format/encoding/sbt_layout.hpp"
-#include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith::sbt {

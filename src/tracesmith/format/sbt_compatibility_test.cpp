@@ -7,7 +7,7 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/hash.hpp"
-#include "tracesmith/format/block_builder.hpp"
+#include "tracesmith/format/blocks/block_builder.hpp"
 #include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tracesmith/format/block_log.hpp"
-#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 
 namespace tracesmith {
 namespace {

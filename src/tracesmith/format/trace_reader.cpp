@@ -12,13 +12,13 @@
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/memory_limit.hpp"
-#include "tracesmith/format/block_contents.hpp"
 #include "tracesmith/format/block_log.hpp"
-#include "tracesmith/format/block_rows.hpp"
-#include "tracesmith/format/keyed_rows.hpp"
+#include "tracesmith/format/blocks/block_contents.hpp"
+#include "tracesmith/format/blocks/block_rows.hpp"
+#include "tracesmith/format/blocks/keyed_rows.hpp"
+#include "tracesmith/format/blocks/source_blocks.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/name_set.hpp"
-#include "tracesmith/format/source_blocks.hpp"
-#include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
 namespace tracesmith {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
+#include "tracesmith/format/blocks/row_order.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/encoding/column_words.hpp"
-#include "tracesmith/format/row_order.hpp"
-#include "tracesmith/format/table_traits.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/model/trace.hpp"
 

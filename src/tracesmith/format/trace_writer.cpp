@@ -13,11 +13,11 @@
 
 #include "tracesmith/format/block_appender.hpp"
 #include "tracesmith/format/block_encoder.hpp"
+#include "tracesmith/format/blocks/keyed_rows.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
+#include "tracesmith/format/blocks/time_hints.hpp"
 #include "tracesmith/format/encoding/sbt_layout.hpp"
-#include "tracesmith/format/keyed_rows.hpp"
 #include "tracesmith/format/name_set.hpp"
-#include "tracesmith/format/table_traits.hpp"
-#include "tracesmith/format/time_hints.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {

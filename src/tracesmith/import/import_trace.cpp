@@ -2,11 +2,7 @@
 #include "tracesmith/import/import_trace.hpp"
 
 #include <errno.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,9 +10,9 @@
 #include <thread>
 
 #include "tracesmith/base/files/distinct_files.hpp"
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/version.hpp"
-#include "tracesmith/format/file_io.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/import/amd/rocpd_importer.hpp"
 #include "tracesmith/import/amd/rocprof_csv.hpp"
@@ -26,6 +22,7 @@
 #include "tracesmith/import/chrome/chrome_importer.hpp"
 #include "tracesmith/import/common/importer.hpp"
 #include "tracesmith/import/common/stream_input.hpp"
+#include "tracesmith/import/common/temporary_file.hpp"
 #include "tracesmith/import/execution_trace/execution_trace_importer.hpp"
 #include "tracesmith/import/nsys/nsys_importer.hpp"
 #include "tracesmith/import/nsys/nsys_report.hpp"
@@ -191,10 +188,9 @@ Result<TraceReader> openTrace(const std::string& path, ImportCounts& counts) {
     const bool known = can.error().code == ErrorCode::kUnsupported;
     return failed(known ? can.error() : reader.error());
   }
-  const sbt::FileHandle memory(
-      static_cast<int>(syscall(SYS_memfd_create, "tracesmith-import", MFD_CLOEXEC)));
-  if (memory.fd() < 0) return failErrno(errno, "cannot import it into memory", input.name());
-  const std::string place = fmt::format("/proc/self/fd/{}", memory.fd());
+  TemporaryFile memory;
+  TS_CHECK_OK(memory.createInMemory());
+  const std::string place = memory.place();
   Result<ImportReport> report = importAt(input.name(), input.place(), place, {});
   if (report) {
     counts = std::move(report->counts);

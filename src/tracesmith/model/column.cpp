@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/model/column.hpp"
 
+#ifdef __linux__
 #include <sys/mman.h>
+#endif
 
 #include <cstdlib>
+#include <cstring>
+#include <new>
 
 namespace tracesmith::column_memory {
+
+#ifdef __linux__
+
 namespace {
 
 // AddressSanitizer sees every access only in memory of its own. ThreadSanitizer does not see that
@@ -71,5 +78,25 @@ void release(void* buffer, size_t bytes) noexcept {
     munmap(buffer, mapped(bytes));
   }
 }
+
+#else
+
+// Pages are moved to grow only on Linux.
+void* allocate(size_t bytes) {
+  void* const buffer = std::calloc(bytes, 1);
+  if (buffer == nullptr) throw std::bad_alloc();
+  return buffer;
+}
+
+void* grow(void* buffer, size_t old_bytes, size_t new_bytes) {
+  void* const larger = std::realloc(buffer, new_bytes);
+  if (larger == nullptr) throw std::bad_alloc();
+  std::memset(static_cast<char*>(larger) + old_bytes, 0, new_bytes - old_bytes);
+  return larger;
+}
+
+void release(void* buffer, size_t) noexcept { std::free(buffer); }
+
+#endif
 
 }  // namespace tracesmith::column_memory

@@ -58,6 +58,15 @@ std::string_view toString(ObjectKind v) {
 std::string_view toString(RankSource v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "trace", "file_name", "position"}));
 }
+std::string_view toString(TopologyNodeKind v) {
+  return nameOf(
+      v, std::to_array<std::string_view>({"unknown", "machine", "numa", "host_bridge", "pci_switch",
+                                          "gpu", "nic", "nvswitch", "pci_device"}));
+}
+std::string_view toString(TopologyLinkType v) {
+  return nameOf(v, std::to_array<std::string_view>(
+                       {"unknown", "internal", "PCIe", "NVLink", "C2C", "xGMI", "MXLink"}));
+}
 std::string_view toString(ClockKind v) {
   return nameOf(
       v, std::to_array<std::string_view>({"CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW",

@@ -98,6 +98,29 @@ enum class ClockKind : uint8_t {
   kConverted = 7,
 };
 
+/// A node of a machine's topology.
+enum class TopologyNodeKind : uint8_t {
+  kUnknown = 0,
+  kMachine = 1,
+  kNuma = 2,        ///< a NUMA node: processors and the memory beside them
+  kHostBridge = 3,  ///< where a PCIe hierarchy joins the processors
+  kPciSwitch = 4,
+  kGpu = 5,
+  kNic = 6,
+  kNvSwitch = 7,
+  kPciDevice = 8,  ///< a PCI function of which the source does not say what it is
+};
+/// A connection of two of them.
+enum class TopologyLinkType : uint8_t {
+  kUnknown = 0,
+  kInternal = 1,  ///< within a chip or package: no bandwidth is known
+  kPcie = 2,
+  kNvLink = 3,
+  kC2c = 4,   ///< NVLink-C2C, between a GPU and the processor of its module
+  kXgmi = 5,  ///< AMD Infinity Fabric
+  kMxLink = 6,
+};
+
 /// What says the number of a rank.
 enum class RankSource : uint8_t { kUnknown = 0, kTrace = 1, kFileName = 2, kPosition = 3 };
 
@@ -153,5 +176,7 @@ std::string_view toString(RangeKind v);
 std::string_view toString(ObjectKind v);
 std::string_view toString(ClockKind v);
 std::string_view toString(RankSource v);
+std::string_view toString(TopologyNodeKind v);
+std::string_view toString(TopologyLinkType v);
 
 }  // namespace tracesmith

@@ -403,6 +403,45 @@ struct ColumnInfo {
   X(4, uint32_t, world_size, kCount, "ranks of the job; 0: unknown") \
   X(5, StringId, file, kId, "file that it was merged from")
 
+/// The GPUs, network adapters and processors of the host. A node and its parent are connected by
+/// its uplink. Rates are those of the standards, per direction; 0: unknown.
+#define TS_TOPOLOGY_NODE_COLUMNS(X)                                                          \
+  X(1, TopologyNodeId, id, kTime, "id of this row")                                          \
+  X(2, TopologyNodeKind, kind, kId, "machine, numa, host_bridge, pci_switch, gpu, nic, ...") \
+  X(3, TopologyNodeId, parent_id, kId, "node towards the machine")                           \
+  X(4, int64_t, number, kCount, "of a GPU, adapter or NUMA node on its host; -1: none")      \
+  X(5, StringId, name, kId, "model or name")                                                 \
+  X(6, StringId, vendor, kId, "vendor")                                                      \
+  X(7, StringId, pci_address, kId, "PCI address")                                            \
+  X(8, StringId, cpus, kId, "processors of a NUMA node, as a list")                          \
+  X(9, TopologyLinkType, uplink_type, kId, "connection to the parent")                       \
+  X(10, StringId, uplink, kId, "the same for people")                                        \
+  X(11, uint64_t, uplink_bytes_per_s, kCount, "rate of that connection, per direction")      \
+  X(12, uint64_t, network_bytes_per_s, kCount, "rate of an adapter's ports together")        \
+  X(13, uint32_t, compute_capability, kCount, "of an NVIDIA GPU: 90 for 9.0")                \
+  X(14, uint64_t, memory_bytes, kCount, "memory of a GPU")                                   \
+  X(15, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
+
+/// Connections beside the tree of parents: NVLink, Infinity Fabric and the like.
+#define TS_TOPOLOGY_LINK_COLUMNS(X)                                               \
+  X(1, TopologyNodeId, from_id, kId, "one end")                                   \
+  X(2, TopologyNodeId, to_id, kId, "other end")                                   \
+  X(3, TopologyLinkType, type, kId, "kind of link")                               \
+  X(4, uint32_t, count, kCount, "parallel links")                                 \
+  X(5, uint64_t, bytes_per_s, kCount, "rate of all of them together, from to to") \
+  X(6, uint64_t, bytes_per_s_back, kCount, "the same the other way")              \
+  X(7, uint32_t, generation, kCount, "of NVLink")                                 \
+  X(8, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
+
+/// By how much the clock of another host was ahead of this one's (`--sync-with`).
+#define TS_CLOCK_OFFSET_COLUMNS(X)                                                       \
+  X(1, int64_t, host_ns, kTime, "host time")                                             \
+  X(2, StringId, peer, kId, "the other host, as it was given")                           \
+  X(3, StringId, peer_clock_id, kId, "its clock: metadata clock_id of the traces there") \
+  X(4, int64_t, low_ns, kTime, "its clock minus this one was at least this")             \
+  X(5, int64_t, high_ns, kTime, "and at most this")                                      \
+  X(6, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
+
 #define TS_METADATA_COLUMNS(X)                                    \
   X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
@@ -428,6 +467,9 @@ struct ColumnInfo {
   Y(23, Symbol, symbol, TS_SYMBOL_COLUMNS)                        \
   Y(24, Module, module, TS_MODULE_COLUMNS)                        \
   Y(25, Rank, rank, TS_RANK_COLUMNS)                              \
+  Y(26, TopologyNode, topology_node, TS_TOPOLOGY_NODE_COLUMNS)    \
+  Y(27, TopologyLink, topology_link, TS_TOPOLOGY_LINK_COLUMNS)    \
+  Y(28, ClockOffset, clock_offset, TS_CLOCK_OFFSET_COLUMNS)       \
   Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
   Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
   Y(34, Copy, copy, TS_COPY_COLUMNS)                              \

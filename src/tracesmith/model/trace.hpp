@@ -59,6 +59,7 @@ constexpr bool isKeyed(TableId id) {
     case TableId::kClockDomain:
     case TableId::kLoss:
     case TableId::kRank:
+    case TableId::kTopologyNode:
       return true;
     default:
       return false;

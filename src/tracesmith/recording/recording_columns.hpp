@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tracesmith/format/block_contents.hpp"
 #include "tracesmith/format/block_log.hpp"
+#include "tracesmith/format/blocks/block_contents.hpp"
 #include "tracesmith/model/tables.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 

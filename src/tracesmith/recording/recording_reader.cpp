@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/memory_limit.hpp"
 #include "tracesmith/recording/recording_columns.hpp"
 
 namespace tracesmith {
@@ -19,10 +20,7 @@ bool hasRecording(const sbt::BlockLog& log) {
 }
 
 /// A small damaged file can claim a huge size: limit it to the memory of this machine.
-uint64_t mostBytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  return pages > 0 ? static_cast<uint64_t>(pages) * 4096 : uint64_t{1} << 36;
-}
+uint64_t mostBytes() { return physicalMemoryBytes().value_or(uint64_t{1} << 36); }
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/replay/replay_engine.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

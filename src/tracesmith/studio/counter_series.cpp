@@ -8,7 +8,7 @@
 #include <map>
 
 #include "tracesmith/export/slices/counter_series.hpp"
-#include "tracesmith/model/device_names.hpp"
+#include "tracesmith/model/names/device_names.hpp"
 
 namespace tracesmith::studio {
 namespace {

@@ -217,6 +217,11 @@ int main(int argc, char** argv) {
             cuLaunchKernel(long_kernel, 1, 1, 1, 64, 1, 1, 0, workers[0].stream, nullptr, nullptr),
             "launch");
       }
+    } else if (command == "await") {  // until "halt", which takes as long as that
+      endless = std::thread([] {
+        check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+        check(cuStreamSynchronize(workers[0].stream), "cuStreamSynchronize");
+      });
     } else if (command == "fork") {
       forkChild();
     } else if (command == "worker") {

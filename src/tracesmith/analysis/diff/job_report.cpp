@@ -9,7 +9,7 @@
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/timing/steps.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/pattern_set.hpp"
-#include "tracesmith/model/collective_names.hpp"
+#include "tracesmith/model/names/collective_names.hpp"
 
 namespace tracesmith {
 namespace {

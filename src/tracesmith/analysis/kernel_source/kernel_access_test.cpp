@@ -440,7 +440,6 @@ TEST(KernelAccess, HostileSourceTakesLittleTime) {
   const std::string sources[] = {head + repeated("(", kBytes),
                                  head + repeated("p[", kBytes) + "}",
                                  head + repeated("{", kBytes / 2) + repeated("}", kBytes / 2),
-                                 head + repeated("p[0] = p[1]; ", kBytes) + "}",
                                  head + repeated("-", kBytes) + "}",
                                  repeated("#if __X\n", kBytes),
                                  repeated("/*", kBytes),
@@ -455,10 +454,14 @@ TEST(KernelAccess, HostileSourceTakesLittleTime) {
                                      repeated("p[0] = 1;", kBytes) + repeated(")", 60) + "}",
                                  "#define M a" + repeated("##a", kBytes) + "\n" + head + "M }",
                                  std::string(16 << 20, ' ')};
-  for (const std::string& source : sources) {
+  const auto time_of = [](const std::string& source) {
     const int64_t from = clockNs(CLOCK_PROCESS_CPUTIME_ID);
     (void)of(source);
-    EXPECT_LT(clockNs(CLOCK_PROCESS_CPUTIME_ID) - from, 5'000'000'000) << source.substr(0, 60);
+    return clockNs(CLOCK_PROCESS_CPUTIME_ID) - from;
+  };
+  const int64_t of_plain_source = time_of(head + repeated("p[0] = p[1]; ", kBytes) + "}");
+  for (const std::string& source : sources) {
+    EXPECT_LT(time_of(source), 40 * of_plain_source) << source.substr(0, 60);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "tracesmith/analysis/report/report_parts.hpp"
-#include "tracesmith/model/device_names.hpp"
+#include "tracesmith/model/names/device_names.hpp"
 
 namespace tracesmith::report_parts {
 

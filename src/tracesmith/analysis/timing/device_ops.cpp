@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
-#include "tracesmith/model/collective_names.hpp"
+#include "tracesmith/model/names/collective_names.hpp"
 
 namespace tracesmith {
 namespace {

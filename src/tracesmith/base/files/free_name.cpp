@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/base/files/free_name.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <fcntl.h>
+#include <sys/syscall.h>
+#endif
 
 #include <cerrno>
 #include <filesystem>
 
 namespace tracesmith {
+
+namespace {
+
+/// As rename(), but fails with EEXIST if `to` exists. Returns false with errno set.
+bool renameToNewName(const char* from, const char* to) {
+#if defined(__linux__)
+  // Not by its function, which glibc has only from 2.28 on.
+  return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0;
+#elif defined(__APPLE__)
+  return renamex_np(from, to, RENAME_EXCL) == 0;
+#else
+  return rename(from, to) == 0;  // that of Windows does not replace
+#endif
+}
+
+}  // namespace
 
 bool isThere(const std::string& path) {
   struct stat s {};
@@ -32,11 +51,10 @@ std::string freeName(const std::string& path) {
 }
 
 Status moveToFreeName(const std::string& from, const std::string& to) {
-  // Not by its function, which glibc has only from 2.28 on.
-  if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
-    return {};
+  if (renameToNewName(from.c_str(), to.c_str())) return {};
   int error = errno;
-  if (error == EINVAL || error == ENOSYS) {  // the file system does not support this
+  // The file system does not support this (ENOTSUP: on macOS).
+  if (error == EINVAL || error == ENOSYS || error == ENOTSUP) {
     if (link(from.c_str(), to.c_str()) == 0) {
       (void)unlink(from.c_str());
       return {};

@@ -2,12 +2,11 @@
 #include "tracesmith/base/files/target_file.hpp"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -16,6 +15,7 @@
 #include <filesystem>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "tracesmith/base/files/output_place.hpp"
 
@@ -58,7 +58,7 @@ void removeLeftovers(const std::string& target) {
     const char* const last = name.data() + name.size();
     const auto [at, bad] = std::from_chars(name.data() + prefix.size(), last, pid);
     if (bad != std::errc() || at == last || *at != '-' || pid <= 0) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) (void)unlink(it->path().c_str());
+    if (kill(pid, 0) != 0 && errno == ESRCH) (void)unlink(it->path().string().c_str());
   }
 }
 
@@ -66,7 +66,7 @@ void removeLeftovers(const std::string& target) {
 struct Unfinished {
   std::atomic<bool> taken{false};
   std::atomic<bool> there{false};
-  char path[PATH_MAX];
+  char path[4096];
 };
 Unfinished g_unfinished[8];  // files beyond this number are not removed by the handler
 
@@ -98,6 +98,16 @@ Status checkKind(const struct stat& info, const std::string& path) {
               path);
 }
 
+/// Another name for an open file, which may have none (a link in /proc). Returns false with errno
+/// set.
+bool giveName(const std::string& place, const std::string& name) {
+#ifdef __linux__
+  return linkat(AT_FDCWD, place.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+#else
+  return ::link(place.c_str(), name.c_str()) == 0;
+#endif
+}
+
 void removeUnfinished(int number) {
   for (const Unfinished& u : g_unfinished) {
     if (u.there) (void)unlink(u.path);
@@ -109,19 +119,16 @@ void removeUnfinished(int number) {
 }  // namespace
 
 void removeUnfinishedAtSignals() {
+#ifdef _WIN32
+  for (const int number : {SIGINT, SIGTERM, SIGBREAK}) (void)signal(number, removeUnfinished);
+#else
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
       (void)signal(number, removeUnfinished);
     }
   }
-}
-
-bool sameFile(const std::string& a, const std::string& b) {
-  struct stat first {};
-  struct stat second {};
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+#endif
 }
 
 Result<TargetFile> TargetFile::open(const std::string& path, CreationMode way) {
@@ -154,12 +161,14 @@ Result<TargetFile> TargetFile::open(const std::string& path, CreationMode way) {
 }
 
 /// False if the file system or the kernel does not support unnamed files.
-bool TargetFile::openNameless(const std::string& directory) {
+bool TargetFile::openNameless([[maybe_unused]] const std::string& directory) {
+#ifdef O_TMPFILE
   fd_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (fd_ < 0) return false;
   place_ = "/proc/self/fd/" + std::to_string(fd_);
   if (access(place_.c_str(), F_OK) == 0) return true;  // otherwise it could not be linked
   close(std::exchange(fd_, -1));
+#endif
   return false;
 }
 
@@ -191,12 +200,29 @@ void TargetFile::discard() {
   temporary_.clear();
 }
 
+namespace {
+
+/// Returns false with errno set.
+bool copyAll(int in, int out) {
+  std::vector<char> piece(1u << 20);
+  for (;;) {
+    const ssize_t got = read(in, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t n = write(out, piece.data() + done, static_cast<size_t>(got - done));
+      if (n < 0 && errno != EINTR) return false;
+      done += std::max<ssize_t>(n, 0);
+    }
+  }
+}
+
+}  // namespace
+
 Status copyInPlace(const std::string& from, const std::string& to) {
   const int in = ::open(from.c_str(), O_RDONLY | O_CLOEXEC);
   const int out = in < 0 ? -1 : ::open(to.c_str(), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
-  ssize_t copied = out < 0 ? -1 : 1;
-  while (copied > 0) copied = sendfile(out, in, nullptr, 1u << 30);
-  int error = copied < 0 ? errno : 0;
+  int error = out < 0 || !copyAll(in, out) ? errno : 0;
   if (in >= 0) close(in);
   // A network file system may report a full disk only here.
   if (out >= 0 && close(out) != 0 && error == 0) error = errno;
@@ -212,9 +238,7 @@ Error TargetFile::named(Error error) const {
 /// Links the unnamed file to its target, or to a temporary name that is then renamed, because
 /// linking does not replace an existing file.
 Status TargetFile::link() {
-  const auto linkTo = [&](const std::string& name) {
-    return linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-  };
+  const auto linkTo = [&](const std::string& name) { return giveName(place_, name); };
   if (!exists_ && linkTo(target_)) return {};
   if (!exists_ && errno != EEXIST) return failErrno(errno, "cannot name the finished file", name_);
   const std::string name = temporaryName(target_);
@@ -224,8 +248,7 @@ Status TargetFile::link() {
 }
 
 Status TargetFile::finishAs(const std::string& path) {
-  if (linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, path.c_str(),
-             temporary_.empty() ? AT_SYMLINK_FOLLOW : 0) != 0) {
+  if (!giveName(place_, path)) {
     if (errno == EEXIST) return fail(ErrorCode::kInvalidArgument, "exists", path);
     return failErrno(errno, "cannot name the finished file", path);
   }
@@ -244,13 +267,16 @@ Status TargetFile::finish() {
     status = failErrno(errno, "cannot write", name_);
   }
   if (status && !temporary_.empty()) {
-    if (rename(temporary_.c_str(), target_.c_str()) == 0) {
+    std::error_code error;
+    fs::rename(temporary_, target_, error);  // replaces a file on every system
+    if (!error) {
       forget(temporary_);
       temporary_.clear();
-    } else if (errno == EBUSY) {  // a mounted file cannot be replaced
+    } else if (error == std::errc::device_or_resource_busy) {  // a mounted file cannot be replaced
       status = copyInPlace(temporary_, target_);
     } else {
-      status = failErrno(errno, "cannot put the finished file in its place", name_);
+      status = failErrno(error.default_error_condition().value(),
+                         "cannot put the finished file in its place", name_);
     }
   }
   discard();

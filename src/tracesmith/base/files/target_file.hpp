@@ -14,9 +14,6 @@
 
 namespace tracesmith {
 
-/// Whether two names lead to the same existing file.
-bool sameFile(const std::string& a, const std::string& b);
-
 /// Overwrites one file with the bytes of another, for a destination that rename() cannot replace
 /// (such as a mounted file). On failure, part of the bytes may have been written.
 Status copyInPlace(const std::string& from, const std::string& to);

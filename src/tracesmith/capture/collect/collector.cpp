@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/topology/topology_rows.hpp"
 
 namespace tracesmith {
 namespace {
@@ -146,6 +147,28 @@ Status Collector::commitNow() {
 
 void Collector::noteMetadata(std::string_view key, std::string_view value) {
   shared_.delta.setMetadata(key, value);
+}
+
+void Collector::readTopology(const TopologyProbe& probe) {
+  topology_ = std::make_unique<TopologyReading>(probe);
+}
+
+void Collector::takeTopology(bool wait) {
+  if (topology_ == nullptr || (!wait && !topology_->isDone())) return;
+  topology::appendRows(topology_->finish(), shared_.delta);
+  topology_.reset();
+}
+
+void Collector::takePeerOffsets() {
+  if (peers_ == nullptr) return;
+  Trace& delta = shared_.delta;
+  for (const PeerOffset& offset : peers_->takeNew()) {
+    delta.clock_offset.push({.host_ns = offset.bound.at,
+                             .peer = delta.strings.intern(offset.host),
+                             .peer_clock_id = delta.strings.intern(offset.clock.text()),
+                             .low_ns = offset.bound.low,
+                             .high_ns = offset.bound.high});
+  }
 }
 
 void Collector::noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
@@ -301,6 +324,8 @@ uint64_t Collector::poll() {
   updateHeartbeat();
   const uint64_t met = pass();
   updateHeartbeat();
+  takeTopology(false);
+  takePeerOffsets();
   readUnreadCudaRecords();
   checkLiveness();
   if (commitDue()) {
@@ -498,6 +523,9 @@ Status Collector::finish() {
   while (pass() > 0 || pass() > 0) {
   }
   for (int i = 0; i < 2; ++i) readUnreadCudaRecords();
+  takeTopology(true);
+  if (peers_ != nullptr) peers_->finish();
+  takePeerOffsets();
   finished_ = true;
   for (auto& [key, process] : processes_) process->joiner.finish();
   for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {

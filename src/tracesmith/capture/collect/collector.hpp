@@ -28,6 +28,8 @@
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/agent_files/cuda_file.hpp"
+#include "tracesmith/capture/clocks/peer_clocks.hpp"
+#include "tracesmith/capture/devices/topology_reading.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"
@@ -80,6 +82,11 @@ class Collector {
   /// Commits now, so that a reader of the file sees everything up to here.
   Status commitNow();
   void noteMetadata(std::string_view key, std::string_view value);
+  /// Reads the host's topology on another thread and adds it when it is there; finish() waits for
+  /// it.
+  void readTopology(const TopologyProbe& probe = kBriefTopologyProbe);
+  /// Adds what peers say of their clocks, until finish(). `peers` outlives this object.
+  void followPeers(PeerClocks& peers) { peers_ = &peers; }
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
 
@@ -178,6 +185,8 @@ class Collector {
   void addCudaFile(const std::string& path);
   void readCudaDefinitions();
   void readUnreadCudaRecords();
+  void takeTopology(bool wait);
+  void takePeerOffsets();
   Process& processOf(arena::ArenaHeader& header);
   /// Finds a process by the ids that it reports itself.
   Process* findByOwnIds(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
@@ -226,6 +235,8 @@ class Collector {
   SessionDir dir_;
   CollectorOptions options_;
   std::unique_ptr<TraceWriter> writer_;
+  std::unique_ptr<TopologyReading> topology_;
+  PeerClocks* peers_ = nullptr;
   Status write_status_;
   SharedRows shared_;
   std::vector<std::unique_ptr<Arena>> arenas_;

@@ -1,37 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vendors' libraries crash, hang, print and start threads of their own. So each is asked in a child
-// process, all at the same time, and its reply comes back through a pipe.
+// Each backend's library is asked in a child process, and its reply comes back as bytes.
 #include "tracesmith/capture/devices/devices.hpp"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/devices/asked_children.hpp"
 #include "tracesmith/capture/devices/device_probe.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 
 namespace tracesmith {
 namespace {
 
-constexpr size_t kMaxReplyBytes = 4u << 20;
 constexpr uint32_t kMaxItems = 65536;
-
-void putText(Bytes& out, std::string_view text) {
-  putFixed(out, static_cast<uint32_t>(text.size()));
-  out.insert(out.end(), text.begin(), text.end());
-}
-std::string takeText(ByteReader& in) { return std::string(asText(in.take(in.fixed<uint32_t>()))); }
 
 Bytes encode(const BackendReport& report) {
   Bytes out;
@@ -76,96 +62,17 @@ bool decode(ByteView bytes, BackendReport& report) {
   return true;
 }
 
-[[noreturn]] void childMain(int reply_fd, BackendReport report, const ProbeOptions& options) {
-  // Drivers print messages, which must not appear in the caller's streams.
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd <= 2 && null >= 0; ++fd) ::dup2(null, fd);
-  // A driver that spins in a call must end even if the parent, which would kill it, is killed
-  // first. The caller's signal handlers (or a sanitizer's) must not make a crash look like an exit.
-  for (const int signal : {SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
-    ::signal(signal, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::alarm(static_cast<unsigned>(options.timeout_ms / 1000 + 2));
-  ::unsetenv(kCudaInjection);  // otherwise the driver loads an agent here
-  probeBackend(report, options.search_first);
-  const Bytes reply = encode(report);
-  size_t written = 0;
-  while (written < reply.size()) {
-    const ssize_t n = ::write(reply_fd, reply.data() + written, reply.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    written += static_cast<size_t>(n);
-  }
-  ::_exit(0);  // not exit(): drivers' destructors hang, too
-}
-
-struct Probe {
-  BackendReport report;
-  pid_t child = -1;
-  int fd = -1;
-  Bytes reply;
-  bool done = false;
-  bool complete = false;  // the report is complete
-};
-
-void begin(Probe& probe, const ProbeOptions& options) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    probe.report.problem = fmt::format("cannot ask the vendor's library: {}", ::strerror(errno));
-    probe.done = true;
-    return;
-  }
-  probe.child = ::fork();
-  if (probe.child == 0) {
-    ::close(ends[0]);
-    childMain(ends[1], probe.report, options);
-  }
-  ::close(ends[1]);
-  probe.fd = ends[0];
-  if (probe.child < 0) {
-    probe.report.problem = fmt::format("cannot ask the vendor's library: {}", ::strerror(errno));
-    probe.done = true;
-  }
-}
-
-/// Reads available bytes; sets `done` at the end of the stream.
-void readSome(Probe& probe) {
-  uint8_t buffer[65536];
-  const ssize_t n = ::read(probe.fd, buffer, sizeof buffer);
-  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (n > 0) probe.reply.insert(probe.reply.end(), buffer, buffer + n);
-  if (n <= 0 || probe.reply.size() > kMaxReplyBytes) probe.done = true;
-}
-
-void end(Probe& probe, const ProbeOptions& options) {
-  if (probe.complete) return;
-  if (probe.fd >= 0) ::close(probe.fd);
-  if (probe.child < 0) return;
-  if (!probe.done) ::kill(probe.child, SIGKILL);
-  // A child that has closed its pipe may still hang in its driver: kill it after a while.
-  int status = 0;
-  for (int i = 0; ::waitpid(probe.child, &status, WNOHANG) == 0; ++i) {
-    if (i == 100) ::kill(probe.child, SIGKILL);
-    ::usleep(1000);
-  }
-  const PlatformType backend = probe.report.backend;
+/// `report`: its backend is set.
+void take(const ChildReply& reply, BackendReport& report) {
   BackendReport decoded;
-  decoded.backend = backend;
-  if (decode(probe.reply, decoded)) {
-    probe.report = std::move(decoded);
-    return;
+  decoded.backend = report.backend;
+  if (decode(reply.bytes, decoded)) {
+    report = std::move(decoded);
+  } else if (!reply.failure.empty()) {
+    report.problem = fmt::format("cannot ask the vendor's library: {}", reply.failure);
+  } else {
+    report.problem = fmt::format("the {} library {}", toString(report.backend), reply.problem);
   }
-  const std::string whose = std::string(toString(backend));
-  if (!probe.done)
-    probe.report.problem = fmt::format("the {} library did not answer within {} s", whose,
-                                       static_cast<double>(options.timeout_ms) / 1000);
-  else if (WIFSIGNALED(status))
-    probe.report.problem = fmt::format("the {} library crashed when it was asked for devices ({})",
-                                       whose, ::strsignal(WTERMSIG(status)));
-  else
-    probe.report.problem = fmt::format("the {} library ended the process that asked it", whose);
 }
 
 /// Sets whether this build can record the backend through the driver found, and otherwise why not.
@@ -194,37 +101,26 @@ std::string cudaVersionText(uint32_t version) {
 
 std::vector<BackendReport> probeBackends(const std::vector<PlatformType>& backends,
                                          const ProbeOptions& options) {
-  std::vector<Probe> probes(backends.size());
+  std::vector<BackendReport> reports(backends.size());
+  std::vector<std::function<Bytes()>> questions;
+  std::vector<BackendReport*> asked;
   for (size_t i = 0; i < backends.size(); ++i) {
-    probes[i].report.backend = backends[i];
+    reports[i].backend = backends[i];
     if (backends[i] == PlatformType::CUDA && options.search_first.empty() && cudaIsInUse()) {
-      probeBackend(probes[i].report, {});
-      probes[i].done = probes[i].complete = true;
-    } else {
-      begin(probes[i], options);
+      probeBackend(reports[i], {});
+      continue;
     }
+    asked.push_back(&reports[i]);
+    questions.push_back([backend = backends[i], &options] {
+      BackendReport report;
+      report.backend = backend;
+      probeBackend(report, options.search_first);
+      return encode(report);
+    });
   }
-  const int64_t deadline = monotonicNs() + options.timeout_ms * 1'000'000;
-  for (;;) {
-    std::vector<pollfd> waiting;
-    std::vector<Probe*> whose;
-    for (Probe& probe : probes) {
-      if (probe.done) continue;
-      waiting.push_back({probe.fd, POLLIN, 0});
-      whose.push_back(&probe);
-    }
-    const int64_t left_ns = deadline - monotonicNs();
-    if (waiting.empty() || left_ns <= 0) break;
-    ::poll(waiting.data(), waiting.size(), static_cast<int>(left_ns / 1'000'000) + 1);
-    for (size_t i = 0; i < waiting.size(); ++i)
-      if (waiting[i].revents != 0) readSome(*whose[i]);
-  }
-  std::vector<BackendReport> reports;
-  for (Probe& probe : probes) {
-    end(probe, options);
-    noteCapture(probe.report);
-    reports.push_back(std::move(probe.report));
-  }
+  const std::vector<ChildReply> replies = askInChildren(questions, options.timeout_ms);
+  for (size_t i = 0; i < replies.size(); ++i) take(replies[i], *asked[i]);
+  for (BackendReport& report : reports) noteCapture(report);
   return reports;
 }
 

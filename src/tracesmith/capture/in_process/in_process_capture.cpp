@@ -121,6 +121,8 @@ Result<std::unique_ptr<InProcessCapture>> InProcessCapture::armOnce(const InProc
                              .keep_memory = options.keep_memory}));
   TS_TRY(auto collector, Collector::create(dir, {.keep_kernels = options.keep_kernels,
                                                  .keep_memory = options.keep_memory}));
+  // The program must not be forked for NVML.
+  collector->readTopology({.nvml = false});
   setAgentEnvironment(options, dir, entry.library);
 
   std::unique_ptr<InProcessCapture> capture(new InProcessCapture);

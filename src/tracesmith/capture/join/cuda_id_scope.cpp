@@ -7,7 +7,7 @@
 #include "tracesmith/capture/join/cuda_events.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
 #include "tracesmith/capture/join/virtual_memory.hpp"
-#include "tracesmith/model/cuda_names.hpp"
+#include "tracesmith/model/names/cuda_names.hpp"
 
 namespace tracesmith {
 namespace {

@@ -22,6 +22,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "tracesmith/base/linux/clock_identity.hpp"
 #include "tracesmith/base/linux/guarded_mappings.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 

@@ -241,6 +241,7 @@ class AttachedSession {
   const Say& say_;
   std::optional<Captured> captured_;
   int64_t asked_ns_ = 0;
+  std::unique_ptr<PeerClocks> peers_;
   std::unique_ptr<Collector> collector_;
   ProfileOutcome outcome_;
   DrainPause drain_pause_{options_.ring_bytes};
@@ -256,6 +257,7 @@ Status AttachedSession::start() {
                               .attached = true}));
   TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
   captured_.emplace(target_.pid, target_.directory, settingsFor(options_, dir_));
+  TS_TRY(peers_, startPeers(options_.sync_with));  // before anything waits for the collector
   TS_CHECK_OK(ask());
   auto made =
       Collector::create(dir_, {.keep_kernels = options_.kernels, .keep_memory = options_.memory});
@@ -266,6 +268,8 @@ Status AttachedSession::start() {
   collector_ = std::move(*made);
   noteHost(*collector_, target_.command_line);
   collector_->noteMetadata("attached_to", std::to_string(target_.pid));
+  if (peers_ != nullptr) collector_->followPeers(*peers_);
+  collector_->readTopology();
   if (!captured_->hasMembers()) {
     say_(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
                      target_.pid));
@@ -334,6 +338,7 @@ ProfileOutcome AttachedSession::finish() {
   warnOfUnrecorded(dir_, outcome_);
   outcome_.trace_status = collector_->finish();
   takeTotals(*collector_, dir_, outcome_);
+  warnOfPeers(peers_.get(), outcome_);
   for (std::string& warning : captured_->takeWarnings()) {
     outcome_.warnings.push_back(std::move(warning));
   }

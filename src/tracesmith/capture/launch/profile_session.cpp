@@ -100,6 +100,7 @@ class ProgramSession {
   SessionDir& dir_;
   const std::string command_line_;
   Environment env_;
+  std::unique_ptr<PeerClocks> peers_;
   std::unique_ptr<Collector> collector_;
   std::unique_ptr<RecordingDrain> recording_;
   ProfileOutcome outcome_;
@@ -124,6 +125,8 @@ Status ProgramSession::prepare() {
                                               .keep_memory = options_.memory,
                                               .shortest_call_ns = shortest_call_ns}));
   noteHost(*collector_, command_line_);
+  TS_TRY(peers_, startPeers(options_.sync_with));
+  if (peers_ != nullptr) collector_->followPeers(*peers_);
   if (options_.record) {
     TS_TRY(recording_, RecordingDrain::create(dir_));
   }
@@ -147,6 +150,7 @@ Status ProgramSession::start() {
     if (auto ok = recording_->start(); !ok) outcome_.warnings.push_back(ok.error().toString());
   }
   descendants_->started(program_->pid(), command_line_);
+  collector_->readTopology();
   return {};
 }
 
@@ -207,6 +211,7 @@ ProfileOutcome ProgramSession::finish() {
   outcome_.trace_status = collector_->finish();
   takeTotals(*collector_, dir_, outcome_);
   addWarningsOfOptions();
+  warnOfPeers(peers_.get(), outcome_);
   outcome_.unobserved = descendants_->unobserved();
   for (const std::string& warning : descendants_->warnings()) outcome_.warnings.push_back(warning);
   takePublished(*collector_, outcome_);

@@ -71,7 +71,8 @@ struct ProfileOptions {
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;
-  bool force = false;  ///< a trace without events may replace one with events
+  std::vector<std::string> sync_with;  ///< hosts to compare the clock with (clock_probe.hpp)
+  bool force = false;                  ///< a trace without events may replace one with events
   std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
 };
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/base/files/output_place.hpp"
-#include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/capture/collect/collector.hpp"
 #include "tracesmith/capture/launch/profile_session.hpp"
 #include "tracesmith/capture/launch/session_report.hpp"

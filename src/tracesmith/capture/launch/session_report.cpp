@@ -13,6 +13,7 @@
 #include <map>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/linux/clock_identity.hpp"
 #include "tracesmith/base/version.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -39,11 +40,22 @@ void noteHost(Collector& collector, const std::string& command_line) {
     collector.noteMetadata("hostname", u.nodename);
     collector.noteMetadata("os", std::string(u.sysname) + " " + u.release + " " + u.machine);
   }
+  collector.noteMetadata("clock_id", ownClock().text());
   collector.noteMetadata("producer", "TraceSmith " + getVersionString());
   collector.noteMetadata("command_line", command_line);
   collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
   collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
   collector.noteMetadata("start_boottime_ns", std::to_string(clockNs(CLOCK_BOOTTIME)));
+}
+
+Result<std::unique_ptr<PeerClocks>> startPeers(const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return std::unique_ptr<PeerClocks>();
+  return PeerClocks::start(hosts);
+}
+
+void warnOfPeers(const PeerClocks* peers, ProfileOutcome& outcome) {
+  if (peers == nullptr) return;
+  for (std::string& problem : peers->problems()) outcome.warnings.push_back(std::move(problem));
 }
 
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/linux/clock_identity.hpp"
 
 namespace tracesmith {
 namespace {

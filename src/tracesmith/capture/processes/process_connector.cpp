@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/linux/clock_identity.hpp"
 
 namespace tracesmith {
 namespace {
@@ -207,7 +208,8 @@ void ProcessConnector::decode(ByteView datagram, const Callback& callback) {
     }
 
     ProcessEvent event;
-    event.time_ns = static_cast<int64_t>(raw.timestamp_ns);
+    // The kernel's clock, which a time namespace shifts for its processes.
+    event.time_ns = static_cast<int64_t>(raw.timestamp_ns) + ownClock().shift_ns;
     switch (what) {
       case kFork: {
         const auto& fork = raw.event_data.fork;

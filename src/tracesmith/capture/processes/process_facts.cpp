@@ -15,6 +15,7 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/files/file_text.hpp"
+#include "tracesmith/base/linux/clock_identity.hpp"
 
 namespace tracesmith {
 namespace {
@@ -328,15 +329,6 @@ std::optional<std::string> environmentValue(uint32_t pid, std::string_view name)
   if (!text) return std::nullopt;
   const size_t at = findVariable(*text, name);
   return at == std::string::npos ? std::string() : std::string(text->c_str() + at);
-}
-
-const std::string& bootId() {
-  static const std::string kId = [] {
-    std::string text = readFileText("/proc/sys/kernel/random/boot_id", 64).value_or("");
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text;
-  }();
-  return kId;
 }
 
 uint64_t ownPidNamespace() {

@@ -85,8 +85,6 @@ std::optional<bool> environmentHas(uint32_t pid, std::string_view name);
 /// The variable's value; "" when it is not set. nullopt as above.
 std::optional<std::string> environmentValue(uint32_t pid, std::string_view name);
 
-/// Id of the machine's boot (/proc/sys/kernel/random/boot_id); "" when it cannot be read.
-const std::string& bootId();
 /// Inode of our own pid namespace; 0 when it cannot be read.
 uint64_t ownPidNamespace();
 

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/linux/clock_identity.hpp"
 
 namespace tracesmith {
 namespace {

@@ -104,7 +104,8 @@ struct RingHeader {
   std::atomic<uint64_t> blocked_ns;  // time the thread waited for space
   std::atomic<uint64_t> tracked;     // device commands whose completion is awaited
   std::atomic<uint64_t> completed;   // completions seen by this thread
-  std::atomic<uint64_t> newest;  // newest correlation id of this thread, if the agent reports it
+  // The call that the thread is in and that is to be recorded, if the agent stores that; 0: none.
+  std::atomic<uint64_t> in_call;
   // Written by the collector.
   alignas(64) std::atomic<uint64_t> tail;
   std::atomic<uint32_t> damaged;  // 1: the ring cannot be read any more; tail no longer moves

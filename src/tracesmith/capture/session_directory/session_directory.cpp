@@ -19,7 +19,7 @@
 #include "tracesmith/capture/protocol/cuda_layout.hpp"
 #include "tracesmith/capture/session_directory/session_files.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"
-#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/format/blocks/file_io.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 
 namespace tracesmith {

@@ -10,10 +10,11 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/base/files/free_name.hpp"
 #include "tracesmith/base/files/output_place.hpp"
 #include "tracesmith/base/files/target_file.hpp"
-#include "tracesmith/format/file_io.hpp"
+#include "tracesmith/format/blocks/file_io.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 
 namespace tracesmith {

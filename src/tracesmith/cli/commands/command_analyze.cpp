@@ -19,7 +19,7 @@
 #include "tracesmith/findings/findings.hpp"
 #include "tracesmith/findings/findings_report.hpp"
 #include "tracesmith/import/job_ranks.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tracesmith/base/files/distinct_files.hpp"
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
@@ -15,7 +16,7 @@
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/export/sbt/rank_merge.hpp"
 #include "tracesmith/import/job_ranks.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -36,7 +37,8 @@ class MergeCommand : public Command {
     describe(
         "Each rank keeps its own clock: durations can be compared, starts and ends cannot. "
         "'analyze' shows the ranks of a merged trace side by side; --rank N shows one of them, "
-        "also in view, export, diff and whatif.");
+        "also in view, export, diff and whatif. 'view' and 'export' put ranks whose clocks were "
+        "compared (profile --sync-with) on one time axis.");
     example("tracesmith merge rank-*.json.gz -o job.sbt", "Join PyTorch profiles");
     example("tracesmith analyze job.sbt", "Compare the ranks");
     example("tracesmith analyze job.sbt --rank 3", "Show where the time of one rank went");

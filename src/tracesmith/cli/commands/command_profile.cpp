@@ -52,6 +52,10 @@ class ProfileCommand : public Command {
         choice("--cuda-graphs", cuda_graphs_, "HOW", {"node", "graph"},
                "Record each kernel of a CUDA graph, or each graph launch as a whole, which is "
                "cheaper (default: node)"),
+        texts("--sync-with", sync_with_, "HOST",
+              "Compare this host's clock with that of HOST, where 'tracesmith clock serve' runs, "
+              "so that the traces of both can be merged on one time axis; can be repeated")
+            .oneEach(),
         flag("--studio", studio_,
              "Show the trace in the browser while it is recorded, until Ctrl-C"),
         flag("--progress", progress_, "Show live counts when standard error is a terminal"),
@@ -174,6 +178,7 @@ class ProfileCommand : public Command {
       return kExitNotStarted;
     }
     profile.force = force_;
+    profile.sync_with = sync_with_;
     profile.unified_memory = unified_memory_;
     profile.cuda_calls = cuda_calls_;
     profile.cuda_latency = cuda_latency_;
@@ -218,6 +223,7 @@ class ProfileCommand : public Command {
   }
 
   std::string output_;
+  std::vector<std::string> sync_with_;
   bool perfetto_ = false;
   bool studio_ = false;
   bool xray_ = false;

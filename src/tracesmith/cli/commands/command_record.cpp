@@ -61,6 +61,11 @@ class RecordCommand : public Command {
     text("--pid", pid_, "PID",
          "Record a running program and its children; it must have been started with 'tracesmith "
          "arm', and continues afterwards");
+    texts(
+        "--sync-with", sync_with_, "HOST",
+        "Compare this host's clock with that of HOST, where 'tracesmith clock serve' runs; can be "
+        "repeated")
+        .oneEach();
     flag("--progress", progress_, "Show live counts when standard error is a terminal");
     flag("--force", force_,
          "Let a trace without events replace one with events; see 'tracesmith help profile'");
@@ -111,6 +116,7 @@ class RecordCommand : public Command {
     ProfileOptions& profile = request.profile;
     profile.platform = type;
     profile.force = force_;
+    profile.sync_with = sync_with_;
     if (stacks_) profile.stacks.emplace();
     if (buffer_) profile.ring_bytes = *buffer_;
     if (duration_ns_) profile.duration_s = static_cast<double>(*duration_ns_) / 1e9;
@@ -262,6 +268,7 @@ class RecordCommand : public Command {
   }
 
   std::string output_;
+  std::vector<std::string> sync_with_;
   std::optional<int64_t> duration_ns_;
   std::string platform_ = "auto";
   std::string pid_;

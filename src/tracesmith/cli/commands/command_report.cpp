@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tracesmith/analysis/report/report.hpp"
-#include "tracesmith/base/files/target_file.hpp"
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/studio_source.hpp"

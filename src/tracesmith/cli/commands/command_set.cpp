@@ -35,6 +35,8 @@ CommandSet::CommandSet() {
   TS_RUNNING_COMMAND("studio", makeStudioCommand);
   TS_RUNNING_COMMAND("report", makeReportCommand);
   TS_RUNNING_COMMAND("devices", makeDevicesCommand);
+  commands_.push_back(makeTopologyCommand());
+  TS_RUNNING_COMMAND("clock", makeClockCommand);
   TS_RUNNING_COMMAND("recover", makeRecoverCommand);
   TS_RUNNING_COMMAND("trigger", makeTriggerCommand);
   TS_RUNNING_COMMAND("symbolize", makeSymbolizeCommand);

@@ -27,6 +27,8 @@ std::unique_ptr<Command> makeStudioCommand();
 std::unique_ptr<Command> makeReportCommand();
 std::unique_ptr<Command> makeDevicesCommand();
 std::unique_ptr<Command> makeRecoverCommand();
+std::unique_ptr<Command> makeClockCommand();
+std::unique_ptr<Command> makeTopologyCommand();
 std::unique_ptr<Command> makeTriggerCommand();
 std::unique_ptr<Command> makeBenchmarkCommand();
 std::unique_ptr<Command> makeSymbolizeCommand();

@@ -9,7 +9,7 @@
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/import/job_ranks.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -249,8 +249,7 @@ Status chooseRank(TraceFile& file, std::optional<uint64_t> rank) {
 
 Status chooseOrAlignRanks(TraceFile& file, std::optional<uint64_t> rank) {
   if (rank || !isMerged(file.trace)) return chooseRank(file, rank);
-  alignRanks(file.trace);
-  say(fmt::format("{}: {}", file.path, kRanksAligned));
+  say(fmt::format("{}: {}", file.path, alignRanks(file.trace)));
   return {};
 }
 

@@ -6,7 +6,7 @@
 #include "tracesmith/cli/files/trace_file.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/import/import_trace.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/replay/simulate/simulation_report.hpp"
 
 namespace tracesmith::cli {

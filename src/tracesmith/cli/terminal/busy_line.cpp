@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/cli/terminal/terminal.hpp"
 #include "tracesmith/export/text/terminal_table.hpp"
 
 namespace tracesmith::cli {
@@ -36,26 +36,41 @@ void clearLocked() {
 }
 
 /// Columns of the terminal on standard error; a longer line could not be removed.
-size_t columnsOfTerminal() {
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : 80;
+int widthOfLine() {
+  const int columns = columnsOfTerminal(STDERR_FILENO);
+  return columns > 0 ? std::max(columns, 2) : 80;
 }
+
+/// Signals are for the thread that works, not for one that is started here.
+class SignalsHeldBack {
+ public:
+#ifdef _WIN32
+  SignalsHeldBack() {}  // there, one has a thread of its own
+#else
+  SignalsHeldBack() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeldBack(const SignalsHeldBack&) = delete;
+  SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
+
+ private:
+  sigset_t before_;
+#endif
+};
 
 }  // namespace
 
 BusyLine::BusyLine(std::string what) : what_(printable(what)) {
   if (isatty(STDERR_FILENO) == 0) return;
-  // Signals are for the thread that works.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsHeldBack held_back;
   try {
     thread_ = std::thread([this] { show(); });
   } catch (const std::system_error&) {
     // Without a thread there is no line.
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void BusyLine::end() {
@@ -79,8 +94,7 @@ void BusyLine::show() {
   for (uint64_t seconds = 1; !changed_.wait_for(lock, kPatience, [&] { return ended_; });
        ++seconds) {
     const std::string text =
-        cutToWidth(fmt::format("{} ({} s)", what_, seconds),
-                   static_cast<int>(std::max<size_t>(columnsOfTerminal(), 2)) - 1, TerminalStyle{});
+        cutToWidth(fmt::format("{} ({} s)", what_, seconds), widthOfLine() - 1, TerminalStyle{});
     const std::lock_guard terminal(terminalMutex());
     draw("\r\x1b[K" + text);
     g_shown = true;

@@ -10,7 +10,9 @@
 namespace tracesmith::cli {
 
 Output standardOutput() {
+#ifdef SIGPIPE
   signal(SIGPIPE, SIG_DFL);
+#endif
   return Output::toDescriptor(STDOUT_FILENO, "standard output");
 }
 

@@ -2,8 +2,13 @@
 #include "tracesmith/cli/terminal/terminal.hpp"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#ifdef _WIN32
+#include "tracesmith/base/windows/windows_file.hpp"
+#else
+#include <sys/ioctl.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +29,9 @@ std::string_view environment(const char* name) {
 }
 
 bool localeIsUtf8() {
+#ifdef _WIN32
+  return true;  // see prepareStandardStreams()
+#else
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view value = environment(name);
     if (value.empty()) continue;  // an empty variable counts as unset (POSIX, 8.2)
@@ -32,17 +40,15 @@ bool localeIsUtf8() {
     return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
   }
   return false;
+#endif
 }
 
 int detectWidth(bool out_is_terminal) {
   const auto columns = parseCount(environment("COLUMNS"), kMaxWidth);
   if (columns && *columns > 0) return std::max<int>(kMinWidth, static_cast<int>(*columns));
   if (!out_is_terminal) return 0;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return std::clamp<int>(size.ws_col, kMinWidth, kMaxWidth);
-  }
-  return 80;
+  const int found = columnsOfTerminal(STDOUT_FILENO);
+  return found > 0 ? std::clamp(found, kMinWidth, kMaxWidth) : 80;
 }
 
 }  // namespace
@@ -61,13 +67,26 @@ Terminal detectTerminal(bool no_colour) {
   return terminal;
 }
 
+int columnsOfTerminal(int fd) {
+#ifdef _WIN32
+  return windows::consoleColumns(fd);
+#else
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+#endif
+}
+
 void guardStandardStreams() {
+#ifdef _WIN32
+  windows::prepareStandardStreams();
+#else
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) != -1) continue;
     // open() returns `fd` because it is the lowest free number: all lower ones are in use by now.
     const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", mode | O_CLOEXEC) != fd) return;
   }
+#endif
 }
 
 }  // namespace tracesmith::cli

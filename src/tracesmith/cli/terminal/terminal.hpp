@@ -18,9 +18,13 @@ struct Terminal {
 /// is set, it overrides the terminal's width, also for a pipe.
 Terminal detectTerminal(bool no_colour);
 
+/// The columns of the terminal that a descriptor writes to; 0: unknown.
+int columnsOfTerminal(int fd);
+
 /// Ensures that file descriptors 0 to 2 are open, so that no file opened later becomes standard
 /// error. The substitute for a closed stream rejects reads and writes, so that lost output is
-/// noticed. Started programs get the stream closed again.
+/// noticed. Started programs get the stream closed again. On Windows it also makes the streams
+/// plain bytes, and the console understand UTF-8 and colours.
 void guardStandardStreams();
 
 }  // namespace tracesmith::cli

@@ -13,6 +13,9 @@
 #include <cctype>
 #include <tl/expected.hpp>
 
+#ifdef _WIN32
+#include <tre/tre.h>
+#endif
 #ifndef TRACESMITH_READING_ONLY
 #include <png.h>
 #include <zlib.h>
@@ -117,6 +120,10 @@ std::vector<Component> components() {
       "https://fmt.dev", "libfmt");
   add("ISA-L", dotted(ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION), "BSD-3-Clause",
       "https://github.com/intel/isa-l", "libisal");
+#ifdef TRACESMITH_LIBIBERTY
+  add("libiberty", TRACESMITH_LIBIBERTY, "GPL-2.0-or-later WITH GCC-exception-2.0",
+      "https://gcc.gnu.org");
+#endif
 #ifdef TRACESMITH_LIBEDIT
   add("libedit", TRACESMITH_LIBEDIT_VERSION, "BSD-3-Clause", "https://thrysoee.dk/editline/",
       "libedit");
@@ -147,6 +154,11 @@ std::vector<Component> components() {
       "CC0-1.0", "https://github.com/TartanLlama/expected");
   add("xxHash", dotted(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), "BSD-2-Clause",
       "https://xxhash.com", "libxxhash");
+#ifdef _WIN32
+  const char* tre = nullptr;
+  (void)tre_config(TRE_CONFIG_VERSION, &tre);
+  add("TRE", tre != nullptr ? tre : "unknown", "BSD-2-Clause", "https://github.com/laurikari/tre");
+#endif
 #ifdef ZLIB_VERSION
   add("zlib", ZLIB_VERSION, "Zlib", "https://zlib.net", "libz");
 #endif

@@ -49,18 +49,14 @@ class InterruptEndsQuery {
  public:
   InterruptEndsQuery() {
     query_interrupted = 0;
-    struct sigaction action {};
-    action.sa_handler = [](int) { query_interrupted = 1; };
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, &before_);
+    before_ = std::signal(SIGINT, [](int) { query_interrupted = 1; });
   }
-  ~InterruptEndsQuery() { sigaction(SIGINT, &before_, nullptr); }
+  ~InterruptEndsQuery() { std::signal(SIGINT, before_); }
   InterruptEndsQuery(const InterruptEndsQuery&) = delete;
   InterruptEndsQuery& operator=(const InterruptEndsQuery&) = delete;
 
  private:
-  struct sigaction before_ {};
+  void (*before_)(int) = SIG_DFL;
 };
 
 void appendColumns(std::string& text, const std::vector<std::string_view>& names,

@@ -3,6 +3,7 @@
 
 #ifndef TRACESMITH_READING_ONLY
 #include "tracesmith/capture/devices/devices.hpp"
+#include "tracesmith/capture/devices/machine_topology.hpp"
 #include "tracesmith/cli/views/devices_view.hpp"
 #include "tracesmith/cli/views/system_facts.hpp"
 #endif
@@ -28,6 +29,8 @@ Status describeThisSystem(bool json, bool colour, Output& out) {
   out.put('\n');
   return {};
 }
+
+Result<topology::Topology> topologyOfThisSystem() { return machineTopology(); }
 #else
 Status describeThisSystem(bool, bool, Output&) {
   return fail(
@@ -35,6 +38,12 @@ Status describeThisSystem(bool, bool, Output&) {
       "needs a trace or a recording: this build only reads traces, and cannot say what this "
       "system can record",
       "info");
+}
+
+Result<topology::Topology> topologyOfThisSystem() {
+  return fail(ErrorCode::kUnsupported,
+              "needs --from FILE: this build only reads files, and cannot ask this system",
+              "topology");
 }
 #endif
 

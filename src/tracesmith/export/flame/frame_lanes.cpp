@@ -11,7 +11,7 @@
 #include "tracesmith/export/select/event_filter.hpp"
 #include "tracesmith/export/slices/device_work.hpp"
 #include "tracesmith/export/slices/host_slices.hpp"
-#include "tracesmith/model/device_names.hpp"
+#include "tracesmith/model/names/device_names.hpp"
 
 namespace tracesmith {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "tracesmith/base/human_units.hpp"
-#include "tracesmith/export/output/json_writer.hpp"
+#include "tracesmith/export/output/xml_text.hpp"
 
 namespace tracesmith {
 namespace {
@@ -89,31 +89,6 @@ window.addEventListener('keydown', e => {
 });
 )js";
 
-/// Text for XML. Bytes that are not UTF-8, and characters that XML forbids, become U+FFFD or a
-/// space.
-std::string escaped(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t length = utf8Length(text);
-    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
-    text.remove_prefix(character.size());
-    if (character == "&") {
-      out += "&amp;";
-    } else if (character == "<") {
-      out += "&lt;";
-    } else if (character == ">") {
-      out += "&gt;";
-    } else if (character == "\"") {
-      out += "&quot;";
-    } else if (length == 0 || character == "\xef\xbf\xbe" || character == "\xef\xbf\xbf") {
-      out += "\xef\xbf\xbd";
-    } else {
-      out += static_cast<unsigned char>(character[0]) < 0x20 ? std::string_view(" ") : character;
-    }
-  }
-  return out;
-}
-
 /// The first `letters` characters of UTF-8 text.
 std::string_view firstLetters(std::string_view text, size_t letters) {
   size_t at = 0;
@@ -128,8 +103,8 @@ std::string labelFor(std::string_view name, double width) {
   const double letters = (width - 6) / kLetter;
   if (letters < 3) return "";
   const auto fit = static_cast<size_t>(letters);
-  if (firstLetters(name, fit).size() == name.size()) return escaped(name);
-  return escaped(firstLetters(name, fit - 1)) + "…";
+  if (firstLetters(name, fit).size() == name.size()) return escapedXml(name);
+  return escapedXml(firstLetters(name, fit - 1)) + "…";
 }
 
 class Drawing {
@@ -181,7 +156,7 @@ class Drawing {
                     "data-name=\"{}\"><title>{}: {} ({:.1f} %)</title>"
                     "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"/>"
                     "<text x=\"{:.2f}\" y=\"{}\">{}</text></g>\n",
-                    x, share, node.level, escaped(node.name), escaped(node.name), weight,
+                    x, share, node.level, escapedXml(node.name), escapedXml(node.name), weight,
                     share * 100, x * kWidth, y, std::max(kNarrowest, share * kWidth - 0.5),
                     kRow - 1, kColours[colour % kColours.size()], x * kWidth + 3, y + 13,
                     labelFor(node.name, share * kWidth)));
@@ -232,7 +207,7 @@ void writeFlameSvg(const FlameTree& tree, std::string_view title, bool bytes, Ou
       "<text id=\"search\" class=\"link\" x=\"{4}\" y=\"48\" text-anchor=\"end\">search</text>\n"
       "<text id=\"found\" x=\"{5}\" y=\"48\" text-anchor=\"end\"></text>\n"
       "<text id=\"details\" x=\"3\" y=\"{6}\"></text>\n",
-      kWidth, height, kWidth / 2, escaped(title), kWidth - 3, kWidth - 60, height - 10));
+      kWidth, height, kWidth / 2, escapedXml(title), kWidth - 3, kWidth - 60, height - 10));
   drawing.boxes();
   out.write("<script><![CDATA[");
   out.write(kScript);

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/model/id_mapping.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/model/track_groups.hpp"
 
 namespace tracesmith {
@@ -36,7 +36,8 @@ struct MergedIds : ShiftedIds<ProcessId>,
                    ShiftedIds<FrameId>,
                    ShiftedIds<ClockDomainId>,
                    ShiftedIds<CounterTrackId>,
-                   ShiftedIds<LossId> {
+                   ShiftedIds<LossId>,
+                   ShiftedIds<TopologyNodeId> {
   MergedIds(const StringTable& from, StringTable& to)
       : from_(from), to_(to), texts_(from.size() + 1, StringId::kNone) {}
 
@@ -51,6 +52,7 @@ struct MergedIds : ShiftedIds<ProcessId>,
   using ShiftedIds<ClockDomainId>::operator();
   using ShiftedIds<CounterTrackId>::operator();
   using ShiftedIds<LossId>::operator();
+  using ShiftedIds<TopologyNodeId>::operator();
 
   StringId operator()(StringId id) {
     const auto i = static_cast<size_t>(id);
@@ -78,6 +80,7 @@ void assignRank(Trace& trace, RankId rank) {
   restoreIds(trace.process);
   restoreIds(trace.device);
   restoreIds(trace.clock_domain);
+  restoreIds(trace.topology_node);
   const auto mark = [&](auto& table) {
     for (RankId& of_row : table.rank_id) of_row = rank;
   };
@@ -85,6 +88,9 @@ void assignRank(Trace& trace, RankId rank) {
   mark(trace.device);
   mark(trace.clock_domain);
   mark(trace.loss);
+  mark(trace.topology_node);
+  mark(trace.topology_link);
+  mark(trace.clock_offset);
   auto others = ProcessId::kNone;
   forEachTable(trace, [&](auto& table) {
     using Table = std::decay_t<decltype(table)>;
@@ -163,6 +169,7 @@ Status RankMerge::mapRows(Trace& trace) {
   follow(static_cast<ShiftedIds<ClockDomainId>&>(ids), trace.clock_domain);
   follow(static_cast<ShiftedIds<CounterTrackId>&>(ids), trace.counter_track);
   follow(static_cast<ShiftedIds<LossId>&>(ids), trace.loss);
+  follow(static_cast<ShiftedIds<TopologyNodeId>&>(ids), trace.topology_node);
   if (most > std::numeric_limits<uint32_t>::max()) {
     return fail(ErrorCode::kNoSpace,
                 "the ranks have more ids together than a trace can hold; merge fewer ranks",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the traces of the ranks of one job into one trace. Every rank keeps its own clock, ids of
 // all kinds are renumbered so that they do not collide, and every row can be told by rank
-// (model/ranks.hpp).
+// (model/ranks/ranks.hpp).
 #pragma once
 
 #include <cstdint>

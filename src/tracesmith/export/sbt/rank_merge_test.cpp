@@ -10,7 +10,7 @@
 
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
 namespace tracesmith {
@@ -51,6 +51,12 @@ Trace rankTrace(int64_t start_ns, const std::string& kernel) {
   t.object.push({.process_id = process, .kind = ObjectKind::kStream, .handle = 9, .id = 1});
   t.loss.push(
       {.id = LossId{1}, .source = s.text("import"), .emitted = 9, .written = 7, .dropped = 2});
+  t.topology_node.push({.id = TopologyNodeId{1}, .kind = TopologyNodeKind::kMachine});
+  t.topology_node.push({.id = TopologyNodeId{2},
+                        .kind = TopologyNodeKind::kGpu,
+                        .parent_id = TopologyNodeId{1},
+                        .name = s.text(kernel + "-gpu")});
+  t.topology_link.push({.from_id = TopologyNodeId{2}, .to_id = TopologyNodeId{1}, .count = 18});
   t.setMetadata("hostname", kernel + "-host");
   t.setMetadata("synthetic", "true");
   return std::move(s.trace);

@@ -15,8 +15,8 @@
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/export/text/table_text.hpp"
-#include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
+#include "tracesmith/model/names/device_names.hpp"
 
 namespace tracesmith {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/encoding/column_codec.hpp"
-#include "tracesmith/format/table_traits.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/model/track_groups.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
-#include "tracesmith/model/device_names.hpp"
+#include "tracesmith/model/names/device_names.hpp"
 
 namespace tracesmith {
 namespace {

@@ -52,6 +52,9 @@ TEST(HumanUnits, HaveThreeDigitsAndNeverAThousandOfAUnit) {
   EXPECT_EQ(formatDuration(-1'500), "-1.50 µs");
   EXPECT_EQ(formatDuration(125'000'000'000), "2 min 5 s");
   EXPECT_EQ(formatDuration(3'720'000'000'000), "1 h 2 min");
+  EXPECT_EQ(formatOffset(5'000'000'000'123), "+5000.000000123 s");
+  EXPECT_EQ(formatOffset(-1), "-0.000000001 s");
+  EXPECT_EQ(formatOffset(INT64_MIN), "-9223372036.854775808 s");
   EXPECT_EQ(formatBytes(1023), "1023 B");
   EXPECT_EQ(formatBytes(1024), "1.00 KiB");
   EXPECT_EQ(formatBytes(UINT64_MAX), "16.0 EiB");

@@ -210,9 +210,11 @@ class ZstdSource : public PackedSource {
 Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& place,
                                                      const std::string& path) {
   Descriptor fd(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd.get() < 0) return failErrno(errno, "cannot open", path);
+  if (fd.get() < 0 && errno != EISDIR) return failErrno(errno, "cannot open", path);
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return failErrno(errno, "cannot inspect", path);
+  // Windows opens no directory.
+  if (fd.get() >= 0 && ::fstat(fd.get(), &info) != 0)
+    return failErrno(errno, "cannot inspect", path);
   if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kNotATrace, "is not a regular file", path);
   if (info.st_size == 0) return fail(ErrorCode::kNotATrace, "is empty", path);
   uint8_t head[4] = {};

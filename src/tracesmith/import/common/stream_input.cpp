@@ -10,6 +10,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/base/files/temporary_folder.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -27,7 +28,8 @@ Status copyAll(int from, TemporaryFile& to, const std::string& name) {
     if (n < 0) return failErrno(errno, "cannot read", name);
     if (n == 0) return {};
     TS_CHECK_OK(to.write(std::span<const uint8_t>(piece).first(static_cast<size_t>(n)),
-                         "cannot store the input (set TMPDIR to a larger disk)"));
+                         std::string("cannot store the input (set ") + kTemporaryFolderVariable +
+                             " to a larger disk)"));
   }
 }
 
@@ -40,9 +42,11 @@ Result<StreamInput> StreamInput::open(const std::string& path) {
   struct stat info {};
   if (standard) {
     input.name_ = "standard input";
-    input.place_ = "/proc/self/fd/0";
     if (::fstat(STDIN_FILENO, &info) != 0) return failErrno(errno, "cannot read", input.name_);
+#ifdef __linux__
+    input.place_ = "/proc/self/fd/0";
     if (S_ISREG(info.st_mode)) return input;
+#endif
   } else if (::stat(path.c_str(), &info) != 0 || !isStream(info)) {
     return input;
   }
@@ -53,7 +57,7 @@ Result<StreamInput> StreamInput::open(const std::string& path) {
   if (copied) copied = copyAll(fd, *input.copy_, input.name_);
   if (!standard) ::close(fd);
   if (!copied) return tl::unexpected<Error>(std::move(copied.error()));
-  input.place_ = "/proc/self/fd/" + std::to_string(input.copy_->fd());
+  input.place_ = input.copy_->place();
   return input;
 }
 

@@ -2,26 +2,50 @@
 #include "tracesmith/import/common/tool_run.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <string_view>
 
-extern char** environ;  // NOLINT(readability-redundant-declaration)
+#include "tracesmith/base/files/temporary_folder.hpp"
 
 namespace tracesmith::import {
 namespace {
 
+#ifdef _WIN32
+constexpr char kBetweenFolders = ';';
+constexpr const char* kProgramEnding = ".exe";
+constexpr int kMayRun = 0;  // access() knows nothing else there
+#else
+constexpr char kBetweenFolders = ':';
+constexpr const char* kProgramEnding = "";
+constexpr int kMayRun = X_OK;
+#endif
 constexpr size_t kSaidBytes = 2048;  // bytes of a failed tool's output in the error
 
-/// Reads everything from `fd` and returns the last part.
-std::string lastOf(int fd) {
+}  // namespace
+
+std::string findTool(const std::string& name) {
+  const char* set = ::getenv("PATH");
+  std::string_view path = set == nullptr ? "" : set;
+  while (!path.empty()) {
+    const size_t end = path.find(kBetweenFolders);
+    const std::string folder(path.substr(0, end));
+    path = end == std::string_view::npos ? std::string_view{} : path.substr(end + 1);
+    std::string file = (folder.empty() ? "." : folder) + "/" + name + kProgramEnding;
+    struct stat info {};
+    if (::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        ::access(file.c_str(), kMayRun) == 0) {
+      return file;
+    }
+  }
+  return {};
+}
+
+std::string lastOutputOf(int fd) {
   std::string said;
   std::array<char, 4096> piece;
   for (;;) {
@@ -36,63 +60,8 @@ std::string lastOf(int fd) {
   return said;
 }
 
-}  // namespace
-
-std::string findTool(const std::string& name) {
-  const char* set = ::getenv("PATH");
-  std::string_view path = set == nullptr ? "" : set;
-  while (!path.empty()) {
-    const size_t end = path.find(':');
-    const std::string folder(path.substr(0, end));
-    path = end == std::string_view::npos ? std::string_view{} : path.substr(end + 1);
-    std::string file = (folder.empty() ? "." : folder) + "/" + name;
-    struct stat info {};
-    if (::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
-        ::access(file.c_str(), X_OK) == 0) {
-      return file;
-    }
-  }
-  return {};
-}
-
-Status runTool(const std::vector<std::string>& command) {
-  std::vector<std::string> arguments = command;
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  int output[2];
-  if (::pipe2(output, O_CLOEXEC) != 0) return failErrno(errno, "cannot create a pipe");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output[1], STDERR_FILENO);
-  pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(output[1]);
-  if (error != 0) {
-    ::close(output[0]);
-    return failErrno(error, "cannot be executed", command[0]);
-  }
-  const std::string said = lastOf(output[0]);
-  ::close(output[0]);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  std::string what = WIFSIGNALED(status)
-                         ? "was terminated by signal " + std::to_string(WTERMSIG(status))
-                         : "failed with exit code " + std::to_string(WEXITSTATUS(status));
-  if (!said.empty()) what += ": " + said;
-  return fail(ErrorCode::kIo, std::move(what), command[0]);
-}
-
 Result<WorkFolder> WorkFolder::create(const std::string& parent) {
-  const char* set = ::getenv("TMPDIR");
-  const std::string temporary = set != nullptr && *set == '/' ? set : "/tmp";
-  const std::string in = parent.empty() ? temporary : parent;
+  const std::string in = parent.empty() ? temporaryFolder() : parent;
   std::string path = in + "/tracesmith-work-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return failErrno(errno, "cannot create a directory", in);
   return WorkFolder(std::move(path));

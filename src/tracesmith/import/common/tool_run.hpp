@@ -17,6 +17,9 @@ std::string findTool(const std::string& name);
 /// run contains the last lines of the output; otherwise the output is discarded.
 Status runTool(const std::vector<std::string>& command);
 
+/// Reads everything from `fd` and returns the last part, for the error of a failed tool.
+std::string lastOutputOf(int fd);
+
 /// A new directory below `parent` ("": the directory for temporary files), removed with its
 /// content.
 class WorkFolder {

@@ -13,7 +13,7 @@
 #include "tracesmith/import/nsys/nsys_events.hpp"
 #include "tracesmith/import/nsys/nsys_names.hpp"
 #include "tracesmith/import/nsys/nsys_tables.hpp"
-#include "tracesmith/model/cuda_names.hpp"
+#include "tracesmith/model/names/cuda_names.hpp"
 
 namespace tracesmith::import {
 namespace {

@@ -5,15 +5,15 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 
 #include "tracesmith/base/bytes.hpp"
-#include "tracesmith/import/common/temporary_file.hpp"
+#include "tracesmith/base/files/temporary_folder.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -54,7 +54,13 @@ std::string uriOf(const std::string& path) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out = "file:";
   if (path.starts_with("//")) out += "//";  // else the path would start with a host name
-  for (const char c : path) {
+#ifdef _WIN32
+  if (path.size() > 1 && path[1] == ':') out += "///";  // as SQLite wants a drive
+#endif
+  for (char c : path) {
+#ifdef _WIN32
+    if (c == '\\') c = '/';
+#endif
     const auto byte = static_cast<uint8_t>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '/' || c == '.' || c == '_' || c == '-';
@@ -193,19 +199,19 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
   const auto size = static_cast<uint64_t>(info.st_size);
   Status opened;
   if (packed || size < claimed) {
-    TemporaryFile unpacked;
+    file->unpacked_ = std::make_unique<TemporaryFile>();
+    TemporaryFile& unpacked = *file->unpacked_;
     TS_CHECK_OK(unpacked.create());
     TS_TRY(const std::unique_ptr<ByteSource> source, input.bytes());
     const uint64_t needed = packed ? claimed : size;
-    struct statvfs disk {};
-    if (::fstatvfs(unpacked.fd(), &disk) == 0) {
-      const uint64_t room = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
-      if (needed > room || room - needed < kRoomLeft) {
-        return fail(ErrorCode::kNoSpace,
-                    "needs " + std::to_string(needed >> 20) +
-                        " MiB of free space to unpack to (set TMPDIR to a larger disk)",
-                    unpacked.folder());
-      }
+    std::error_code unknown;
+    const uint64_t room = std::filesystem::space(unpacked.folder(), unknown).available;
+    if (!unknown && (needed > room || room - needed < kRoomLeft)) {
+      return fail(ErrorCode::kNoSpace,
+                  "needs " + std::to_string(needed >> 20) +
+                      " MiB of free space to unpack to (set " + kTemporaryFolderVariable +
+                      " to a larger disk)",
+                  unpacked.folder());
     }
     // Bytes beyond the size in the header do not belong to the database. A file without a size
     // there was written before 2010 and is small.
@@ -243,6 +249,9 @@ Result<std::unique_ptr<SqliteFile>> SqliteFile::open(const ImportInput& input) {
     }
     opened = file->openAt(input.place);
   }
+#ifndef _WIN32
+  file->unpacked_.reset();  // where a file may lose its name while it is open
+#endif
   if (opened) opened = file->listTables();
   if (!opened) {
     Error error = opened.error();

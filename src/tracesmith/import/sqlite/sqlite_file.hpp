@@ -15,6 +15,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/import/common/importer.hpp"
+#include "tracesmith/import/common/temporary_file.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -115,6 +116,7 @@ class SqliteFile {
   bool hasReadTooMuch() const;
   static int progress(void* self);
 
+  std::unique_ptr<TemporaryFile> unpacked_;  // removed after db_ is closed
   sqlite3* db_ = nullptr;
   std::vector<SqliteTable> tables_;
   std::vector<SourceDamage> damage_;

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
-#include <time.h>
-
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <map>
 #include <optional>
 
@@ -20,9 +20,18 @@ namespace {
 
 /// Unix time (ns) of an ISO 8601 date ("2026-09-02T14:30:12.345+09:00"); 0: not a date.
 int64_t unixTimeOf(const std::string& date) {
-  struct tm parts {};
-  const char* rest = ::strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr) return 0;
+  namespace chrono = std::chrono;
+  int year = 0, month = 0, day = 0, hours = 0, minutes = 0, seconds = 0, length = 0;
+  if (std::sscanf(date.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hours, &minutes,
+                  &seconds, &length) != 6) {
+    return 0;
+  }
+  const chrono::year_month_day of(chrono::year(year), chrono::month(static_cast<unsigned>(month)),
+                                  chrono::day(static_cast<unsigned>(day)));
+  const auto isWithin = [](int value, int last) { return value >= 0 && value <= last; };
+  if (!of.ok() || !isWithin(hours, 23) || !isWithin(minutes, 59) || !isWithin(seconds, 60))
+    return 0;
+  const char* rest = date.c_str() + length;
   int64_t ns = 0;
   if (*rest == '.') {
     int64_t unit = 100'000'000;
@@ -30,16 +39,18 @@ int64_t unixTimeOf(const std::string& date) {
   }
   int64_t offset_s = 0;
   if (*rest == '+' || *rest == '-') {
-    struct tm zone {};
-    const char* end = ::strptime(rest + 1, "%H:%M", &zone);
-    if (end == nullptr) end = ::strptime(rest + 1, "%H%M", &zone);
-    if (end != nullptr)
-      offset_s = (*rest == '-' ? -1 : 1) * (zone.tm_hour * 3600 + zone.tm_min * 60);
+    int zone_hours = 0, zone_minutes = 0;
+    if ((std::sscanf(rest + 1, "%2d:%2d", &zone_hours, &zone_minutes) == 2 ||
+         std::sscanf(rest + 1, "%2d%2d", &zone_hours, &zone_minutes) == 2) &&
+        isWithin(zone_hours, 23) && isWithin(zone_minutes, 59)) {
+      offset_s = (*rest == '-' ? -1 : 1) * (zone_hours * 3600 + zone_minutes * 60);
+    }
   }
-  const time_t seconds = ::timegm(&parts);
-  constexpr time_t kLast = 9'000'000'000;  // in 2255; later times do not fit in 64 bits of ns
-  if (seconds <= 0 || seconds > kLast) return 0;
-  return (static_cast<int64_t>(seconds) - offset_s) * 1'000'000'000 + ns;
+  const int64_t days = chrono::sys_days(of).time_since_epoch().count();
+  const int64_t at = days * 86400 + hours * 3600 + minutes * 60 + seconds;
+  constexpr int64_t kLast = 9'000'000'000;  // in 2255; later times do not fit in 64 bits of ns
+  if (at <= 0 || at > kLast) return 0;
+  return (at - offset_s) * 1'000'000'000 + ns;
 }
 
 class XctraceImport {

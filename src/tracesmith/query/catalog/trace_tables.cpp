@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tracesmith/base/memory_limit.hpp"
-#include "tracesmith/format/table_traits.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
 namespace tracesmith {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include "tracesmith/model/track_groups.hpp"
 
@@ -60,72 +61,51 @@ FlagColumns all(const FlagColumn (&columns)[N]) {
   return {columns, N};
 }
 
+/// Not of the strings (shown as text), commit marks and pending work.
+constexpr std::pair<TableId, const char*> kMeanings[] = {
+    {TableId::kKernel, "kernels, as the device ran them"},
+    {TableId::kCopy, "copies, maps and unmaps, as the device ran them"},
+    {TableId::kFill, "fills (memset), as the device ran them"},
+    {TableId::kSync, "markers and barriers of the device, and waits of the host (host_side = 1)"},
+    {TableId::kHostCall, "calls of the GPU's API, by thread"},
+    {TableId::kMemoryEvent, "allocations and frees"},
+    {TableId::kFlow, "dependencies between operations, by correlation id"},
+    {TableId::kFlowEvent, "flow arrows of the trace's source, one row per end"},
+    {TableId::kProgramBuild, "compilations of device programs"},
+    {TableId::kCounter, "samples of counters"},
+    {TableId::kRange, "ranges and instants that the program marked"},
+    {TableId::kAttribute,
+     "other attributes of rows, from the trace's source (row_number is the rowid of "
+     "table_name)"},
+    {TableId::kMetadata, "metadata of the trace"},
+    {TableId::kProcess, "processes"},
+    {TableId::kThread, "threads"},
+    {TableId::kDevice, "devices and their properties"},
+    {TableId::kContext, "contexts"},
+    {TableId::kStream, "streams (queues)"},
+    {TableId::kLaunchShape, "launch shapes, each once"},
+    {TableId::kCallPath, "host call stacks as a tree: each row adds a frame to its parent"},
+    {TableId::kFrame, "frames of call stacks"},
+    {TableId::kSymbol,
+     "names of frames: functions inlined at an address, and the function that has it"},
+    {TableId::kModule, "executables and libraries that contain frames"},
+    {TableId::kRank, "ranks of a merged trace, each in its own host clock"},
+    {TableId::kTopologyNode, "GPUs, network adapters and processors of the host, as a tree"},
+    {TableId::kClockOffset, "offsets of other hosts' clocks from this one's, with their bounds"},
+    {TableId::kTopologyLink, "connections beside that tree, such as NVLink"},
+    {TableId::kClockDomain, "clocks other than the host's"},
+    {TableId::kClockSnapshot, "pairs of host time and a clock's value"},
+    {TableId::kCounterTrack, "names and units of counters"},
+    {TableId::kLoss, "events counted and lost, per source"},
+    {TableId::kObject, "API objects by handle"},
+};
+
 }  // namespace
 
 const char* meaningOf(TableId table) {
-  switch (table) {
-    case TableId::kKernel:
-      return "kernels, as the device ran them";
-    case TableId::kCopy:
-      return "copies, maps and unmaps, as the device ran them";
-    case TableId::kFill:
-      return "fills (memset), as the device ran them";
-    case TableId::kSync:
-      return "markers and barriers of the device, and waits of the host (host_side = 1)";
-    case TableId::kHostCall:
-      return "calls of the GPU's API, by thread";
-    case TableId::kMemoryEvent:
-      return "allocations and frees";
-    case TableId::kFlow:
-      return "dependencies between operations, by correlation id";
-    case TableId::kFlowEvent:
-      return "flow arrows of the trace's source, one row per end";
-    case TableId::kProgramBuild:
-      return "compilations of device programs";
-    case TableId::kCounter:
-      return "samples of counters";
-    case TableId::kRange:
-      return "ranges and instants that the program marked";
-    case TableId::kAttribute:
-      return "other attributes of rows, from the trace's source (row_number is the rowid of "
-             "table_name)";
-    case TableId::kMetadata:
-      return "metadata of the trace";
-    case TableId::kProcess:
-      return "processes";
-    case TableId::kThread:
-      return "threads";
-    case TableId::kDevice:
-      return "devices and their properties";
-    case TableId::kContext:
-      return "contexts";
-    case TableId::kStream:
-      return "streams (queues)";
-    case TableId::kLaunchShape:
-      return "launch shapes, each once";
-    case TableId::kCallPath:
-      return "host call stacks as a tree: each row adds a frame to its parent";
-    case TableId::kFrame:
-      return "frames of call stacks";
-    case TableId::kSymbol:
-      return "names of frames: functions inlined at an address, and the function that has it";
-    case TableId::kModule:
-      return "executables and libraries that contain frames";
-    case TableId::kRank:
-      return "ranks of a merged trace, each in its own host clock";
-    case TableId::kClockDomain:
-      return "clocks other than the host's";
-    case TableId::kClockSnapshot:
-      return "pairs of host time and a clock's value";
-    case TableId::kCounterTrack:
-      return "names and units of counters";
-    case TableId::kLoss:
-      return "events counted and lost, per source";
-    case TableId::kObject:
-      return "API objects by handle";
-    default:
-      return nullptr;  // string (shown as text), commit marks and pending work
-  }
+  const auto* const it = std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                                      [&](const auto& meaning) { return meaning.first == table; });
+  return it == std::end(kMeanings) ? nullptr : it->second;
 }
 
 bool zeroIsNull(TableId table, std::string_view column) {
@@ -146,6 +126,11 @@ bool zeroIsNull(TableId table, std::string_view column) {
       return column == "line";
     case TableId::kRank:
       return column == "world_size";
+    case TableId::kTopologyNode:
+    case TableId::kTopologyLink:
+      return column != "number";
+    case TableId::kClockOffset:
+      return column == "rank_id";
     case TableId::kClockSnapshot:
       return false;
     case TableId::kLoss:

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "tracesmith/model/collective_names.hpp"
+#include "tracesmith/model/names/collective_names.hpp"
 #include "tracesmith/query/columns/dictionary_column.hpp"
 
 namespace tracesmith {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tracesmith/analysis/timing/steps.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/query/columns/computed_column.hpp"
 
 namespace tracesmith {

@@ -5,11 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <type_traits>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/base/linux/clock_identity.hpp"
 
 namespace tracesmith {
 namespace {
@@ -21,13 +21,6 @@ bool own(uint32_t& owner, uint32_t process) {
   if (owner == process || owner == kMany) return false;
   owner = owner == 0 ? process : kMany;
   return true;
-}
-
-std::string bootId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
 }
 
 /// Whether a perf map belongs to a process. It must be from this boot of this machine, not older

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "tracesmith/base/files/file_identity.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_writer.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/stacks/symbols/xray_symbols.hpp"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/demangle.hpp"
+#include "tracesmith/stacks/symbols/elf_records.hpp"
 
 namespace tracesmith {
 namespace {
@@ -52,16 +52,16 @@ class ElfFile {
   ElfFile& operator=(const ElfFile&) = delete;
 
   Status open();
-  const Elf64_Shdr* section(std::string_view name) const;
-  const Elf64_Shdr* linked(const Elf64_Shdr& from) const {
+  const elf::Section* section(std::string_view name) const;
+  const elf::Section* linked(const elf::Section& from) const {
     return from.sh_link < sections_.size() ? &sections_[from.sh_link] : nullptr;
   }
   /// Calls `each(record, its number)` for every complete record of a section, until it returns
   /// false.
   template <class Record, class Each>
-  bool forEach(const Elf64_Shdr& of, const Each& each) const;
+  bool forEach(const elf::Section& of, const Each& each) const;
   /// The text at offset `at` of a string section; "" if it does not end within the section.
-  std::string text(const Elf64_Shdr& strings, uint64_t at) const;
+  std::string text(const elf::Section& strings, uint64_t at) const;
   auto problem(const std::string& what) const {
     return fail(ErrorCode::kInvalidArgument, what, path_);
   }
@@ -80,16 +80,16 @@ class ElfFile {
     }
     return true;
   }
-  bool within(const Elf64_Shdr& s) const {
-    return s.sh_type != SHT_NOBITS && s.sh_offset <= size_ && s.sh_size <= size_ - s.sh_offset;
+  bool within(const elf::Section& s) const {
+    return s.sh_type != elf::kNoBits && s.sh_offset <= size_ && s.sh_size <= size_ - s.sh_offset;
   }
 
   std::string path_;
   std::function<void()> progress_;
   int fd_;
   uint64_t size_ = 0;
-  Elf64_Ehdr header_{};
-  std::vector<Elf64_Shdr> sections_;
+  elf::Header header_{};
+  std::vector<elf::Section> sections_;
   std::vector<std::string> names_;
 };
 
@@ -99,20 +99,22 @@ Status ElfFile::open() {
   if (::fstat(fd_, &status) != 0) return failErrno(errno, "cannot be read", path_);
   if (!S_ISREG(status.st_mode)) return problem("is not a regular file");
   size_ = static_cast<uint64_t>(status.st_size);
-  if (!bytes(0, &header_, sizeof header_) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0) {
+  if (!bytes(0, &header_, sizeof header_) ||
+      std::memcmp(header_.e_ident, elf::kMagic, sizeof elf::kMagic) != 0) {
     return problem("is not an ELF file; give the program that wrote the log");
   }
-  if (header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB) {
+  if (header_.e_ident[elf::kClassAt] != elf::kClass64 ||
+      header_.e_ident[elf::kDataAt] != elf::kLittleEndian) {
     return problem("is not a 64-bit little-endian ELF file");
   }
   uint64_t count = header_.e_shnum;
-  Elf64_Shdr first{};
+  elf::Section first{};
   if (header_.e_shentsize != sizeof first || !bytes(header_.e_shoff, &first, sizeof first)) {
     return problem("is an ELF file without sections");
   }
   if (count == 0) count = first.sh_size;  // the count does not fit in the header
   uint32_t names_at = header_.e_shstrndx;
-  if (names_at == SHN_XINDEX) names_at = first.sh_link;
+  if (names_at == elf::kMoreSections) names_at = first.sh_link;
   if (count > kMostSections) return problem("claims to have more sections than a file has");
   sections_.resize(static_cast<size_t>(count));
   if (!bytes(header_.e_shoff, sections_.data(), sections_.size() * sizeof first)) {
@@ -123,7 +125,7 @@ Status ElfFile::open() {
   // The relevant names are short; longer ones need not be read completely.
   for (size_t i = 0; i < sections_.size(); ++i) {
     char name[24] = {};
-    const Elf64_Shdr& strings = sections_[names_at];
+    const elf::Section& strings = sections_[names_at];
     if (!within(strings) || sections_[i].sh_name >= strings.sh_size) continue;
     const uint64_t left = strings.sh_size - sections_[i].sh_name;
     if (bytes(strings.sh_offset + sections_[i].sh_name, name,
@@ -134,7 +136,7 @@ Status ElfFile::open() {
   return {};
 }
 
-const Elf64_Shdr* ElfFile::section(std::string_view name) const {
+const elf::Section* ElfFile::section(std::string_view name) const {
   for (size_t i = 0; i < sections_.size(); ++i) {
     if (names_[i] == name && within(sections_[i])) return &sections_[i];
   }
@@ -142,7 +144,7 @@ const Elf64_Shdr* ElfFile::section(std::string_view name) const {
 }
 
 template <class Record, class Each>
-bool ElfFile::forEach(const Elf64_Shdr& of, const Each& each) const {
+bool ElfFile::forEach(const elf::Section& of, const Each& each) const {
   if (!within(of)) return false;
   const uint64_t count = of.sh_size / sizeof(Record);
   std::vector<Record> window(std::min<uint64_t>(count, kWindowBytes / sizeof(Record)));
@@ -160,7 +162,7 @@ bool ElfFile::forEach(const Elf64_Shdr& of, const Each& each) const {
   return true;
 }
 
-std::string ElfFile::text(const Elf64_Shdr& strings, uint64_t at) const {
+std::string ElfFile::text(const elf::Section& strings, uint64_t at) const {
   std::string result;
   if (!within(strings)) return result;
   while (at < strings.sh_size && result.size() < kLongestSymbol) {
@@ -177,7 +179,7 @@ std::string ElfFile::text(const Elf64_Shdr& strings, uint64_t at) const {
 
 /// Start addresses of the functions, by number less 1. Sleds of one function are adjacent, and
 /// functions are numbered in the order of the section, from 1.
-std::vector<uint64_t> functionAddresses(const ElfFile& file, const Elf64_Shdr& map) {
+std::vector<uint64_t> functionAddresses(const ElfFile& file, const elf::Section& map) {
   std::vector<uint64_t> addresses;
   std::optional<uint64_t> last;
   file.forEach<Sled>(map, [&](const Sled& sled, uint64_t number) {
@@ -193,11 +195,11 @@ std::vector<uint64_t> functionAddresses(const ElfFile& file, const Elf64_Shdr& m
 }
 
 /// Of several symbols at one address the one with the widest visibility is chosen.
-int rankOf(const Elf64_Sym& symbol) {
-  switch (ELF64_ST_BIND(symbol.st_info)) {
-    case STB_GLOBAL:
+int rankOf(const elf::Symbol& symbol) {
+  switch (elf::bindingOf(symbol)) {
+    case elf::kGlobal:
       return 3;
-    case STB_WEAK:
+    case elf::kWeak:
       return 2;
     default:
       return 1;
@@ -216,7 +218,7 @@ Result<XRaySymbols> XRaySymbols::ofBinary(const std::string& path,
                                           const std::function<void()>& progress) {
   ElfFile file(path, progress);
   TS_CHECK_OK(file.open());
-  const Elf64_Shdr* const map = file.section(kMapSection);
+  const elf::Section* const map = file.section(kMapSection);
   if (map == nullptr) {
     return file.problem("has no section xray_instr_map: it was not built with -fxray-instrument");
   }
@@ -228,15 +230,17 @@ Result<XRaySymbols> XRaySymbols::ofBinary(const std::string& path,
   };
   std::unordered_map<uint64_t, Candidate> wanted;
   for (const uint64_t address : addresses) wanted.try_emplace(address);
-  const Elf64_Shdr* table = file.section(".symtab");
+  const elf::Section* table = file.section(".symtab");
   if (table == nullptr) table = file.section(".dynsym");  // the program is stripped
-  const Elf64_Shdr* const strings = table == nullptr ? nullptr : file.linked(*table);
+  const elf::Section* const strings = table == nullptr ? nullptr : file.linked(*table);
   XRaySymbols symbols;
   symbols.names_.resize(addresses.size());
   if (strings == nullptr) return symbols;
-  file.forEach<Elf64_Sym>(*table, [&](const Elf64_Sym& symbol, uint64_t) {
-    const auto type = ELF64_ST_TYPE(symbol.st_info);
-    if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF) return true;
+  file.forEach<elf::Symbol>(*table, [&](const elf::Symbol& symbol, uint64_t) {
+    const auto type = elf::typeOf(symbol);
+    if ((type != elf::kFunction && type != elf::kIndirectFunction) ||
+        symbol.st_shndx == elf::kUndefined)
+      return true;
     const auto it = wanted.find(symbol.st_value);
     if (it == wanted.end() || it->second.rank >= rankOf(symbol)) return true;
     it->second = {rankOf(symbol), symbol.st_name};

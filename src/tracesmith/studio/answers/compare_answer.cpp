@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/diff/trace_diff.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 
 namespace tracesmith::studio {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 #include "tracesmith/studio/studio_notes.hpp"

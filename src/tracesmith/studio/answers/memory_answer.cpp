@@ -5,10 +5,10 @@
 
 #include "tracesmith/export/select/event_filter.hpp"
 #include "tracesmith/export/text/stack_lines.hpp"
-#include "tracesmith/model/device_names.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
 #include "tracesmith/model/live_memory.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/names/device_names.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 #include "tracesmith/studio/tiles/relative_time.hpp"

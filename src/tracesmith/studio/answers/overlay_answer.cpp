@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 #include "tracesmith/studio/tiles/relative_time.hpp"

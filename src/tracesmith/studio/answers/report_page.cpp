@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tracesmith/base/hash.hpp"
+#include "tracesmith/export/output/xml_text.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/kept_answers.hpp"
 #include "tracesmith/studio/page/packed.hpp"
@@ -17,12 +18,6 @@ constexpr size_t kMostNames = 20'000;
 /// Of the tiles, packed and unpacked. Within these, a report has every item.
 constexpr size_t kMostPacked = 1 << 20;
 constexpr size_t kMostUnpacked = 32 << 20;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
 
 /// Levels from the widest tiles down, as long as they have room; a tile with its items has none
 /// below it.
@@ -73,7 +68,7 @@ Result<std::string> reportPage(const StudioTrace& of) {
       "<script type=\"text/plain\" id=\"report-tiles\">{5}</script>\n"
       "<script type=\"module\" nonce=\"{0}\">{6}</script>\n"
       "<script type=\"module\" nonce=\"{0}\">{7}</script>\n</body>\n</html>\n",
-      nonce, escaped(name), pageFile("/studio.css"), base64(gzip(data)),
+      nonce, escapedXml(name), pageFile("/studio.css"), base64(gzip(data)),
       base64(gzip(namesAnswer(of, namesIn(of, kMostLanes, kMostNames)))), base64(gzip(tilesOf(of))),
       pageFile("/charts.js"), script);
 }

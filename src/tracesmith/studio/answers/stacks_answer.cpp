@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "tracesmith/export/flame/stack_flame.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "tracesmith/export/select/row_filter.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 

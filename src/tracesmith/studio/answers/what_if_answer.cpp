@@ -7,8 +7,8 @@
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/emulate/predicted_times.hpp"
 #include "tracesmith/emulate/what_if_report.hpp"
-#include "tracesmith/model/device_names.hpp"
-#include "tracesmith/model/ranks.hpp"
+#include "tracesmith/model/names/device_names.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/studio/answers/answers.hpp"
 #include "tracesmith/studio/answers/json_answer.hpp"
 

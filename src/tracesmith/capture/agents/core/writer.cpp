@@ -190,6 +190,7 @@ Claim claimRing(ThreadState& t, const Arena& a) {
         ring.owned.store(0, std::memory_order_release);
         continue;
       }
+      ring.in_call.store(0, std::memory_order_relaxed);
       const uint64_t head = ring.head.load(std::memory_order_relaxed);
       ring.cached_tail = ring.tail.load(std::memory_order_acquire);
       // Twice, because a pad may have to come first.
@@ -444,16 +445,14 @@ void takeCorrelations(uint64_t end) {
   g_process.arenas[0].header->next_correlation.store(end, std::memory_order_relaxed);
 }
 
-uint64_t newestCorrelation() {
-  uint64_t newest = 0;
+bool isAnyThreadInCall() {
   const uint32_t count = g_process.arena_count.load(std::memory_order_acquire);
   for (uint32_t a = 0; a < count; ++a) {
     for (uint32_t i = 0; i < g_process.arenas[a].ring_count; ++i) {
-      const uint64_t its = g_process.arenas[a].rings[i].newest.load(std::memory_order_relaxed);
-      if (its > newest) newest = its;
+      if (g_process.arenas[a].rings[i].in_call.load(std::memory_order_acquire) != 0) return true;
     }
   }
-  return newest;
+  return false;
 }
 
 void waitAtExit(int64_t grace_ns) {

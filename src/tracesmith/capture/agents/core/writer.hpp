@@ -161,8 +161,8 @@ void lifeName(FileName& out, const char* suffix);
 uint64_t firstCorrelation();
 void takeCorrelations(uint64_t end);
 
-/// The newest correlation id that a thread of this life has stored in its ring header; 0: none.
-uint64_t newestCorrelation();
+/// True while a thread of this life is in a call that it has stored in its ring header.
+bool isAnyThreadInCall();
 
 /// Called when the program's main thread, and so the process, exits: waits until every tracked
 /// command has completed, at most `grace_ns`.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tracesmith/capture/agents/core/settings.hpp"
+#include "tracesmith/capture/agents/cuda/call_window.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
 #include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/sharing.hpp"

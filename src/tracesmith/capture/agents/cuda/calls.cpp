@@ -9,6 +9,7 @@
 #include "tracesmith/capture/agents/core/call_stack.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
+#include "tracesmith/capture/agents/cuda/call_window.hpp"
 #include "tracesmith/capture/agents/cuda/captured_calls.hpp"
 #include "tracesmith/capture/agents/cuda/record_writer.hpp"
 #include "tracesmith/capture/agents/cuda/shared_file.hpp"
@@ -29,6 +30,7 @@ std::atomic<arena::VirtualMemoryCall> g_virtual_memory[cupti::kMostFunctions];
 /// the next one is entered.
 struct Entered {
   uint32_t correlation = 0;
+  uint32_t life = 0;      // of the process
   bool captured = false;  // it created graph nodes
   int64_t start = 0;
 };
@@ -74,7 +76,8 @@ void leave(const Entered& entered, int domain, uint32_t number, const cupti::Cal
   if (call.result != nullptr) memcpy(&r.result, call.result, sizeof r.result);
   r.stack = stack;
   r.stream = nameNumberOfCall(call.symbol);
-  if (putRecord(&r, sizeof r, true)) noteRecordedCall(r.correlation);
+  putRecord(&r, sizeof r, true);
+  noteCallIsRecorded();
 }
 
 void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
@@ -85,14 +88,14 @@ void onApi(int domain, uint32_t number, const cupti::CallbackData& call) {
   Entered& entered = runtime ? t_runtime : t_driver;
   if (call.site == cupti::kEnter) {
     if (!noteCallBegins(call.correlation)) return;
-    entered = {call.correlation, false, stamp()};
+    entered = {call.correlation, lifeOf(t_state), false, stamp()};
     t_innermost = &entered;
     return;
   }
   if (entered.correlation != call.correlation) return;  // started before the callbacks were enabled
   t_innermost = &t_runtime;  // set here, so that its address need not be kept in a register below
   const int before = errno;
-  if (ready() && capturing()) {
+  if (noteCallEnds(entered.life)) {
     // A launch has a symbol, and skips this.
     if (call.symbol == nullptr && !runtime) putVirtualMemory(entered, number, call);
     leave(entered, domain, number, call);

@@ -9,6 +9,7 @@
 #include "tracesmith/capture/agents/core/agent_clock.hpp"
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/cuda/activity.hpp"
+#include "tracesmith/capture/agents/cuda/call_window.hpp"
 #include "tracesmith/capture/agents/cuda/calls.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_clock.hpp"
 #include "tracesmith/capture/agents/cuda/cupti_library.hpp"
@@ -185,7 +186,7 @@ StartResult findLibrary(bool is_late) {
 bool beginCupti(bool is_late) {
   g_cupti_epoch.store(g_epoch->load(), std::memory_order_relaxed);
   beginCorrelations();
-  if (waitsForControl()) beginWithNextCall();
+  openCallWindow(waitsForControl());
   StartResult started = StartResult::kNo;
   if (g_library == nullptr) {
     started = findLibrary(is_late);
@@ -203,11 +204,12 @@ bool beginCupti(bool is_late) {
 }
 
 void endCupti(int64_t grace_ns) {
-  disableCallbacks(g_subscriber);
-  endCorrelations();
+  closeCallWindow();
   flushForAWhile(grace_ns);
   // Before the last flush, so that no buffer stays behind with records in it.
   disableActivities();
+  // After the activities, so that no device work is recorded whose call was not seen.
+  disableCallbacks(g_subscriber);
   flushAll();
   restoreDefaults();
   if (isSharing()) {
@@ -220,7 +222,9 @@ void endCupti(int64_t grace_ns) {
 void flushForAWhile(int64_t grace_ns) {
   const int64_t began = nowNs();
   flushActivities(false);
-  while (hasLentBuffers() && nowNs() - began < grace_ns) {
+  // The calls of a capture that was turned off are still to be recorded.
+  while ((hasLentBuffers() || (!capturing() && isAnyThreadInCall())) &&
+         nowNs() - began < grace_ns) {
     const timespec pause{0, 5'000'000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     flushActivities(false);

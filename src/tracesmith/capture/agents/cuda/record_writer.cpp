@@ -10,7 +10,6 @@ namespace tracesmith::agent {
 namespace {
 
 constinit std::atomic<uint64_t> g_newest{0};  // correlation id
-constinit std::atomic<uint64_t> g_last_wanted{UINT64_MAX};
 
 // --- Names of kernels ---------------------------------------------------------------------------
 
@@ -116,24 +115,14 @@ void reportProblem(bool nothing, const char* text) {
   putRecord(&record, bytes, false);
 }
 
-std::atomic<uint64_t> g_first_wanted{0};
-
-void beginWithNextCall() { g_first_wanted.store(UINT64_MAX); }
-void endCorrelations() { g_last_wanted.store(newestCorrelation()); }
-
-bool isWanted(uint64_t correlation) {
-  return correlation >= g_first_wanted.load(std::memory_order_relaxed) &&
-         correlation <= g_last_wanted.load(std::memory_order_relaxed);
-}
-
 void beginCorrelations() {
   static const cuda_file::Header* begun = nullptr;
-  g_first_wanted.store(0, std::memory_order_relaxed);
-  g_last_wanted.store(UINT64_MAX, std::memory_order_relaxed);
   if (begun == &sharedHeader()) return;  // continues with the previous ids
   begun = &sharedHeader();
   g_newest.store(sharedHeader().first_correlation + (1u << 31), std::memory_order_relaxed);
 }
+
+uint64_t newestCorrelation() { return g_newest.load(std::memory_order_relaxed); }
 
 uint64_t wideCorrelation(uint32_t correlation) {
   uint64_t last = g_newest.load(std::memory_order_relaxed);

@@ -13,28 +13,8 @@ namespace tracesmith::agent {
 /// Extends CUPTI's 32-bit ids to numbers that are unique in the life of a process. Any thread.
 void beginCorrelations();
 uint64_t wideCorrelation(uint32_t correlation);
-/// For a process that is captured for a while: device work for calls before the first recorded one,
-/// or after the last one, is not recorded.
-void beginWithNextCall();
-void endCorrelations();
-bool isWanted(uint64_t correlation);
-
-extern std::atomic<uint64_t> g_first_wanted;
-/// A call starts: its device work may be delivered before the call ends. False: do not record it.
-/// [hot]
-inline bool noteCallBegins(uint32_t correlation) {
-  uint64_t first = g_first_wanted.load(std::memory_order_relaxed);
-  if (__builtin_expect(first == 0, 1)) return true;  // all are wanted
-  if (!capturing()) return false;
-  const uint64_t wide = wideCorrelation(correlation);
-  while (wide < first && !g_first_wanted.compare_exchange_weak(first, wide)) {
-  }
-  return true;
-}
-/// Call for each recorded call. [hot]
-inline void noteRecordedCall(uint64_t correlation) {
-  t_state.ring->newest.store(correlation, std::memory_order_relaxed);
-}
+/// The newest number that wideCorrelation() has given.
+uint64_t newestCorrelation();
 
 /// Writes a record into this thread's ring. `counts`: the record is an event, so the counters
 /// include it. False: it was lost; an event is then counted as lost.

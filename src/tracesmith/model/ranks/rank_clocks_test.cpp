@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/model/ranks/rank_clocks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <tuple>
+
+#include "tracesmith/model/ranks/ranks.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+/// Ranks whose clocks are those of the given names.
+Trace ranksWithClocks(const std::vector<std::string>& clocks) {
+  Trace trace;
+  for (size_t i = 0; i < clocks.size(); ++i) {
+    const auto number = static_cast<uint32_t>(i);
+    trace.rank.push({.id = idAt<RankId>(i), .number = number});
+    trace.setMetadata(rankMetadataPrefix(number) + "clock_id", clocks[i]);
+  }
+  return trace;
+}
+
+/// A clock that is `ahead` of another one at that one's time 0, and faster.
+struct Pace {
+  int64_t ahead = 0;
+  double ppm = 0;
+  int64_t of(int64_t time) const {
+    return time + ahead + static_cast<int64_t>(ppm * 1e-6 * static_cast<double>(time));
+  }
+};
+
+/// What a rank has measured of another clock, each half second, no further off than `half`.
+void compare(Trace& trace, size_t rank, const std::string& peer, int64_t from, int64_t to,
+             int64_t half, const std::function<int64_t(int64_t)>& offset) {
+  for (int64_t t = from; t <= to; t += kSecond / 2) {
+    const int64_t away = t / 7 % half;  // where in the bound the truth is
+    trace.clock_offset.push({.host_ns = t,
+                             .peer = trace.strings.intern(peer),
+                             .peer_clock_id = trace.strings.intern(peer),
+                             .low_ns = offset(t) - half + away,
+                             .high_ns = offset(t) + half + away,
+                             .rank_id = idAt<RankId>(rank)});
+  }
+}
+
+void expectNear(const clocks::Bounded& found, int64_t truth, int64_t most_error) {
+  EXPECT_LE(std::abs(found.value - truth), found.error);
+  EXPECT_LE(found.error, most_error);
+}
+
+TEST(RankClocks, RanksOfOneHostHaveOneClock) {
+  const RankClocks clocks(ranksWithClocks({"a", "a", "a"}));
+  ASSERT_TRUE(clocks.areOne());
+  EXPECT_EQ(clocks.toFirst(2, 77).value, 77);
+  EXPECT_EQ(clocks.toFirst(2, 77).error, 0);
+  // Also if one of them was compared with a clock of none.
+  Trace trace = ranksWithClocks({"a", "a"});
+  compare(trace, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
+  EXPECT_TRUE(RankClocks(trace).areOne());
+}
+
+TEST(RankClocks, AreKnownFromEitherSide) {
+  const Pace b{5000 * kSecond, 20};
+  Trace trace = ranksWithClocks({"a", "b"});
+  compare(trace, 0, "b", kSecond, 9 * kSecond, 10'000, [&](int64_t t) { return b.of(t) - t; });
+  const RankClocks from_first(trace);
+  trace.clock_offset.clear();
+  for (int64_t t = kSecond; t <= 9 * kSecond; t += kSecond / 2) {
+    trace.clock_offset.push({.host_ns = b.of(t),
+                             .peer_clock_id = trace.strings.intern("a"),
+                             .low_ns = t - b.of(t) - 9'000,
+                             .high_ns = t - b.of(t) + 4'000,
+                             .rank_id = RankId{2}});
+  }
+  const RankClocks from_second(trace);
+  for (const RankClocks* clocks : {&from_first, &from_second}) {
+    ASSERT_TRUE(clocks->areCompared());
+    EXPECT_FALSE(clocks->areOne());
+    for (int64_t t = kSecond; t < 9 * kSecond; t += kSecond / 13) {
+      expectNear(clocks->toFirst(1, b.of(t)), t, 40'000);
+    }
+    expectNear(clocks->toFirst(1, b.of(11 * kSecond)), 11 * kSecond, 400'000);  // after the last
+  }
+}
+
+TEST(RankClocks, GoOverOtherRanks) {
+  const Pace b{-40 * kSecond, -30}, c{7 * kSecond, 10};  // ahead of a, and of b
+  Trace trace = ranksWithClocks({"a", "c", "b", "a"});
+  compare(trace, 0, "b", kSecond, 9 * kSecond, 5'000, [&](int64_t t) { return b.of(t) - t; });
+  compare(trace, 2, "c", -39 * kSecond, -31 * kSecond, 5'000,
+          [&](int64_t t) { return c.of(t) - t; });
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  for (int64_t t = kSecond; t < 9 * kSecond; t += kSecond / 13) {
+    expectNear(clocks.toFirst(1, c.of(b.of(t))), t, 40'000);
+    expectNear(clocks.toFirst(2, b.of(t)), t, 20'000);
+    EXPECT_EQ(clocks.toFirst(3, t).error, 0);
+  }
+}
+
+TEST(RankClocks, WhatWasNotComparedIsNotKnown) {
+  EXPECT_FALSE(RankClocks(Trace()).areCompared());
+  EXPECT_FALSE(RankClocks(ranksWithClocks({"a", "b"})).areCompared());
+  EXPECT_FALSE(RankClocks(ranksWithClocks({"", ""})).areCompared());
+  Trace trace = ranksWithClocks({"a", "b", "c"});
+  compare(trace, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
+  EXPECT_FALSE(RankClocks(trace).areCompared());
+  Trace twice = ranksWithClocks({"a", "a"});
+  twice.rank.number[1] = 0;
+  EXPECT_FALSE(RankClocks(twice).areCompared());
+}
+
+TEST(RankClocks, OffsetsThatMakeNoSenseAreLeftOut) {
+  Trace trace = ranksWithClocks({"a", "b"});
+  for (const auto& [at, low, high] :
+       {std::tuple(INT64_MIN, int64_t{0}, int64_t{1}), std::tuple(int64_t{5}, INT64_MIN, INT64_MAX),
+        std::tuple(int64_t{6}, int64_t{9}, int64_t{8})}) {
+    trace.clock_offset.push({.host_ns = at,
+                             .peer_clock_id = trace.strings.intern("b"),
+                             .low_ns = low,
+                             .high_ns = high,
+                             .rank_id = RankId{1}});
+  }
+  EXPECT_FALSE(RankClocks(trace).areCompared());
+  compare(trace, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  for (const int64_t time : {INT64_MIN, INT64_MAX, int64_t{0}}) (void)clocks.toFirst(1, time);
+  // Two bounds that are as wide as years and a nanosecond apart.
+  Trace steep = ranksWithClocks({"a", "b"});
+  for (const auto& [at, low] :
+       {std::pair(int64_t{1}, -(int64_t{1} << 59)), std::pair(int64_t{2}, int64_t{0})}) {
+    steep.clock_offset.push({.host_ns = at,
+                             .peer_clock_id = steep.strings.intern("b"),
+                             .low_ns = low,
+                             .high_ns = int64_t{1} << 59,
+                             .rank_id = RankId{1}});
+  }
+  const RankClocks wide(steep);
+  ASSERT_TRUE(wide.areCompared());
+  for (const int64_t time : {INT64_MIN, INT64_MAX, int64_t{0}, 3600 * kSecond}) {
+    EXPECT_GT(wide.toFirst(1, time).error, 0);
+  }
+}
+
+}  // namespace
+}  // namespace tracesmith

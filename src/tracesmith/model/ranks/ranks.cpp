@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/model/ranks/ranks.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "tracesmith/base/human_units.hpp"
+#include "tracesmith/model/id_mapping.hpp"
+#include "tracesmith/model/ranks/rank_clocks.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// New ids of the rows that one rank has; 0 for the others.
+template <class Id>
+struct NewIds {
+  std::vector<uint32_t> ids;
+  Id operator()(Id id) const {
+    const auto i = static_cast<size_t>(id);
+    return i == 0 || i > ids.size() ? Id{} : static_cast<Id>(ids[i - 1]);
+  }
+};
+struct RankIds : NewIds<ProcessId>,
+                 NewIds<ThreadId>,
+                 NewIds<DeviceId>,
+                 NewIds<ContextId>,
+                 NewIds<StreamId>,
+                 NewIds<ClockDomainId>,
+                 NewIds<CounterTrackId>,
+                 NewIds<LossId>,
+                 NewIds<TopologyNodeId> {
+  using NewIds<ProcessId>::operator();
+  using NewIds<ThreadId>::operator();
+  using NewIds<DeviceId>::operator();
+  using NewIds<ContextId>::operator();
+  using NewIds<StreamId>::operator();
+  using NewIds<ClockDomainId>::operator();
+  using NewIds<CounterTrackId>::operator();
+  using NewIds<LossId>::operator();
+  using NewIds<TopologyNodeId>::operator();
+  RankId operator()(RankId) const { return RankId::kNone; }  // the part is a trace without ranks
+};
+
+/// Tables that all ranks of the part share: their rows belong to no rank.
+template <class Table>
+constexpr bool kIsShared =
+    std::is_same_v<Table, LaunchShapeTable> || std::is_same_v<Table, CallPathTable> ||
+    std::is_same_v<Table, FrameTable> || std::is_same_v<Table, SymbolTable>;
+
+template <class Table>
+void keepColumns(const Table& from, const std::vector<size_t>& rows, Table& to) {
+  to.resize(rows.size());
+  Table::visitColumns(from, [&](const ColumnInfo& info, const auto& source) {
+    Table::visitColumns(to, [&](const ColumnInfo& other, auto& target) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(source)>,
+                                   std::decay_t<decltype(target)>>) {
+        if (info.number != other.number) return;
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const auto value = source[rows[i]];
+          if (value != decltype(value){}) target[i] = value;  // an unused column takes no memory
+        }
+      }
+    });
+  });
+}
+
+template <class Id, class Table>
+void number(const Table& table, const std::vector<size_t>& rows, RankIds& ids) {
+  std::vector<uint32_t>& out = static_cast<NewIds<Id>&>(ids).ids;
+  out.assign(table.size(), 0);
+  for (size_t i = 0; i < rows.size(); ++i) out[rows[i]] = static_cast<uint32_t>(i + 1);
+}
+
+void keepMetadata(const Trace& trace, const std::string& prefix, Trace& part) {
+  for (size_t i = 0; i < trace.metadata.size(); ++i) {
+    const std::string_view key = trace.text(trace.metadata.key[i]);
+    if (!key.starts_with(prefix)) continue;
+    part.setMetadata(key.substr(prefix.size()), trace.text(trace.metadata.value[i]));
+  }
+}
+
+void keepAttributes(const Trace& trace, const std::map<uint32_t, std::vector<size_t>>& kept,
+                    Trace& part) {
+  const AttributeTable& all = trace.attribute;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto rows = kept.find(all.table[i]);
+    if (rows == kept.end()) continue;
+    const auto at = std::lower_bound(rows->second.begin(), rows->second.end(), all.row_number[i]);
+    if (at == rows->second.end() || *at != all.row_number[i]) continue;
+    AttributeRow row = all.row(i);
+    row.row_number = static_cast<uint64_t>(at - rows->second.begin());
+    part.attribute.push(row);
+  }
+}
+
+/// a + b, limited to the range of int64_t.
+int64_t sumOf(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
+/// Calls f(table, row, rank) for each row with a start or a time.
+template <class AnyTrace, class F>
+void forEachEvent(AnyTrace& trace, const RankLookup& ranks, F f) {
+  forEachTable(trace, [&](auto& table) {
+    if constexpr (requires { table.time_ns; } || (requires {
+                    table.start_ns;
+                    table.duration_ns;
+                  })) {
+      for (size_t i = 0; i < table.size(); ++i) {
+        const auto rank = static_cast<size_t>(ranks.of(table, i));
+        if (rank != 0 && rank <= trace.rank.size()) f(table, i, rank - 1);
+      }
+    }
+  });
+}
+
+template <class Table>
+auto& timeOf(Table& table, size_t row) {
+  if constexpr (requires { table.time_ns; }) {
+    return table.time_ns[row];
+  } else {
+    return table.start_ns[row];
+  }
+}
+
+}  // namespace
+
+const char* const kRanksHaveOwnClocks =
+    "each rank has its own clock: durations can be compared, starts and ends cannot";
+
+std::string rankMetadataPrefix(uint32_t number) { return "rank." + std::to_string(number) + "."; }
+
+RankId rankByNumber(const Trace& trace, uint32_t number) {
+  const auto& numbers = trace.rank.number;
+  const auto at = std::find(numbers.begin(), numbers.end(), number);
+  return at == numbers.end() ? RankId::kNone
+                             : idAt<RankId>(static_cast<size_t>(at - numbers.begin()));
+}
+
+std::string rankNumbersText(const Trace& trace) {
+  std::string text;
+  for (size_t i = 0; i < trace.rank.size(); ++i) {
+    if (i > 0) text += i + 1 == trace.rank.size() ? " and " : ", ";
+    text += std::to_string(trace.rank.number[i]);
+  }
+  return text;
+}
+
+Status haveOneClock(const Trace& trace) {
+  if (!isMerged(trace)) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "the trace holds the ranks " + rankNumbersText(trace) +
+                  ", each in its own clock; write one of them with 'tracesmith export -f sbt "
+                  "--rank N'");
+}
+
+RankLookup::RankLookup(const Trace& trace) {
+  process_ = ranksOf(trace.process);
+  device_ = ranksOf(trace.device);
+  clock_ = ranksOf(trace.clock_domain);
+  thread_ = ranksOf(trace.thread);
+  context_ = ranksOf(trace.context);
+  stream_ = ranksOf(trace.stream);
+  track_ = ranksOf(trace.counter_track);
+}
+
+Trace partOfRank(const Trace& trace, RankId rank) {
+  Trace part;
+  const auto index = static_cast<size_t>(rank);
+  if (index == 0 || index > trace.rank.size()) return part;
+  part.strings = trace.strings;
+  const RankLookup ranks(trace);
+  RankIds ids;
+  std::map<uint32_t, std::vector<size_t>> kept;
+  forEachTable(trace, [&](const auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    std::vector<size_t>& rows = kept[static_cast<uint32_t>(Table::kId)];
+    if constexpr (!kIsShared<Table>) {
+      for (size_t i = 0; i < table.size(); ++i) {
+        if (ranks.of(table, i) == rank) rows.push_back(i);
+      }
+    }
+  });
+  const auto rowsOf = [&](TableId id) -> const std::vector<size_t>& {
+    return kept[static_cast<uint32_t>(id)];
+  };
+  number<ProcessId>(trace.process, rowsOf(TableId::kProcess), ids);
+  number<ThreadId>(trace.thread, rowsOf(TableId::kThread), ids);
+  number<DeviceId>(trace.device, rowsOf(TableId::kDevice), ids);
+  number<ContextId>(trace.context, rowsOf(TableId::kContext), ids);
+  number<StreamId>(trace.stream, rowsOf(TableId::kStream), ids);
+  number<ClockDomainId>(trace.clock_domain, rowsOf(TableId::kClockDomain), ids);
+  number<CounterTrackId>(trace.counter_track, rowsOf(TableId::kCounterTrack), ids);
+  number<LossId>(trace.loss, rowsOf(TableId::kLoss), ids);
+  number<TopologyNodeId>(trace.topology_node, rowsOf(TableId::kTopologyNode), ids);
+#define TS_Y(id, Name, name, columns)                             \
+  if constexpr (kIsShared<Name##Table>) {                         \
+    part.name = trace.name;                                       \
+  } else {                                                        \
+    keepColumns(trace.name, rowsOf(TableId::k##Name), part.name); \
+  }                                                               \
+  mapIds(part.name, ids);
+  TS_TABLES(TS_Y)
+#undef TS_Y
+  part.rank.clear();
+  keepMetadata(trace, rankMetadataPrefix(trace.rank.number[index - 1]), part);
+  keepAttributes(trace, kept, part);
+  return part;
+}
+
+std::vector<TimeRange> rangesOfRanks(const Trace& trace) {
+  std::vector<TimeRange> ranges(trace.rank.size());
+  std::vector<bool> any(ranges.size(), false);
+  forEachEvent(trace, RankLookup(trace), [&](const auto& table, size_t row, size_t rank) {
+    const int64_t begin = timeOf(table, row);
+    int64_t end = begin;
+    if constexpr (requires { table.duration_ns; }) end = endOf(begin, table.duration_ns[row]);
+    TimeRange& range = ranges[rank];
+    range = any[rank] ? TimeRange{std::min(range.begin_ns, begin), std::max(range.end_ns, end)}
+                      : TimeRange{begin, end};
+    any[rank] = true;
+  });
+  return ranges;
+}
+
+namespace {
+
+/// Where each rank's times lie on the common axis.
+class CommonAxis {
+ public:
+  explicit CommonAxis(const Trace& trace) : clocks_(trace) {
+    if (clocks_.areCompared()) return;
+    const std::vector<TimeRange> ranges = rangesOfRanks(trace);
+    int64_t latest = std::numeric_limits<int64_t>::min();
+    for (const TimeRange& range : ranges) latest = std::max(latest, range.begin_ns);
+    for (const TimeRange& range : ranges) shift_.push_back(lengthOf(range.begin_ns, latest));
+  }
+  int64_t at(size_t rank, int64_t time) const {
+    if (!clocks_.areCompared()) return sumOf(time, shift_[rank]);
+    return clocks_.toFirst(rank, time).value;
+  }
+  int64_t ofEvent(size_t rank, int64_t time) {
+    if (!clocks_.areCompared()) return at(rank, time);
+    const clocks::Bounded common = clocks_.toFirst(rank, time);
+    worst_ns_ = std::max(worst_ns_, common.error);
+    return common.value;
+  }
+  std::string sentence() const {
+    if (clocks_.areOne()) return "the ranks have one clock, because they ran on one host";
+    if (clocks_.areCompared()) {
+      return "the clocks of the ranks were compared: their events are no further off from those of "
+             "the "
+             "first than " +
+             formatDuration(worst_ns_);
+    }
+    return "each rank has its own clock, and they were not compared (profile --sync-with): the "
+           "ranks are drawn from their first events on";
+  }
+
+ private:
+  RankClocks clocks_;
+  std::vector<int64_t> shift_;
+  int64_t worst_ns_ = 0;
+};
+
+}  // namespace
+
+std::string alignRanks(Trace& trace) {
+  const RankLookup ranks(trace);
+  CommonAxis axis(trace);
+  forEachEvent(trace, ranks, [&](auto& table, size_t row, size_t rank) {
+    timeOf(table, row) = axis.ofEvent(rank, timeOf(table, row));
+  });
+  const auto move = [&](auto& table, Column<int64_t>& times) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      const auto rank = static_cast<size_t>(ranks.of(table, i));
+      if (rank != 0 && rank <= trace.rank.size() && times[i] != 0) {  // 0: unknown, or never
+        times[i] = axis.at(rank - 1, times[i]);
+      }
+    }
+  };
+  move(trace.process, trace.process.start_ns);
+  move(trace.process, trace.process.end_ns);
+  move(trace.context, trace.context.created_ns);
+  move(trace.context, trace.context.released_ns);
+  move(trace.stream, trace.stream.created_ns);
+  move(trace.stream, trace.stream.released_ns);
+  move(trace.object, trace.object.created_ns);
+  trace.clock_snapshot.clear();
+  trace.clock_offset.clear();
+  const auto rename = [&](auto& table, Column<StringId>& names) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      const auto rank = static_cast<size_t>(table.rank_id[i]);
+      if (rank == 0 || rank > trace.rank.size()) continue;
+      const std::string_view name = trace.text(names[i]);
+      const std::string prefix = "rank " + std::to_string(trace.rank.number[rank - 1]);
+      if (name == prefix || name.starts_with(prefix + ":")) continue;
+      names[i] = trace.strings.intern(name.empty() ? prefix : prefix + ": " + std::string(name));
+    }
+  };
+  for (size_t i = 0; i < trace.process.size(); ++i) {
+    if (trace.process.command_line[i] == StringId::kNone) {
+      trace.process.command_line[i] = trace.process.executable[i];
+    }
+  }
+  rename(trace.process, trace.process.command_line);
+  rename(trace.device, trace.device.name);
+  trace.begin_ns.reset();
+  return axis.sentence();
+}
+
+}  // namespace tracesmith

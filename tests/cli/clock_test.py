@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`clock`: a host whose clock is 5,000 s ahead, which is a process in a time namespace; so the truth is known."""
+import json
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from harness import DEMO, LIMIT_S, PROGRAM, CommandTest, environment
+
+AHEAD_S = 5000
+
+
+class Server:
+    """`clock serve`, begun with `before`."""
+
+    def __init__(self, test, *before):
+        self.process = subprocess.Popen([*before, PROGRAM, "clock", "serve", "--port", "0", "--bind", "127.0.0.1"],
+                                        cwd=test.dir, env=environment(), stderr=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        test.addCleanup(self.end)
+        said = self.process.stderr.readline().decode()
+        found = re.search(r"answers at port (\d+)", said)
+        test.assertTrue(found, said)
+        self.host = f"127.0.0.1:{found[1]}"
+
+    def end(self):
+        """What it says at its end."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, out, err.decode()
+
+
+class Clock(CommandTest):
+    def measure(self, *arguments):
+        result = self.run_command("clock", "measure", "--json", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def need_time_namespaces(self):
+        # Without --fork: a signal would end unshare alone.
+        probe = subprocess.run(["unshare", "-T", "--monotonic", "1", "true"], check=False, stderr=subprocess.PIPE)
+        if probe.returncode != 0:
+            self.skipTest("no time namespace: " + probe.stderr.decode().strip())
+
+    def test_the_offset_of_a_host_that_is_ahead_lies_within_the_bound(self):
+        self.need_time_namespaces()
+        ahead = Server(self, "unshare", "-T", "--monotonic", str(AHEAD_S), "--boottime", str(AHEAD_S))
+        same = Server(self)
+        of_ahead, of_same = self.measure("-d", "3.5", ahead.host, same.host)
+        for measured, truth in ((of_ahead, AHEAD_S * 10**9), (of_same, 0)):
+            self.assertLessEqual(abs(measured["offset_ns"] - truth), measured["error_ns"], measured)
+            self.assertGreaterEqual(measured["answered"], 48)
+            self.assertEqual(measured["steps"], [])
+            # How narrow it is on a machine with nothing else to do, clocks_tests shows.
+            self.assertLess(measured["error_ns"], 20_000_000)
+            self.assertGreater(measured["quickest_trip_ns"], 0)
+        code, _, said = ahead.end()
+        self.assertEqual(code, 0)
+        self.assertIn(f"{of_ahead['answered']} questions answered, 0 refused", said)
+
+    def rows(self, trace, sql):
+        return json.loads(self.run_command("query", trace, "--json", sql).stdout)
+
+    def test_a_recording_has_the_offset_of_another_host(self):
+        self.need_time_namespaces()
+        namespace = ("unshare", "-T", "--monotonic", str(AHEAD_S))
+        ahead, same = Server(self, *namespace), Server(self)
+        result = self.run_command("profile", "-q", "-o", "a.sbt", "--sync-with", ahead.host, "--sync-with", same.host,
+                                  "--", "sleep", "3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        there = subprocess.run([*namespace, PROGRAM, "profile", "-q", "-o", "b.sbt", "--", "true"], cwd=self.dir,
+                               env=environment(), check=False)
+        self.assertEqual(there.returncode, 0)
+        clock_of = {trace: self.rows(trace, "SELECT value FROM metadata WHERE key = 'clock_id'")[0]["value"]
+                    for trace in ("a.sbt", "b.sbt")}
+        self.assertEqual(clock_of["b.sbt"], clock_of["a.sbt"] + f"+{AHEAD_S}.000000000 s")
+        # All of what the recorder sees is in that clock.
+        process, = self.rows("b.sbt", "SELECT start_ns, end_ns FROM process")
+        self.assertLess(process["end_ns"] - process["start_ns"], 60 * 10**9)
+        for host, clock, truth in ((ahead.host, clock_of["b.sbt"], AHEAD_S * 10**9),
+                                   (same.host, clock_of["a.sbt"], 0)):
+            offsets = self.rows("a.sbt", f"SELECT * FROM clock_offset WHERE peer = '{host}' ORDER BY host_ns")
+            self.assertGreaterEqual(len(offsets), 3)  # at the start, on the way, at the end
+            for row in offsets:
+                self.assertEqual(row["peer_clock_id"], clock)
+                self.assertLessEqual(row["low_ns"], truth)
+                self.assertGreaterEqual(row["high_ns"], truth)
+            # From before the program's start until after its end.
+            self.assertGreater(offsets[-1]["host_ns"] - offsets[0]["host_ns"], 2_900_000_000)
+
+    def start_profile(self, output, *options, program, before=()):
+        recorder = subprocess.Popen([*before, PROGRAM, "profile", "-q", "-o", output, *options, "--", *program],
+                                    cwd=self.dir, env=environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    stdout=subprocess.DEVNULL)
+        self.addCleanup(recorder.kill)
+        return recorder
+
+    def ended(self, recorder):
+        _, said = recorder.communicate(timeout=LIMIT_S)
+        self.assertEqual(said, b"")
+        return recorder.returncode
+
+    @unittest.skipUnless(os.access(DEMO, os.X_OK), "the OpenCL demo was not built")
+    def test_merged_ranks_of_two_hosts_are_on_one_axis(self):
+        self.need_time_namespaces()
+        namespace = ("unshare", "-T", "--monotonic", str(AHEAD_S))
+        ahead = Server(self, *namespace)
+        first = self.start_profile("rank-0.sbt", "--sync-with", ahead.host, program=("sh", "-c", f"{DEMO} && ! read line"))
+        for rank, before in ((1, namespace), (2, ())):
+            recorder = self.start_profile(f"rank-{rank}.sbt", before=before, program=(DEMO,))
+            self.assertEqual(self.ended(recorder), 0)
+        self.assertEqual(self.ended(first), 0)  # `read` is at the end of its input
+        files = [f"rank-{rank}.sbt" for rank in range(3)]
+        self.assertEqual(self.run_command("merge", "-q", *files, "-o", "job.sbt").returncode, 0)
+        result = self.run_command("export", "job.sbt", "-o", "job.json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        said = re.search(r"are no further off from those of the first than ([\d.]+) (ns|µs|ms)", result.stderr.decode())
+        self.assertTrue(said, result.stderr)
+        bound_us = float(said[1]) * {"ns": 1e-3, "µs": 1, "ms": 1e3}[said[2]]
+        with open(self.path("job.json"), encoding="utf-8") as file:
+            document = json.load(file)
+        events = [event for event in document["traceEvents"] if event.get("ph") == "X"]
+        shown = sorted(event["ts"] for event in events if event["name"] == "matrixMul")
+        truth = []  # on the clock of this host
+        for rank, file in enumerate(files):
+            for row in self.rows(file, "SELECT start_ns FROM kernel WHERE name = 'matrixMul'"):
+                truth.append(row["start_ns"] / 1e3 - (AHEAD_S * 1e6 if rank == 1 else 0))
+        truth.sort()
+        self.assertEqual(len(shown), len(truth))
+        # Where the axis begins, the export decides.
+        for at, true in zip(shown, truth):
+            self.assertAlmostEqual(at - shown[0], true - truth[0], delta=2 * bound_us + 0.01)
+        # Without the comparison the ranks cannot be put in order.
+        self.assertEqual(self.run_command("merge", "-q", "rank-1.sbt", "rank-2.sbt", "-o", "two.sbt").returncode, 0)
+        self.assertIn(b"they were not compared", self.run_command("export", "two.sbt", "-o", "two.json").stderr)
+        self.assertEqual(self.run_command("merge", "-q", "rank-0.sbt", "rank-2.sbt", "-o", "here.sbt").returncode, 0)
+        self.assertIn(b"the ranks have one clock", self.run_command("export", "here.sbt", "-o", "here.json").stderr)
+
+    def test_a_recording_needs_its_hosts_at_the_start_but_not_to_the_end(self):
+        server = Server(self)
+        server.end()
+        result = self.run_command("profile", "-o", "a.sbt", "--sync-with", server.host, "--", "touch", "began")
+        self.assert_fails(result, 125, server.host, "answers no questions about its clock")
+        self.assertEqual(self.files(), [])
+        server = Server(self)
+        result = self.run_command("profile", "-o", "a.sbt", "--sync-with", server.host, "--", "sh", "-c",
+                                  f"kill {server.process.pid}; sleep 1.5")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"the clock of {server.host} is not known at the end", result.stderr.decode())
+        self.assertEqual(self.run_command("verify", "a.sbt").returncode, 0)
+
+    def test_what_is_printed(self):
+        server = Server(self)
+        said = self.run_command("clock", "measure", "-d", "0.1", server.host).stdout.decode().splitlines()
+        self.assertRegex(said[0], "^host +its clock is ahead by +no further off than +drift")
+        self.assertRegex(said[1], rf"^{server.host} +[+-]0\.\d{{9}} s +\S+ (ns|µs|ms) .* 16 of 16$")
+
+    def test_a_host_that_does_not_answer_is_named(self):
+        server = Server(self)
+        server.end()
+        result = self.run_command("clock", "measure", "-d", "0.1", server.host)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(f"{server.host}: answers no questions about its clock", result.stderr.decode())
+        # What others answered counts all the same.
+        there = Server(self)
+        result = self.run_command("clock", "measure", "--json", "-d", "0.1", server.host, there.host)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("answers no questions about its clock", result.stderr.decode())
+        self.assertEqual([each["host"] for each in json.loads(result.stdout)], [there.host])
+        result = self.run_command("clock", "measure", "no.such.host.invalid")
+        self.assertIn("no.such.host.invalid: cannot be found", result.stderr.decode())
+
+    def test_hosts_that_cannot_be(self):
+        for host, why in (("", "'': names no host"), (":9713", "':9713': names no host"),
+                          ("127.0.0.1:99999", "'99999' is no port: 1 to 65535"), ("127.0.0.1:0", "'0' is no port"),
+                          ("127.0.0.1:abc", "'abc' is no port"), ("[::1]:-1", "'-1' is no port")):
+            self.assert_fails(self.run_command("clock", "measure", host), 2, why)
+            self.assert_fails(self.run_command("profile", "-o", "a.sbt", "--sync-with", host, "--", "touch", "began"),
+                              125, why)
+        self.assertEqual(self.files(), [])
+
+    def test_command_lines_that_are_wrong(self):
+        for arguments, why in ((("measure",), "which host?"), (("serve", "node2"), "takes no hosts"),
+                               (("serve", "--port", "70000"), "is no port"),
+                               (("serve", "--bind", "node2"), "is no numeric address")):
+            result = self.run_command("clock", *arguments)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(why, result.stderr.decode())
+        taken = Server(self)
+        result = self.run_command("clock", "serve", "--bind", "127.0.0.1", "--port", taken.host.split(":")[1])
+        self.assertIn("Address already in use", result.stderr.decode())
+
+
+if __name__ == "__main__":
+    unittest.main()
