@@ -52,6 +52,8 @@ struct TraceTables::Impl {
   template <class Table>
   Status readThese(Table& table, const ColumnNumbers& wanted);
   Status readOf(TableId table, const std::optional<ColumnNumbers>& wanted);
+  /// Verifies that all rows of all tables can be read.
+  Status checkAllRows();
   /// The same; of a damaged file reads everything again.
   Result<std::shared_ptr<const Loaded>> need(TableId table,
                                              const std::optional<ColumnNumbers>& wanted);
@@ -156,10 +158,20 @@ Status TraceTables::Impl::readOf(TableId id, const std::optional<ColumnNumbers>&
   return status;
 }
 
+Status TraceTables::Impl::checkAllRows() {
+  Status status;
+  forEachTable(now->trace, [&](const auto& table) {
+    if (status && checked.count(table.kId) == 0) status = readOf(table.kId, ColumnNumbers());
+  });
+  return status;
+}
+
 Result<std::shared_ptr<const TraceTables::Loaded>> TraceTables::Impl::need(
     TableId id, const std::optional<ColumnNumbers>& wanted) {
   if (whole) return now;
-  Status status = readOf(id, wanted);
+  // Attributes of lost rows are left out, so they depend on every other table.
+  Status status = id == TableId::kAttribute ? checkAllRows() : Status();
+  if (status) status = readOf(id, wanted);
   if (!status && status.error().code == ErrorCode::kDamaged) status = readAllBlocks();
   if (!status) return tl::unexpected(status.error());
   return now;

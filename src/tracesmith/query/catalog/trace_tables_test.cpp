@@ -137,6 +137,32 @@ TEST(TraceTables, OfDamagedFilesToo) {
   }
 }
 
+TEST(TraceTables, AttributesOfLostRowsAreLeftOut) {
+  const test::TempFile file;
+  auto writer = TraceWriter::create(file.path());
+  ASSERT_TRUE(writer);
+  Trace trace;
+  for (int i = 0; i < 10; ++i) trace.kernel.push({.start_ns = 100 * i, .duration_ns = 10});
+  trace.attribute.push({.table = static_cast<uint16_t>(TableId::kKernel), .row_number = 3});
+  ASSERT_TRUE(writer->write(trace));
+  ASSERT_TRUE(writer->finish());
+  const auto blocks = TraceReader::open(file.path())->blocks();
+  const auto kernels = std::find_if(blocks.begin(), blocks.end(), [](const BlockInfo& block) {
+    return block.table == TableId::kKernel;
+  });
+  ASSERT_NE(kernels, blocks.end());
+  Bytes bytes = file.bytes();
+  // In the directory of columns, which is read only with the block.
+  bytes[static_cast<size_t>(kernels->offset) + sbt::kBlockHeaderBytes] ^= 1;
+  file.write(bytes);
+  Result<TraceTables> tables = TraceTables::open(*TraceReader::open(file.path()));
+  ASSERT_TRUE(tables);
+  EXPECT_EQ(presentRows(*tables->loaded()->catalog->find("attribute")), 1u);
+  const auto loaded = tables->need("attribute", std::vector<std::string>{"row_number"});
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(presentRows(*(*loaded)->catalog->find("attribute")), 0u);
+}
+
 TEST(TraceTables, TimesOfADeviceClockAreHostTime) {
   const test::TempFile file;
   auto writer = TraceWriter::create(file.path());
