@@ -103,8 +103,10 @@ class Clock(CommandTest):
         self.assertEqual(said, b"")
         return recorder.returncode
 
-    @unittest.skipUnless(os.access(DEMO, os.X_OK), "the OpenCL demo was not built")
-    def test_merged_ranks_of_two_hosts_are_on_one_axis(self):
+    def record_ranks_of_two_hosts(self):
+        """Rank 1 ran on a host whose clock is ahead, with which rank 0 has compared its own."""
+        if not os.access(DEMO, os.X_OK):
+            self.skipTest("the OpenCL demo was not built")
         self.need_time_namespaces()
         namespace = ("unshare", "-T", "--monotonic", str(AHEAD_S))
         ahead = Server(self, *namespace)
@@ -113,31 +115,73 @@ class Clock(CommandTest):
             recorder = self.start_profile(f"rank-{rank}.sbt", before=before, program=(DEMO,))
             self.assertEqual(self.ended(recorder), 0)
         self.assertEqual(self.ended(first), 0)  # `read` is at the end of its input
-        files = [f"rank-{rank}.sbt" for rank in range(3)]
-        self.assertEqual(self.run_command("merge", "-q", *files, "-o", "job.sbt").returncode, 0)
-        result = self.run_command("export", "job.sbt", "-o", "job.json")
+        return [f"rank-{rank}.sbt" for rank in range(3)]
+
+    def merge(self, *arguments):
+        result = self.run_command("merge", *arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
-        said = re.search(r"are no further off from those of the first than ([\d.]+) (ns|µs|ms)", result.stderr.decode())
-        self.assertTrue(said, result.stderr)
-        bound_us = float(said[1]) * {"ns": 1e-3, "µs": 1, "ms": 1e3}[said[2]]
-        with open(self.path("job.json"), encoding="utf-8") as file:
-            document = json.load(file)
-        events = [event for event in document["traceEvents"] if event.get("ph") == "X"]
-        shown = sorted(event["ts"] for event in events if event["name"] == "matrixMul")
-        truth = []  # on the clock of this host
+        return result.stderr.decode()
+
+    def test_merged_ranks_of_two_hosts_have_one_clock(self):
+        files = self.record_ranks_of_two_hosts()
+        said = self.merge(*files, "-o", "job.sbt")
+        self.assertIn("times are of the first one's clock, and no further off than", said)
+        ranks = self.rows("job.sbt", "SELECT * FROM rank")
+        self.assertEqual([rank["clock_rank_id"] for rank in ranks], [1, 1, 1])
+        bound = ranks[1]["clock_error_ns"]
+        self.assertEqual([rank["clock_error_ns"] for rank in ranks], [0, bound, 0])
+        self.assertGreater(bound, 0)
+        self.assertLess(bound, 20_000_000)
+        merged = "SELECT k.start_ns, k.duration_ns FROM kernel k JOIN stream s ON k.stream_id = s.id " \
+                 "JOIN device d ON s.device_id = d.id WHERE d.rank_id = {} ORDER BY k.start_ns"
         for rank, file in enumerate(files):
-            for row in self.rows(file, "SELECT start_ns FROM kernel WHERE name = 'matrixMul'"):
-                truth.append(row["start_ns"] / 1e3 - (AHEAD_S * 1e6 if rank == 1 else 0))
-        truth.sort()
-        self.assertEqual(len(shown), len(truth))
-        # Where the axis begins, the export decides.
-        for at, true in zip(shown, truth):
-            self.assertAlmostEqual(at - shown[0], true - truth[0], delta=2 * bound_us + 0.01)
-        # Without the comparison the ranks cannot be put in order.
-        self.assertEqual(self.run_command("merge", "-q", "rank-1.sbt", "rank-2.sbt", "-o", "two.sbt").returncode, 0)
+            shown = self.rows("job.sbt", merged.format(rank + 1))
+            own = self.rows(file, "SELECT start_ns, duration_ns FROM kernel ORDER BY start_ns")
+            self.assertEqual(len(shown), len(own))
+            for at, true in zip(shown, own):
+                ahead = AHEAD_S * 10**9 if rank == 1 else 0
+                self.assertLessEqual(abs(at["start_ns"] - (true["start_ns"] - ahead)), ranks[rank]["clock_error_ns"])
+                self.assertAlmostEqual(at["duration_ns"], true["duration_ns"], delta=1e-3 * true["duration_ns"] + 2)
+        # Whatever reads the trace has the one axis.
+        export = self.run_command("export", "job.sbt", "-o", "job.json")
+        self.assertIn("the clocks of the ranks were compared", export.stderr.decode())
+        with open(self.path("job.json"), encoding="utf-8") as file:
+            events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+        shown = sorted(event["ts"] for event in events if event["name"] == "matrixMul")
+        rows = self.rows("job.sbt", "SELECT start_ns FROM kernel WHERE name = 'matrixMul' ORDER BY start_ns")
+        for at, row in zip(shown, rows, strict=True):
+            self.assertAlmostEqual(at - shown[0], (row["start_ns"] - rows[0]["start_ns"]) / 1e3, delta=0.01)
+        report = json.loads(self.run_command("analyze", "--json", "job.sbt").stdout)
+        self.assertEqual(report["rank_clocks"], [{"ranks": "0 and 2", "other_ranks": "1", "apart_ns": bound}])
+        # Analyses that compare times take all ranks, and a window is one of the job.
+        idle = self.run_command("analyze", "--idle", "job.sbt")
+        self.assertEqual(idle.returncode, 0, idle.stderr)
+        for rank in range(3):
+            self.assertIn(f"rank {rank}: ", idle.stdout.decode())
+        begin = self.rows("job.sbt", "SELECT min(start_ns) AS at FROM host_call")[0]["at"]
+        start_s = (rows[-1]["start_ns"] - begin) / 1e9
+        window = self.run_command("export", "job.sbt", "--from", f"{start_s - 1e-3:.9f}s", "-o", "end.json")
+        self.assertEqual(window.returncode, 0, window.stderr)
+        with open(self.path("end.json"), encoding="utf-8") as file:
+            names = [event["name"] for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+        self.assertEqual(names.count("matrixMul"), 1)
+        self.assertEqual(self.run_command("verify", "job.sbt").returncode, 0)
+
+    def test_ranks_whose_clocks_were_not_compared_keep_them(self):
+        files = self.record_ranks_of_two_hosts()
+        self.assertIn("each rank has its own clock", self.merge("rank-1.sbt", "rank-2.sbt", "-o", "two.sbt"))
         self.assertIn(b"they were not compared", self.run_command("export", "two.sbt", "-o", "two.json").stderr)
-        self.assertEqual(self.run_command("merge", "-q", "rank-0.sbt", "rank-2.sbt", "-o", "here.sbt").returncode, 0)
-        self.assertIn(b"the ranks have one clock", self.run_command("export", "here.sbt", "-o", "here.json").stderr)
+        result = self.run_command("merge", "--clock", "compared", "rank-1.sbt", "rank-2.sbt", "-o", "no.sbt")
+        self.assert_fails(result, 2, "--clock: the clock of rank-2.sbt was not compared with that of rank-1.sbt")
+        self.assertNotIn("no.sbt", self.files())
+        # As told to: then a viewer converts what the file has.
+        self.assertIn("each rank has its own clock", self.merge("--clock", "none", *files, "-o", "own.sbt"))
+        self.assertEqual(self.rows("own.sbt", "SELECT clock_rank_id FROM rank")[0]["clock_rank_id"], None)
+        starts = self.rows("own.sbt", "SELECT min(start_ns) AS first, max(start_ns) AS last FROM kernel")[0]
+        self.assertGreater(starts["last"] - starts["first"], (AHEAD_S - 60) * 10**9)
+        self.assertIn(b"the clocks of the ranks were compared",
+                      self.run_command("export", "own.sbt", "-o", "own.json").stderr)
+        self.assertIn("the ranks have one clock", self.merge("rank-0.sbt", "rank-2.sbt", "-o", "here.sbt"))
 
     def test_a_recording_needs_its_hosts_at_the_start_but_not_to_the_end(self):
         server = Server(self)

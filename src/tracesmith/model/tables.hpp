@@ -396,12 +396,14 @@ struct ColumnInfo {
 
 /// The ranks of a merged trace, each in its own host clock: times of two ranks do not compare.
 /// Other traces have none.
-#define TS_RANK_COLUMNS(X)                                           \
-  X(1, RankId, id, kTime, "id of this row")                          \
-  X(2, uint32_t, number, kCount, "its number in the job, from 0")    \
-  X(3, RankSource, number_from, kId, "trace, file_name or position") \
-  X(4, uint32_t, world_size, kCount, "ranks of the job; 0: unknown") \
-  X(5, StringId, file, kId, "file that it was merged from")
+#define TS_RANK_COLUMNS(X)                                                          \
+  X(1, RankId, id, kTime, "id of this row")                                         \
+  X(2, uint32_t, number, kCount, "its number in the job, from 0")                   \
+  X(3, RankSource, number_from, kId, "trace, file_name or position")                \
+  X(4, uint32_t, world_size, kCount, "ranks of the job; 0: unknown")                \
+  X(5, StringId, file, kId, "file that it was merged from")                         \
+  X(6, RankId, clock_rank_id, kId, "rank whose clock its times are of; 0: its own") \
+  X(7, uint64_t, clock_error_ns, kCount, "its times are at most this far off that clock")
 
 /// The GPUs, network adapters and processors of the host. A node and its parent are connected by
 /// its uplink. Rates are those of the standards, per direction; 0: unknown.

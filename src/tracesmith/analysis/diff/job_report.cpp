@@ -56,7 +56,7 @@ std::optional<int64_t> meanStep(const DiffRun& run) {
   return static_cast<int64_t>(sum / static_cast<double>(run.steps.size()));
 }
 
-ReportTable rankTable(const Job& job, const std::vector<std::string>& notes) {
+ReportTable rankTable(const Job& job, const JobReportOptions& options) {
   ReportTable table{"ranks",
                     "Ranks, with the time of their devices",
                     {{"rank", "rank", Q::kText},
@@ -72,7 +72,7 @@ ReportTable rankTable(const Job& job, const std::vector<std::string>& notes) {
                      {"steps", "steps", Q::kCount, 2},
                      {"mean_step_ns", "mean step", Q::kNs, 2}},
                     {},
-                    kRanksHaveOwnClocks};
+                    options.clocks};
   for (const RankRun& rank : job.ranks()) {
     const DiffRun& run = rank.run;
     const int64_t busy = totalOf(run, "device busy");
@@ -86,7 +86,7 @@ ReportTable rankTable(const Job& job, const std::vector<std::string>& notes) {
   for (const auto& [rank, files] : job.filesOf()) {
     if (files > 1) note(table, "several files say that they are rank " + std::to_string(rank));
   }
-  for (const std::string& text : notes) note(table, text);
+  for (const std::string& text : options.notes) note(table, text);
   return table;
 }
 
@@ -198,6 +198,22 @@ ReportTable kernelTable(const Job& job, const JobReportOptions& options) {
   return table;
 }
 
+ReportTable clockTable(const JobReportOptions& options) {
+  ReportTable table{"rank_clocks",
+                    "Clocks: events of two ranks are in the order of their times if further apart",
+                    {{"ranks", "rank", Q::kText},
+                     {"other_ranks", "and rank", Q::kText},
+                     {"apart_ns", "further apart than", Q::kNs}},
+                    {},
+                    {}};
+  for (const ClockPair& pair : options.clock_pairs) {
+    if (options.limit != 0 && table.rows.size() == options.limit) break;
+    table.rows.push_back({pair.ranks, pair.other_ranks, count(pair.apart_ns)});
+  }
+  report_parts::noteRest(table, options.clock_pairs.size());
+  return table;
+}
+
 }  // namespace
 
 RankRun RankRun::of(const Trace& trace, std::string file, uint32_t rank) {
@@ -207,7 +223,10 @@ RankRun RankRun::of(const Trace& trace, std::string file, uint32_t rank) {
 std::vector<ReportTable> jobReport(std::vector<RankRun> ranks, const JobReportOptions& options) {
   if (ranks.empty()) return {};
   const Job job(std::move(ranks));
-  return {rankTable(job, options.notes), spreadTable(job), kernelTable(job, options)};
+  std::vector<ReportTable> tables = {rankTable(job, options), spreadTable(job),
+                                     kernelTable(job, options)};
+  if (!options.clock_pairs.empty()) tables.push_back(clockTable(options));
+  return tables;
 }
 
 }  // namespace tracesmith

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of the ranks of one job, side by side. Each rank has its own clock, so the report compares
-// durations and never times.
+// Traces of the ranks of one job, side by side. Ranks often have clocks of their own, so the report
+// compares durations and never times.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "tracesmith/analysis/diff/diff_run.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith {
 
@@ -25,10 +26,12 @@ struct JobReportOptions {
   bool short_names = false;  ///< kernels have short labels, for people (KernelLabels)
   std::vector<std::string>
       notes;  ///< about the ranks: how their numbers are known, what is missing
+  std::string clocks = kRanksHaveOwnClocks;  ///< how far times of two ranks compare
+  std::vector<ClockPair> clock_pairs;
 };
 
-/// Three tables: a row for each rank, in the order of their numbers; sum and spread of each
-/// duration; and kernels with their time in all ranks.
+/// A row for each rank, in the order of their numbers; sum and spread of each duration; kernels
+/// with their time in all ranks; and, if there are any, the pairs of clocks.
 std::vector<ReportTable> jobReport(std::vector<RankRun> ranks, const JobReportOptions& options);
 
 }  // namespace tracesmith

@@ -193,7 +193,7 @@ class AnalyzeCommand : public Command {
       code = reportLosses(file->reader, path, code);
     }
     const std::vector<import::JobRank> ranks = import::ranksOfFiles(inputs_, in_traces);
-    return reportJob(std::move(runs), inputs_, ranks, session, code);
+    return reportJob(std::move(runs), inputs_, ranks, JobReportOptions(), session, code);
   }
 
   int runMerged(const TraceFile& file, Session& session) const {
@@ -208,14 +208,17 @@ class AnalyzeCommand : public Command {
       runs.push_back(RankRun::of(partOfRank(file.trace, table.id[i]), paths.back(), 0));
     }
     busy.end();
-    return reportJob(std::move(runs), paths, ranks, session,
+    JobReportOptions options;
+    options.clocks = clocksText(file.trace);
+    options.clock_pairs = clockPairs(file.trace);
+    return reportJob(std::move(runs), paths, ranks, std::move(options), session,
                      reportLosses(file.reader, inputs_.front(), kExitOk));
   }
 
   int reportJob(std::vector<RankRun> runs, const std::vector<std::string>& paths,
-                const std::vector<import::JobRank>& ranks, Session& session, int code) const {
+                const std::vector<import::JobRank>& ranks, JobReportOptions options,
+                Session& session, int code) const {
     for (size_t i = 0; i < runs.size(); ++i) runs[i].rank = ranks[i].number;
-    JobReportOptions options;
     options.limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
     options.short_names = !json_ && !full_names_;
     options.notes = import::describeRanks(paths, ranks);

@@ -28,6 +28,9 @@ class MergeCommand : public Command {
           Complete::kFile)
         .required();
     text("-o,--output", output_, "FILE", "Output file", Complete::kFile).required();
+    choice("--clock", clock_, "CLOCK", {"compared", "none"},
+           "Whose clock the times are of: the first rank's, which needs that the clocks were "
+           "compared (profile --sync-with), or each rank its own (default: compared if they were)");
     flag("--force", force_,
          "Let a trace without events replace one with events; see 'tracesmith help profile'");
     flag("-q,--quiet", quiet_, "Print only warnings and errors");
@@ -35,11 +38,16 @@ class MergeCommand : public Command {
         "The number of a rank is what its trace says; else the number after 'rank' in the file's "
         "name; else the lowest number that no other file has.");
     describe(
-        "Each rank keeps its own clock: durations can be compared, starts and ends cannot. "
+        "If the clocks of the ranks were compared while they were recorded (profile --sync-with), "
+        "or all ran on one host, all times are converted to the clock of the first rank, and the "
+        "trace says how far off they can be. Otherwise each rank keeps its own clock: durations "
+        "can be compared, starts and ends cannot.");
+    describe(
         "'analyze' shows the ranks of a merged trace side by side; --rank N shows one of them, "
-        "also in view, export, diff and whatif. 'view' and 'export' put ranks whose clocks were "
-        "compared (profile --sync-with) on one time axis.");
+        "also in view, export, diff and whatif.");
     example("tracesmith merge rank-*.json.gz -o job.sbt", "Join PyTorch profiles");
+    example("tracesmith merge node1.sbt node2.sbt -o job.sbt --clock compared",
+            "Join the traces of two hosts, and fail if their clocks were not compared");
     example("tracesmith analyze job.sbt", "Compare the ranks");
     example("tracesmith analyze job.sbt --rank 3", "Show where the time of one rank went");
   }
@@ -57,8 +65,8 @@ class MergeCommand : public Command {
     for (const std::string& text : import::describeRanks(inputs_, ranks_)) say(text);
     if (!quiet_) {
       say(fmt::format("{} rows of {} ranks: {} ({}); {}. Next: tracesmith analyze {}",
-                      formatCount(rows_), inputs_.size(), *path, formatBytes(bytes_),
-                      kRanksHaveOwnClocks, *path));
+                      formatCount(rows_), inputs_.size(), *path, formatBytes(bytes_), clocks_text_,
+                      *path));
     }
     return code_;
   }
@@ -87,12 +95,33 @@ class MergeCommand : public Command {
     });
   }
 
+  /// The clocks of the inputs, if they are to be converted.
+  Result<std::optional<RankClocks>> clocksOfInputs() const {
+    if (clock_ == "none") return std::nullopt;
+    Trace facts;
+    for (const std::string& path : inputs_) {
+      // Another tool's trace does not say which clock it has. A stream can be read only once.
+      if (!isTraceFile(path)) {
+        addClockFacts(facts, Trace());
+        continue;
+      }
+      TS_TRY(const TraceFile file, readTraceFile(path, {.tables = {TableId::kMetadata}}));
+      addClockFacts(facts, file.trace);
+    }
+    RankClocks clocks(facts);
+    if (clocks.areCompared()) return std::optional(std::move(clocks));
+    if (clock_ != "compared") return std::nullopt;
+    return fail(ErrorCode::kInvalidArgument, clocks.whyNot(inputs_), "--clock");
+  }
+
   Status merge(const NewTrace& target) {
-    TS_TRY(RankMerge out, RankMerge::create(target.place()));
+    TS_TRY(std::optional<RankClocks> clocks, clocksOfInputs());
+    const bool converts = clocks.has_value();
+    TS_TRY(RankMerge out, RankMerge::create(target.place(), std::move(clocks)));
     std::vector<std::optional<import::JobRank>> in_traces;
     for (const std::string& path : inputs_) {
       ReadOptions options;
-      options.convert_clocks = false;  // rows keep the stamps of their device
+      options.convert_clocks = converts;  // else rows keep the stamps of their device
       TS_TRY(TraceFile file, readTraceFile(path, options));
       if (isMerged(file.trace)) {
         return fail(ErrorCode::kUnsupported,
@@ -119,6 +148,7 @@ class MergeCommand : public Command {
     const Status finished = out.finish(ranks);
     if (!finished) return tl::unexpected<Error>(target.named(finished.error()));
     bytes_ = out.bytesWritten();
+    clocks_text_ = out.clocksText();
     if (out.attributesLeftOut() > 0) {
       code_ = kExitPartlyRead;
       sayWarning(
@@ -145,11 +175,13 @@ class MergeCommand : public Command {
 
   std::vector<std::string> inputs_;
   std::string output_;
+  std::string clock_;
   bool force_ = false;
   bool quiet_ = false;
   std::vector<import::JobRank> ranks_;  // of the inputs
   uint64_t rows_ = 0;
   uint64_t bytes_ = 0;
+  std::string clocks_text_;
   int code_ = kExitOk;
 };
 

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
 
 #include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
+#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/import/import_trace.hpp"
 #include "tracesmith/import/job_ranks.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
@@ -58,6 +62,17 @@ bool reportImportLosses(const std::string& path, const import::ImportCounts& cou
   return !counts.damage.empty();
 }
 
+bool isTraceFile(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;  // a pipe is read only once
+  std::array<char, sbt::kMagic.size()> start{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), start.size());
+  return file.gcount() == start.size() &&
+         std::equal(start.begin(), start.end(), sbt::kMagic.begin(),
+                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
 Result<TraceReader> openTraceFile(const std::string& path) {
   const BusyLine busy("reading " + path);
   Result<TraceReader> reader = openTrace(path);
@@ -89,12 +104,17 @@ Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t
   const Result<std::optional<int64_t>> begin = reader->beginNs();
   if (!begin) return tl::unexpected<Error>(explainError(begin.error(), path));
   ReadOptions options;
-  const bool merged = reader->rows(TableId::kRank) > 0;  // its times move when ranks are aligned
-  if (!merged && *begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
-  if (!merged && *begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
+  bool moves = false;  // its times will, when its ranks are aligned
+  if (reader->rows(TableId::kRank) > 0) {
+    const Result<Trace> ranks = reader->read({.tables = {TableId::kRank}});
+    if (!ranks) return tl::unexpected<Error>(explainError(ranks.error(), path));
+    moves = !haveOneClock(*ranks);
+  }
+  if (!moves && *begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
+  if (!moves && *begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
   Result<Trace> trace = reader->read(options);
   if (!trace) return tl::unexpected<Error>(explainError(trace.error(), path));
-  if (!merged) trace->begin_ns = *begin;
+  if (!moves) trace->begin_ns = *begin;
   return TraceFile{path, std::move(*reader), std::move(*trace)};
 }
 
@@ -218,6 +238,10 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
 Status chooseRank(TraceFile& file, std::optional<uint64_t> rank) {
   Trace& trace = file.trace;
   if (isMerged(trace)) {
+    if (!rank && haveOneClock(trace)) {
+      alignRanks(trace);  // names tell the ranks apart
+      return {};
+    }
     if (!rank) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("holds the ranks {}, each in its own clock; choose one with --rank",

@@ -18,6 +18,9 @@ struct TraceFile {
   Trace trace;
 };
 
+/// Whether a file starts as a trace of TraceSmith does.
+bool isTraceFile(const std::string& path);
+
 /// Opens `path` without reading its rows. Another tool's trace is imported into memory, and
 /// unusable parts are reported.
 Result<TraceReader> openTraceFile(const std::string& path);
@@ -68,7 +71,8 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                std::vector<StreamId> streams);
 
 /// For --rank: of a merged trace keeps only that rank. Fails if the trace does not have the rank.
-/// Without `rank` fails for a merged trace, whose ranks have different clocks.
+/// Without `rank` fails for a merged trace whose ranks have different clocks; if they have one,
+/// puts the rank before the names of processes and devices.
 Status chooseRank(TraceFile& file, std::optional<uint64_t> rank);
 
 /// The same for viewers: without `rank` aligns the ranks of a merged trace, and says so.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/files/trace_topology.hpp"
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <fstream>
 #include <utility>
 
-#include "tracesmith/format/encoding/sbt_layout.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/topology/topology_rows.hpp"
 
@@ -28,17 +23,6 @@ void addTo(std::vector<HostTopology>& hosts, HostTopology host) {
 }
 
 }  // namespace
-
-bool isTraceFile(const std::string& path) {
-  std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown)) return false;  // a pipe is read only once
-  std::array<char, sbt::kMagic.size()> start{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), start.size());
-  return file.gcount() == start.size() &&
-         std::equal(start.begin(), start.end(), sbt::kMagic.begin(),
-                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
-}
 
 Result<std::vector<HostTopology>> topologiesOf(const TraceFile& file) {
   std::vector<HostTopology> hosts;

@@ -12,9 +12,6 @@
 
 namespace tracesmith::cli {
 
-/// Whether a file starts as a trace of TraceSmith does.
-bool isTraceFile(const std::string& path);
-
 struct HostTopology {
   std::vector<uint32_t> ranks;  ///< that ran on it; empty: the trace was not merged
   std::string hostname;         ///< empty: unknown

@@ -145,9 +145,9 @@ uint64_t NumberMapping::operator()(uint64_t number) {
   return at->second;
 }
 
-Result<RankMerge> RankMerge::create(const std::string& path) {
+Result<RankMerge> RankMerge::create(const std::string& path, std::optional<RankClocks> clocks) {
   TS_TRY(TraceWriter writer, TraceWriter::create(path, {.two_threads = true}));
-  return RankMerge(std::move(writer));
+  return RankMerge(std::move(writer), std::move(clocks));
 }
 
 Status RankMerge::mapRows(Trace& trace) {
@@ -230,6 +230,7 @@ Status RankMerge::add(Trace trace) {
     metadata[std::string(trace.text(trace.metadata.key[i]))] = trace.text(trace.metadata.value[i]);
   }
   trace.metadata.clear();
+  if (clocks_) errors_ns_.push_back(clocks_->convertToFirst(metadata_.size(), trace));
   metadata_.push_back(std::move(metadata));
   mapNumbers(trace);
   TS_CHECK_OK(mapRows(trace));
@@ -248,6 +249,10 @@ Status RankMerge::finish(std::span<const Rank> ranks) {
                     .number_from = ranks[i].number_from,
                     .world_size = ranks[i].world_size,
                     .file = last.strings.intern(ranks[i].file)});
+    if (i < errors_ns_.size()) {
+      last.rank.clock_rank_id[i] = idAt<RankId>(0);
+      last.rank.clock_error_ns[i] = static_cast<uint64_t>(errors_ns_[i]);
+    }
   }
   Metadata shared = metadata_.empty() ? Metadata() : metadata_.front();
   for (const Metadata& of_rank : metadata_) {
@@ -262,7 +267,8 @@ Status RankMerge::finish(std::span<const Rank> ranks) {
       last.setMetadata(rankMetadataPrefix(ranks[i].number) + key, value);
     }
   }
-  last.setMetadata("clocks", kRanksHaveOwnClocks);
+  clocks_text_ = tracesmith::clocksText(last);
+  last.setMetadata("clocks", clocks_text_);
   TS_CHECK_OK(writer_.write(last));
   return writer_.finish();
 }

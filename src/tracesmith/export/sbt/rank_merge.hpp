@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the traces of the ranks of one job into one trace. Every rank keeps its own clock, ids of
-// all kinds are renumbered so that they do not collide, and every row can be told by rank
+// Joins the traces of the ranks of one job into one trace. If their clocks were compared, all times
+// are converted to that of the first rank; otherwise every rank keeps its own. Ids of all kinds are
+// renumbered so that they do not collide, and every row can be told by rank
 // (model/ranks/ranks.hpp).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -14,6 +16,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/format/trace_writer.hpp"
+#include "tracesmith/model/ranks/rank_clocks.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -34,12 +37,14 @@ class NumberMapping {
 
 class RankMerge {
  public:
-  /// Writes to `path`, replacing an existing file.
-  static Result<RankMerge> create(const std::string& path);
+  /// Writes to `path`, replacing an existing file. `clocks` are those of the ranks in the order in
+  /// which they will be added, if areCompared(); without, each rank keeps its own.
+  static Result<RankMerge> create(const std::string& path, std::optional<RankClocks> clocks = {});
 
-  /// Appends the trace of the next rank, read with ReadOptions::convert_clocks = false and without
-  /// ranks of its own. One trace at a time is in memory. Sources of imported events are left out,
-  /// because they belong to several documents, and so are marks of a recording in progress.
+  /// Appends the trace of the next rank, without ranks of its own. With clocks all its times have
+  /// to be host times; without, stamps of devices are kept: ReadOptions::convert_clocks = false.
+  /// One trace at a time is in memory. Sources of imported events are left out, because they belong
+  /// to several documents, and so are marks of a recording in progress.
   Status add(Trace trace);
 
   struct Rank {
@@ -52,12 +57,15 @@ class RankMerge {
   /// Nothing may be added afterwards.
   Status finish(std::span<const Rank> ranks);
 
+  /// After finish(): a sentence for people on how far times of two ranks compare.
+  const std::string& clocksText() const { return clocks_text_; }
   uint64_t bytesWritten() const { return writer_.bytesWritten(); }
   /// Attributes that described no row of their trace.
   uint64_t attributesLeftOut() const { return attributes_left_out_; }
 
  private:
-  explicit RankMerge(TraceWriter writer) : writer_(std::move(writer)) {}
+  RankMerge(TraceWriter writer, std::optional<RankClocks> clocks)
+      : writer_(std::move(writer)), clocks_(std::move(clocks)) {}
   Status mapRows(Trace& trace);
   void shiftAttributes(Trace& trace);
   void mapNumbers(Trace& trace);
@@ -70,6 +78,9 @@ class RankMerge {
   NumberMapping correlations_, flows_;
   uint64_t attributes_left_out_ = 0;
   std::vector<Metadata> metadata_;  // of each rank
+  std::optional<RankClocks> clocks_;
+  std::string clocks_text_;
+  std::vector<int64_t> errors_ns_;  // of the converted times of each rank
 };
 
 }  // namespace tracesmith

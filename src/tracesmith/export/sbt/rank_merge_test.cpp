@@ -10,6 +10,7 @@
 
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_test_util.hpp"
+#include "tracesmith/model/clock_map.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 #include "tracesmith/state/sample_trace_test_util.hpp"
 
@@ -192,6 +193,53 @@ TEST(RankMerge, EveryRankKeepsItsClock) {
     EXPECT_EQ(timeRange(part).begin_ns, start);
   }
   EXPECT_THAT(std::string(merged.trace.metadataValue("clocks")), HasSubstr("its own clock"));
+}
+
+TEST(RankMerge, TimesAreThoseOfTheFirstClockIfClocksWereCompared) {
+  constexpr int64_t kAhead = 7'000'000;
+  Trace first = rankTrace(1000, "a");
+  first.setMetadata("clock_id", "x");
+  for (const int64_t at : {0, 500, 2000}) {
+    first.clock_offset.push({.host_ns = at,
+                             .peer_clock_id = first.strings.intern("y"),
+                             .low_ns = kAhead - 40,
+                             .high_ns = kAhead + 60});
+  }
+  Trace second = rankTrace(kAhead + 1000, "b");
+  second.setMetadata("clock_id", "y");
+  Trace third = rankTrace(1000, "c");
+  third.setMetadata("clock_id", "x");
+  Trace facts;
+  for (const Trace* trace : {&first, &second, &third}) addClockFacts(facts, *trace);
+  const test::TempFile file;
+  Result<RankMerge> merge = RankMerge::create(file.path(), RankClocks(facts));
+  std::vector<RankMerge::Rank> ranks;
+  for (Trace* trace : {&first, &second, &third}) {
+    convertToHostTime(*trace);
+    ASSERT_TRUE(merge->add(*trace));
+    ranks.push_back({static_cast<uint32_t>(ranks.size()), RankSource::kTrace, 3, "file"});
+  }
+  ASSERT_TRUE(merge->finish(ranks));
+  EXPECT_THAT(merge->clocksText(), HasSubstr("the clocks of the ranks were compared"));
+  const Trace t = TraceReader::open(file.path())->read().value();
+  ASSERT_TRUE(haveOneClock(t));
+  const auto error = static_cast<int64_t>(t.rank.clock_error_ns[1]);
+  EXPECT_GE(error, 50);
+  EXPECT_LE(error, 60);
+  EXPECT_EQ(t.rank.clock_error_ns[0] + t.rank.clock_error_ns[2], 0u);
+  for (const TimeRange& range : rangesOfRanks(t)) EXPECT_NEAR(range.begin_ns, 1000, error);
+  ASSERT_EQ(t.kernel.size(), 6u);
+  EXPECT_EQ(t.kernel.start_ns[2] - t.kernel.start_ns[0],
+            t.kernel.start_ns[3] - t.kernel.start_ns[1]);
+  EXPECT_TRUE(t.clock_offset.empty());
+  const std::vector<ClockPair> pairs = clockPairs(t);
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0].ranks, "0 and 2");
+  EXPECT_EQ(pairs[0].other_ranks, "1");
+  EXPECT_EQ(pairs[0].apart_ns, t.rank.clock_error_ns[1]);
+  // Parts of it that are merged again must not be converted again.
+  EXPECT_EQ(partOfRank(t, RankId{1}).metadataValue("clock_id"), "x");
+  EXPECT_EQ(partOfRank(t, RankId{2}).metadataValue("clock_id"), "");
 }
 
 TEST(RankMerge, EveryRowCanBeToldByRank) {

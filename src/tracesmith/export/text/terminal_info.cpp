@@ -241,7 +241,7 @@ class TextView {
                  formatDuration(ranges[i].duration(), style_.micro()), text(r.file)});
     }
     show(table);
-    out_.write(fmt::format("  {}\n", kRanksHaveOwnClocks));
+    out_.write(fmt::format("  {}\n", clocksText(t_)));
   }
 
   void devices() {
@@ -436,6 +436,7 @@ void writeRanks(JsonWriter& w, const Trace& t) {
     w.beginObject().field("rank", r.number).field("known_from", toString(r.number_from));
     if (r.world_size != 0) w.field("world_size", r.world_size);
     w.field("begin_ns", ranges[i].begin_ns).field("end_ns", ranges[i].end_ns);
+    if (r.clock_rank_id != RankId::kNone) w.field("clock_error_ns", r.clock_error_ns);
     w.field("file", t.text(r.file)).endObject();
   }
   w.endArray();

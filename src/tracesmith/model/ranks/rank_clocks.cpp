@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "tracesmith/model/ranks/rank_times.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith {
@@ -58,8 +60,24 @@ clocks::Bounded before(const clocks::ClockEstimate& estimate, int64_t time) {
 
 }  // namespace
 
+void addClockFacts(Trace& facts, const Trace& of_rank) {
+  const RankId rank = idAt<RankId>(facts.rank.size());
+  const auto number = static_cast<uint32_t>(facts.rank.size());
+  facts.rank.push({.id = rank, .number = number});
+  facts.setMetadata(rankMetadataPrefix(number) + "clock_id", of_rank.metadataValue("clock_id"));
+  const ClockOffsetTable& offsets = of_rank.clock_offset;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    ClockOffsetRow row = offsets.row(i);
+    row.peer = facts.strings.intern(of_rank.text(row.peer));
+    row.peer_clock_id = facts.strings.intern(of_rank.text(row.peer_clock_id));
+    row.rank_id = rank;
+    facts.clock_offset.push(row);
+  }
+}
+
 RankClocks::RankClocks(const Trace& merged) {
   const std::vector<ClockName> names = clocksOfRanks(merged);
+  for (const ClockName name : names) has_no_name_.push_back(name.empty());
   const std::set<uint32_t> numbers(merged.rank.number.begin(), merged.rank.number.end());
   // Ranks with one number have lost the metadata of all but one.
   if (names.empty() || names.front().empty() || numbers.size() != names.size()) return;
@@ -90,8 +108,20 @@ RankClocks::RankClocks(const Trace& merged) {
     const auto at = known.find(name);
     if (at == known.end()) return;
     hops_.push_back(at->second);
+    ++first_unknown_;
   }
   are_compared_ = true;
+}
+
+std::string RankClocks::whyNot(std::span<const std::string> names) const {
+  const std::string& of = names[first_unknown_];
+  if (has_no_name_[first_unknown_]) {
+    return of +
+           " does not say which clock it has: another tool's trace, or one of an older version";
+  }
+  return "the clock of " + of + " was not compared with that of " + names.front() +
+         ", nor with one that was; record with 'profile --sync-with HOST', or leave each rank its "
+         "own clock (--clock none)";
 }
 
 clocks::Bounded RankClocks::toFirst(size_t rank_index, int64_t time) const {
@@ -104,6 +134,21 @@ clocks::Bounded RankClocks::toFirst(size_t rank_index, int64_t time) const {
               std::min(result.error, kMostTime) + std::min(next.error, kMostTime)};
   }
   return result;
+}
+
+int64_t RankClocks::convertToFirst(size_t rank_index, Trace& of_rank) const {
+  int64_t worst = 0;
+  mapTimes(
+      of_rank, [&](const auto&, size_t) { return std::optional(rank_index); },
+      [&](size_t rank, int64_t time) {
+        const clocks::Bounded at = toFirst(rank, time);
+        worst = std::max(worst, at.error);
+        return at.value;
+      },
+      [&](size_t rank, int64_t time) { return toFirst(rank, time).value; });
+  of_rank.clock_offset.clear();
+  of_rank.begin_ns.reset();
+  return worst;
 }
 
 }  // namespace tracesmith

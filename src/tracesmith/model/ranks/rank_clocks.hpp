@@ -2,8 +2,10 @@
 // The clocks of the ranks of a merged trace, as far as they were compared (`profile --sync-with`).
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "tracesmith/clocks/clock_estimate.hpp"
@@ -11,19 +13,24 @@
 
 namespace tracesmith {
 
+/// Adds to `facts` what RankClocks needs of a trace of one rank, as that of the next rank.
+void addClockFacts(Trace& facts, const Trace& of_rank);
+
 class RankClocks {
  public:
+  /// Needs the ranks, the metadata and the offsets of a trace whose times were not converted yet.
   explicit RankClocks(const Trace& merged);
 
   /// Whether the clock of every rank is that of the first rank, or leads to it by comparisons.
   bool areCompared() const { return are_compared_; }
-  /// Whether all have the same clock: they ran on one host.
-  bool areOne() const {
-    return are_compared_ &&
-           std::all_of(hops_.begin(), hops_.end(), [](const auto& hops) { return hops.empty(); });
-  }
+  /// Why not; the ranks have these names.
+  std::string whyNot(std::span<const std::string> names) const;
   /// A time of a rank in the clock of the first rank. Needs areCompared().
   clocks::Bounded toFirst(size_t rank_index, int64_t time) const;
+  /// Converts all times of the trace of one rank, which are in host time, and removes what was
+  /// compared. Returns by how much a time of an event can be off at most, in ns. Needs
+  /// areCompared().
+  int64_t convertToFirst(size_t rank_index, Trace& of_rank) const;
 
  private:
   /// From a clock to one that is nearer to the first rank's.
@@ -35,6 +42,8 @@ class RankClocks {
   std::vector<clocks::ClockEstimate> estimates_;
   std::vector<std::vector<Hop>> hops_;  // by rank, the farthest first
   bool are_compared_ = false;
+  size_t first_unknown_ = 0;       // the first rank that does not lead to the first one
+  std::vector<bool> has_no_name_;  // by rank: the trace does not say which clock it has
 };
 
 }  // namespace tracesmith

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/model/ranks/rank_clocks.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstdlib>
 #include <functional>
@@ -12,6 +12,8 @@
 
 namespace tracesmith {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
@@ -56,13 +58,16 @@ void expectNear(const clocks::Bounded& found, int64_t truth, int64_t most_error)
 
 TEST(RankClocks, RanksOfOneHostHaveOneClock) {
   const RankClocks clocks(ranksWithClocks({"a", "a", "a"}));
-  ASSERT_TRUE(clocks.areOne());
+  ASSERT_TRUE(clocks.areCompared());
   EXPECT_EQ(clocks.toFirst(2, 77).value, 77);
   EXPECT_EQ(clocks.toFirst(2, 77).error, 0);
   // Also if one of them was compared with a clock of none.
   Trace trace = ranksWithClocks({"a", "a"});
   compare(trace, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
-  EXPECT_TRUE(RankClocks(trace).areOne());
+  const RankClocks again(trace);
+  ASSERT_TRUE(again.areCompared());
+  EXPECT_EQ(again.toFirst(1, 77).value, 77);
+  EXPECT_EQ(again.toFirst(1, 77).error, 0);
 }
 
 TEST(RankClocks, AreKnownFromEitherSide) {
@@ -81,7 +86,6 @@ TEST(RankClocks, AreKnownFromEitherSide) {
   const RankClocks from_second(trace);
   for (const RankClocks* clocks : {&from_first, &from_second}) {
     ASSERT_TRUE(clocks->areCompared());
-    EXPECT_FALSE(clocks->areOne());
     for (int64_t t = kSecond; t < 9 * kSecond; t += kSecond / 13) {
       expectNear(clocks->toFirst(1, b.of(t)), t, 40'000);
     }
@@ -147,6 +151,69 @@ TEST(RankClocks, OffsetsThatMakeNoSenseAreLeftOut) {
   for (const int64_t time : {INT64_MIN, INT64_MAX, int64_t{0}, 3600 * kSecond}) {
     EXPECT_GT(wide.toFirst(1, time).error, 0);
   }
+}
+
+TEST(RankClocks, SayWhyTheyAreNotCompared) {
+  const std::vector<std::string> files = {"0.sbt", "1.sbt", "2.sbt"};
+  Trace trace = ranksWithClocks({"a", "b", "c"});
+  compare(trace, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
+  EXPECT_THAT(RankClocks(trace).whyNot(files),
+              HasSubstr("the clock of 2.sbt was not compared with that of 0.sbt"));
+  EXPECT_THAT(RankClocks(ranksWithClocks({"a", "a", ""})).whyNot(files),
+              HasSubstr("2.sbt does not say which clock it has"));
+  EXPECT_THAT(RankClocks(ranksWithClocks({"", "a"})).whyNot(files),
+              HasSubstr("0.sbt does not say which clock it has"));
+}
+
+TEST(RankClocks, FactsOfRanksOneByOneAreThoseOfTheMergedTrace) {
+  Trace first, second, facts;
+  first.setMetadata("clock_id", "a");
+  compare(first, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
+  first.clock_offset.rank_id[0] = RankId{9};  // of the rank's own trace, where it means nothing
+  second.strings.intern("something else");
+  second.setMetadata("clock_id", "b");
+  addClockFacts(facts, first);
+  addClockFacts(facts, second);
+  const RankClocks clocks(facts);
+  ASSERT_TRUE(clocks.areCompared());
+  expectNear(clocks.toFirst(1, kSecond / 2 + 7), kSecond / 2, 300);
+}
+
+TEST(RankClocks, SpansStayNestedAndInOrder) {
+  const Pace b{5000 * kSecond, 60};
+  Trace facts = ranksWithClocks({"a", "b"});
+  compare(facts, 0, "b", kSecond, 9 * kSecond, 10'000, [&](int64_t t) { return b.of(t) - t; });
+  const RankClocks clocks(facts);
+  // On one stream each kernel begins when the one before has ended, within one range.
+  Trace trace;
+  const int64_t begin = b.of(2 * kSecond);
+  trace.process.push({.id = ProcessId{1}, .start_ns = begin - 3600 * kSecond});  // long before
+  trace.range.push({.start_ns = begin, .duration_ns = 3000 * int64_t{1'234'567}});
+  for (int i = 0; i < 3000; ++i) {
+    trace.kernel.push({.start_ns = begin + int64_t{i} * 1'234'567,
+                       .duration_ns = 1'234'567,
+                       .queued_before_ns = i == 0 ? 0 : 1'234'567});
+  }
+  trace.kernel.push({.start_ns = 17, .duration_ns = 4, .flags = op_flags::kDeviceClock});
+  trace.counter.push({.time_ns = begin});
+  trace.clock_offset.push({.host_ns = begin});
+  const int64_t error = clocks.convertToFirst(1, trace);
+  EXPECT_LE(error, 60'000);  // the start of the process, long before all comparisons, is no event
+  EXPECT_GT(error, 0);
+  expectNear({trace.counter.time_ns[0], error}, 2 * kSecond, error);
+  EXPECT_EQ(trace.range.start_ns[0], trace.kernel.start_ns[0]);
+  for (size_t i = 0; i + 1 < 3000; ++i) {
+    const KernelRow row = trace.kernel.row(i), next = trace.kernel.row(i + 1);
+    ASSERT_EQ(row.start_ns + row.duration_ns, next.start_ns);
+    ASSERT_EQ(next.start_ns - next.queued_before_ns, row.start_ns);
+  }
+  const KernelRow last = trace.kernel.row(2999);
+  EXPECT_EQ(last.start_ns + last.duration_ns, trace.range.start_ns[0] + trace.range.duration_ns[0]);
+  EXPECT_NEAR(static_cast<double>(last.duration_ns), 1'234'567 * (1 - 60e-6), 20);
+  EXPECT_EQ(trace.kernel.start_ns[3000], 17);  // a stamp of a device
+  EXPECT_EQ(trace.kernel.duration_ns[3000], 4);
+  EXPECT_NEAR(static_cast<double>(trace.process.start_ns[0]), -3598e9, 1e9);
+  EXPECT_TRUE(trace.clock_offset.empty());
 }
 
 }  // namespace

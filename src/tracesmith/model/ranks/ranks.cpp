@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/model/id_mapping.hpp"
 #include "tracesmith/model/ranks/rank_clocks.hpp"
+#include "tracesmith/model/ranks/rank_times.hpp"
 
 namespace tracesmith {
 namespace {
@@ -102,29 +104,21 @@ int64_t sumOf(int64_t a, int64_t b) {
   return b < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
-/// Calls f(table, row, rank) for each row with a start or a time.
-template <class AnyTrace, class F>
-void forEachEvent(AnyTrace& trace, const RankLookup& ranks, F f) {
-  forEachTable(trace, [&](auto& table) {
-    if constexpr (requires { table.time_ns; } || (requires {
-                    table.start_ns;
-                    table.duration_ns;
-                  })) {
-      for (size_t i = 0; i < table.size(); ++i) {
-        const auto rank = static_cast<size_t>(ranks.of(table, i));
-        if (rank != 0 && rank <= trace.rank.size()) f(table, i, rank - 1);
-      }
-    }
-  });
+std::string numbersText(const std::vector<uint32_t>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) text += i + 1 == numbers.size() ? " and " : ", ";
+    text += std::to_string(numbers[i]);
+  }
+  return text;
 }
 
-template <class Table>
-auto& timeOf(Table& table, size_t row) {
-  if constexpr (requires { table.time_ns; }) {
-    return table.time_ns[row];
-  } else {
-    return table.start_ns[row];
-  }
+/// Where the rank of a row is in the table of ranks.
+auto indexOfRank(const Trace& trace, const RankLookup& ranks) {
+  return [&trace, &ranks](const auto& table, size_t row) -> std::optional<size_t> {
+    const auto rank = static_cast<size_t>(ranks.of(table, row));
+    return rank == 0 || rank > trace.rank.size() ? std::nullopt : std::optional(rank - 1);
+  };
 }
 
 }  // namespace
@@ -142,20 +136,60 @@ RankId rankByNumber(const Trace& trace, uint32_t number) {
 }
 
 std::string rankNumbersText(const Trace& trace) {
-  std::string text;
-  for (size_t i = 0; i < trace.rank.size(); ++i) {
-    if (i > 0) text += i + 1 == trace.rank.size() ? " and " : ", ";
-    text += std::to_string(trace.rank.number[i]);
-  }
-  return text;
+  return numbersText({trace.rank.number.begin(), trace.rank.number.end()});
 }
 
 Status haveOneClock(const Trace& trace) {
-  if (!isMerged(trace)) return {};
+  const auto& clocks = trace.rank.clock_rank_id;
+  if (std::all_of(clocks.begin(), clocks.end(),
+                  [&](RankId of) { return of != RankId::kNone && of == clocks.front(); })) {
+    return {};
+  }
   return fail(ErrorCode::kInvalidArgument,
               "the trace holds the ranks " + rankNumbersText(trace) +
                   ", each in its own clock; write one of them with 'tracesmith export -f sbt "
                   "--rank N'");
+}
+
+std::string clocksText(const Trace& trace) {
+  if (!haveOneClock(trace)) return kRanksHaveOwnClocks;
+  const auto& errors = trace.rank.clock_error_ns;
+  const uint64_t worst = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
+  if (worst == 0) return "the ranks have one clock, because they ran on one host";
+  return "the clocks of the ranks were compared: times are of the first one's clock, and no "
+         "further "
+         "off than " +
+         formatDuration(static_cast<int64_t>(std::min<uint64_t>(worst, INT64_MAX)));
+}
+
+std::vector<ClockPair> clockPairs(const Trace& trace) {
+  if (!haveOneClock(trace)) return {};
+  struct Group {
+    std::vector<uint32_t> numbers;
+    uint64_t error_ns = 0;
+  };
+  std::map<std::string_view, size_t> known;
+  std::vector<Group> groups;
+  for (size_t i = 0; i < trace.rank.size(); ++i) {
+    const uint32_t number = trace.rank.number[i];
+    const auto clock = trace.metadataValue(rankMetadataPrefix(number) + "clock_id");
+    const size_t group = known.try_emplace(clock, groups.size()).first->second;
+    if (group == groups.size()) groups.emplace_back();
+    groups[group].numbers.push_back(number);
+    groups[group].error_ns = std::max(groups[group].error_ns, trace.rank.clock_error_ns[i]);
+  }
+  std::vector<ClockPair> pairs;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t j = i + 1; j < groups.size(); ++j) {
+      uint64_t apart = 0;
+      if (__builtin_add_overflow(groups[i].error_ns, groups[j].error_ns, &apart))
+        apart = UINT64_MAX;
+      pairs.push_back({numbersText(groups[i].numbers), numbersText(groups[j].numbers), apart});
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.apart_ns > b.apart_ns; });
+  return pairs;
 }
 
 RankLookup::RankLookup(const Trace& trace) {
@@ -208,6 +242,8 @@ Trace partOfRank(const Trace& trace, RankId rank) {
 #undef TS_Y
   part.rank.clear();
   keepMetadata(trace, rankMetadataPrefix(trace.rank.number[index - 1]), part);
+  // Times that were converted with an error are of no clock that others could be compared with.
+  if (trace.rank.clock_error_ns[index - 1] != 0) part.setMetadata("clock_id", "");
   keepAttributes(trace, kept, part);
   return part;
 }
@@ -215,83 +251,55 @@ Trace partOfRank(const Trace& trace, RankId rank) {
 std::vector<TimeRange> rangesOfRanks(const Trace& trace) {
   std::vector<TimeRange> ranges(trace.rank.size());
   std::vector<bool> any(ranges.size(), false);
-  forEachEvent(trace, RankLookup(trace), [&](const auto& table, size_t row, size_t rank) {
-    const int64_t begin = timeOf(table, row);
-    int64_t end = begin;
-    if constexpr (requires { table.duration_ns; }) end = endOf(begin, table.duration_ns[row]);
-    TimeRange& range = ranges[rank];
-    range = any[rank] ? TimeRange{std::min(range.begin_ns, begin), std::max(range.end_ns, end)}
-                      : TimeRange{begin, end};
-    any[rank] = true;
+  const RankLookup ranks(trace);
+  const auto rank_of = indexOfRank(trace, ranks);
+  const auto add = [&](const std::optional<size_t>& rank, int64_t begin, int64_t end) {
+    if (!rank) return;
+    TimeRange& range = ranges[*rank];
+    range = any[*rank] ? TimeRange{std::min(range.begin_ns, begin), std::max(range.end_ns, end)}
+                       : TimeRange{begin, end};
+    any[*rank] = true;
+  };
+  forEachTable(trace, [&](const auto& table) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if constexpr (requires { table.time_ns; }) {
+        add(rank_of(table, i), table.time_ns[i], table.time_ns[i]);
+      } else if constexpr (requires { table.start_ns, table.duration_ns; }) {
+        add(rank_of(table, i), table.start_ns[i], endOf(table.start_ns[i], table.duration_ns[i]));
+      }
+    }
   });
   return ranges;
 }
 
 namespace {
 
-/// Where each rank's times lie on the common axis.
-class CommonAxis {
- public:
-  explicit CommonAxis(const Trace& trace) : clocks_(trace) {
-    if (clocks_.areCompared()) return;
-    const std::vector<TimeRange> ranges = rangesOfRanks(trace);
-    int64_t latest = std::numeric_limits<int64_t>::min();
-    for (const TimeRange& range : ranges) latest = std::max(latest, range.begin_ns);
-    for (const TimeRange& range : ranges) shift_.push_back(lengthOf(range.begin_ns, latest));
-  }
-  int64_t at(size_t rank, int64_t time) const {
-    if (!clocks_.areCompared()) return sumOf(time, shift_[rank]);
-    return clocks_.toFirst(rank, time).value;
-  }
-  int64_t ofEvent(size_t rank, int64_t time) {
-    if (!clocks_.areCompared()) return at(rank, time);
-    const clocks::Bounded common = clocks_.toFirst(rank, time);
-    worst_ns_ = std::max(worst_ns_, common.error);
-    return common.value;
-  }
-  std::string sentence() const {
-    if (clocks_.areOne()) return "the ranks have one clock, because they ran on one host";
-    if (clocks_.areCompared()) {
-      return "the clocks of the ranks were compared: their events are no further off from those of "
-             "the "
-             "first than " +
-             formatDuration(worst_ns_);
-    }
-    return "each rank has its own clock, and they were not compared (profile --sync-with): the "
-           "ranks are drawn from their first events on";
-  }
-
- private:
-  RankClocks clocks_;
-  std::vector<int64_t> shift_;
-  int64_t worst_ns_ = 0;
-};
-
-}  // namespace
-
-std::string alignRanks(Trace& trace) {
-  const RankLookup ranks(trace);
-  CommonAxis axis(trace);
-  forEachEvent(trace, ranks, [&](auto& table, size_t row, size_t rank) {
-    timeOf(table, row) = axis.ofEvent(rank, timeOf(table, row));
-  });
-  const auto move = [&](auto& table, Column<int64_t>& times) {
-    for (size_t i = 0; i < table.size(); ++i) {
-      const auto rank = static_cast<size_t>(ranks.of(table, i));
-      if (rank != 0 && rank <= trace.rank.size() && times[i] != 0) {  // 0: unknown, or never
-        times[i] = axis.at(rank - 1, times[i]);
-      }
-    }
+/// All ranks start with their first event at the same time.
+void startTogether(Trace& trace, const RankLookup& ranks) {
+  const std::vector<TimeRange> ranges = rangesOfRanks(trace);
+  int64_t latest = std::numeric_limits<int64_t>::min();
+  for (const TimeRange& range : ranges) latest = std::max(latest, range.begin_ns);
+  const auto later = [&](size_t rank, int64_t time) {
+    return sumOf(time, lengthOf(ranges[rank].begin_ns, latest));
   };
-  move(trace.process, trace.process.start_ns);
-  move(trace.process, trace.process.end_ns);
-  move(trace.context, trace.context.created_ns);
-  move(trace.context, trace.context.released_ns);
-  move(trace.stream, trace.stream.created_ns);
-  move(trace.stream, trace.stream.released_ns);
-  move(trace.object, trace.object.created_ns);
+  mapTimes(trace, indexOfRank(trace, ranks), later, later);
   trace.clock_snapshot.clear();
-  trace.clock_offset.clear();
+}
+
+void convertToFirst(Trace& trace, const RankLookup& ranks, const RankClocks& clocks) {
+  auto& errors = trace.rank.clock_error_ns;
+  mapTimes(
+      trace, indexOfRank(trace, ranks),
+      [&](size_t rank, int64_t time) {
+        const clocks::Bounded at = clocks.toFirst(rank, time);
+        errors[rank] = std::max(errors[rank], static_cast<uint64_t>(at.error));
+        return at.value;
+      },
+      [&](size_t rank, int64_t time) { return clocks.toFirst(rank, time).value; });
+  for (RankId& of : trace.rank.clock_rank_id) of = idAt<RankId>(0);
+}
+
+void addRankToNames(Trace& trace) {
   const auto rename = [&](auto& table, Column<StringId>& names) {
     for (size_t i = 0; i < table.size(); ++i) {
       const auto rank = static_cast<size_t>(table.rank_id[i]);
@@ -309,8 +317,26 @@ std::string alignRanks(Trace& trace) {
   }
   rename(trace.process, trace.process.command_line);
   rename(trace.device, trace.device.name);
+}
+
+}  // namespace
+
+std::string alignRanks(Trace& trace) {
+  addRankToNames(trace);
+  if (haveOneClock(trace)) return clocksText(trace);
+  const RankLookup ranks(trace);
+  const RankClocks clocks(trace);
+  const bool are_compared = clocks.areCompared();
+  if (are_compared) {
+    convertToFirst(trace, ranks, clocks);
+  } else {
+    startTogether(trace, ranks);
+  }
+  trace.clock_offset.clear();
   trace.begin_ns.reset();
-  return axis.sentence();
+  if (are_compared) return clocksText(trace);
+  return "each rank has its own clock, and they were not compared (profile --sync-with): the ranks "
+         "are drawn from their first events on";
 }
 
 }  // namespace tracesmith

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a merged trace (`tracesmith merge`). Each rank keeps its own host clock, so times of
-// two ranks do not compare: analyses take the part of one rank, and viewers align the ranks.
+// The ranks of a merged trace (`tracesmith merge`). If their clocks were compared, all times are of
+// the first rank's clock. Otherwise each rank keeps its own, so times of two ranks do not compare:
+// analyses take the part of one rank, and viewers align the ranks.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,19 @@ std::string rankNumbersText(const Trace& trace);
 /// For analyses that compare times of all rows: fails if the trace has ranks with different clocks,
 /// and says how to get one of them as a trace.
 Status haveOneClock(const Trace& trace);
+
+/// A sentence for people on how far times of two ranks compare. Of a merged trace.
+std::string clocksText(const Trace& trace);
+/// Of ranks whose clocks were not compared.
+extern const char* const kRanksHaveOwnClocks;
+
+/// Two groups of ranks; within a group the ranks have the same clock.
+struct ClockPair {
+  std::string ranks, other_ranks;  ///< "0, 1 and 3"
+  uint64_t apart_ns = 0;  ///< events of the two are in the order of their times if further apart
+};
+/// The pairs of different clocks of a trace whose ranks haveOneClock().
+std::vector<ClockPair> clockPairs(const Trace& trace);
 
 /// Finds the rank to which a row belongs. Valid while the trace's dictionaries are unchanged.
 class RankLookup {
@@ -68,17 +82,15 @@ class RankLookup {
 std::vector<TimeRange> rangesOfRanks(const Trace& trace);
 
 /// A trace of one rank, as its own file would give it: ids count from 1, and metadata has its own
-/// keys. Only correlation and flow ids remain those of the merged trace.
+/// keys. Only correlation and flow ids, and times that were converted, remain those of the merged
+/// trace.
 Trace partOfRank(const Trace& trace, RankId rank);
 
 /// Puts all ranks on one time axis, and the rank before the names of processes and devices, for
-/// viewers. If their clocks were compared (RankClocks), that is the axis of the first rank;
-/// durations remain those of each rank's clock. Otherwise all ranks start with their first event at
-/// the same time. Pairs of times of two clocks are removed, because they no longer hold. Returns a
-/// sentence for people on what the alignment is worth.
+/// viewers. If their clocks were compared (RankClocks), that is the axis of the first rank.
+/// Otherwise all ranks start with their first event at the same time, and pairs of times of two
+/// clocks are removed, because they no longer hold. Returns a sentence for people on what the
+/// alignment is worth.
 std::string alignRanks(Trace& trace);
-
-/// A sentence for people about a merged trace.
-extern const char* const kRanksHaveOwnClocks;
 
 }  // namespace tracesmith
