@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -31,6 +32,10 @@ class Server:
             self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate(timeout=LIMIT_S)
         return self.process.returncode, out, err.decode()
+
+
+CHRONYD = shutil.which("chronyd", path=os.pathsep.join(
+    [os.path.join(os.path.dirname(PROGRAM), "../../chrony/usr/sbin"), os.environ["PATH"], "/usr/sbin"]))
 
 
 class Clock(CommandTest):
@@ -168,6 +173,8 @@ class Clock(CommandTest):
         self.assertEqual(self.run_command("verify", "job.sbt").returncode, 0)
 
     def test_ranks_whose_clocks_were_not_compared_keep_them(self):
+        if self.run_command("clock", "status").returncode == 0:
+            self.skipTest("this host keeps UTC, and so does whatever is recorded here")
         files = self.record_ranks_of_two_hosts()
         self.assertIn("each rank has its own clock", self.merge("rank-1.sbt", "rank-2.sbt", "-o", "two.sbt"))
         self.assertIn(b"they were not compared", self.run_command("export", "two.sbt", "-o", "two.json").stderr)
@@ -195,6 +202,69 @@ class Clock(CommandTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f"the clock of {server.host} is not known at the end", result.stderr.decode())
         self.assertEqual(self.run_command("verify", "a.sbt").returncode, 0)
+
+    def in_network_with_chrony(self, script):
+        """Runs a script in a network of its own, where chrony follows another one and sets no clock."""
+        if CHRONYD is None:
+            self.skipTest("no chronyd")
+        if subprocess.run(["unshare", "-n", "ip", "link", "set", "lo", "up"], check=False).returncode != 0:
+            self.skipTest("no network namespace")
+        for name, lines in (("server", "port 11123\nlocal stratum 1\nallow\ncmdport 0\n"),
+                            ("client", "server 127.0.0.1 port 11123 iburst minpoll 0 maxpoll 0\nport 0\n"
+                                       "bindcmdaddress /\n")):
+            with open(self.path(name + ".conf"), "w", encoding="utf-8") as file:
+                file.write(lines.replace("bindcmdaddress /", "bindcmdaddress 127.0.0.1") +
+                           f"pidfile {self.path(name + '.pid')}\n")
+        daemon = f"{CHRONYD} -x -d -u root -f {self.dir}/{{}}.conf > {self.dir}/{{}}.log 2>&1 &"
+        lines = ["ip link set lo up", "trap 'kill $(jobs -p)' EXIT", *(daemon.format(name, name)
+                                                                       for name in ("server", "client")),
+                 f"T={PROGRAM}", "for i in $(seq 200); do $T clock status > /dev/null 2>&1 && break; sleep 0.1; done",
+                 script]
+        result = subprocess.run(["unshare", "-n", "bash", "-c", "\n".join(lines)], cwd=self.dir, env=environment(),
+                                check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def test_hosts_that_keep_utc_need_no_comparison(self):
+        self.need_time_namespaces()
+        said = self.in_network_with_chrony(f"""
+            $T clock status --json > status.json && $T clock status || exit 1
+            $T profile -q -o rank-0.sbt -- sleep 2.5 &
+            recorder=$!
+            sleep 1
+            unshare -T --monotonic {AHEAD_S} $T profile -q -o rank-1.sbt -- sleep 0.1 || exit 1
+            wait $recorder""")
+        self.assertRegex(said, r"^chrony follows 127\.0\.0\.1 \(stratum 2\)\nUTC is known to +\S+ \S+: half of the root delay")
+        with open(self.path("status.json"), encoding="utf-8") as file:
+            status = json.load(file)
+        self.assertEqual((status["daemon"], status["source"], status["stratum"]), ("chrony", "127.0.0.1", 2))
+        # The one that it follows has this host's time.
+        self.assertLessEqual(abs(status["behind_utc_ns"]), status["error_ns"])
+        self.assertLess(status["error_ns"], 20_000_000)
+        for trace, ahead in (("rank-0.sbt", 0), ("rank-1.sbt", AHEAD_S * 10**9)):
+            started = {row["key"]: int(row["value"]) for row in self.rows(
+                trace, "SELECT key, value FROM metadata WHERE key LIKE 'start_%_ns'")}
+            truth = started["start_realtime_ns"] - started["start_monotonic_ns"]
+            offsets = self.rows(trace, "SELECT * FROM clock_offset ORDER BY host_ns")
+            self.assertGreaterEqual(len(offsets), 2)
+            for row in offsets:
+                self.assertEqual((row["peer"], row["peer_clock_id"]), ("chrony", "UTC"))
+                self.assertLess(row["low_ns"] - truth, 1_000_000)
+                self.assertGreater(row["high_ns"] - truth, -1_000_000)
+                self.assertLess(row["high_ns"] - row["low_ns"], 40_000_000)
+        self.assertIn("the clocks of the ranks were compared", self.merge("rank-0.sbt", "rank-1.sbt", "-o", "job.sbt"))
+        # Rank 1 ran while rank 0 did.
+        first, second = self.rows("job.sbt", "SELECT min(start_ns) AS start, max(end_ns) AS stop FROM process "
+                                             "WHERE end_ns > 0 GROUP BY rank_id ORDER BY rank_id")
+        self.assertLess(first["start"], second["start"])
+        self.assertLess(second["stop"], first["stop"])
+
+    def test_without_a_time_daemon(self):
+        result = subprocess.run(["unshare", "-n", PROGRAM, "clock", "status"], cwd=self.dir, env=environment(),
+                                check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if b"unshare:" in result.stderr:
+            self.skipTest("no network namespace")
+        self.assert_fails(result, 1, "neither chrony nor ntpd answers on this host")
 
     def test_what_is_printed(self):
         server = Server(self)
@@ -228,6 +298,7 @@ class Clock(CommandTest):
 
     def test_command_lines_that_are_wrong(self):
         for arguments, why in ((("measure",), "which host?"), (("serve", "node2"), "takes no hosts"),
+                               (("status", "node2"), "takes no hosts"),
                                (("serve", "--port", "70000"), "is no port"),
                                (("serve", "--bind", "node2"), "is no numeric address")):
             result = self.run_command("clock", *arguments)

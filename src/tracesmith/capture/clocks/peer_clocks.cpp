@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "tracesmith/capture/clocks/time_daemon.hpp"
 #include "tracesmith/capture/processes/signal_free_thread.hpp"
 
 namespace tracesmith {
@@ -30,6 +31,8 @@ Result<std::unique_ptr<PeerClocks>> PeerClocks::start(const std::vector<std::str
   clocks->ended_.resize(hosts.size());
   clocks->is_silent_.resize(hosts.size());
   for (size_t i = 0; i < hosts.size(); ++i) clocks->take(i);
+  clocks->has_daemon_ = clocks->askDaemon();
+  if (hosts.empty() && !clocks->has_daemon_) return std::unique_ptr<PeerClocks>();
   TS_TRY(clocks->thread_, startSignalFreeThread([raw = clocks.get()] { raw->run(); }));
   return clocks;
 }
@@ -64,20 +67,31 @@ void PeerClocks::take(size_t host) {
   const std::vector<clocks::OffsetBound>& bounds = probe.bounds();
   const std::lock_guard lock(mutex_);
   for (size_t& taken = taken_[host]; taken < bounds.size(); ++taken) {
-    new_.push_back({probe.host(), probe.clock(), bounds[taken]});
+    new_.push_back({probe.host(), probe.clock().text(), bounds[taken]});
   }
 }
 
+bool PeerClocks::askDaemon() {
+  const Result<DaemonTime> time = askTimeDaemon();
+  if (!time) return false;
+  const std::lock_guard lock(mutex_);
+  new_.push_back({time->daemon, std::string(kUtcClock), time->utc});
+  return true;
+}
+
 void PeerClocks::run() {
+  uint64_t round = 0;
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, std::chrono::nanoseconds(kBetweenBurstsNs),
                          [&] { return stop_.load(); })) {
     lock.unlock();
     askAll(stop_);
+    if (has_daemon_ && ++round % 2 == 0) askDaemon();
     lock.lock();
   }
   lock.unlock();
   askLast();
+  if (has_daemon_) askDaemon();
 }
 
 std::vector<PeerOffset> PeerClocks::takeNew() {

@@ -164,8 +164,8 @@ void Collector::takePeerOffsets() {
   Trace& delta = shared_.delta;
   for (const PeerOffset& offset : peers_->takeNew()) {
     delta.clock_offset.push({.host_ns = offset.bound.at,
-                             .peer = delta.strings.intern(offset.host),
-                             .peer_clock_id = delta.strings.intern(offset.clock.text()),
+                             .peer = delta.strings.intern(offset.peer),
+                             .peer_clock_id = delta.strings.intern(offset.clock_id),
                              .low_ns = offset.bound.low,
                              .high_ns = offset.bound.high});
   }

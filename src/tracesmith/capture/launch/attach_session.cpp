@@ -257,7 +257,7 @@ Status AttachedSession::start() {
                               .attached = true}));
   TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
   captured_.emplace(target_.pid, target_.directory, settingsFor(options_, dir_));
-  TS_TRY(peers_, startPeers(options_.sync_with));  // before anything waits for the collector
+  TS_TRY(peers_, PeerClocks::start(options_.sync_with));  // before anything waits for the collector
   TS_CHECK_OK(ask());
   auto made =
       Collector::create(dir_, {.keep_kernels = options_.kernels, .keep_memory = options_.memory});

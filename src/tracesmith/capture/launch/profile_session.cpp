@@ -125,7 +125,7 @@ Status ProgramSession::prepare() {
                                               .keep_memory = options_.memory,
                                               .shortest_call_ns = shortest_call_ns}));
   noteHost(*collector_, command_line_);
-  TS_TRY(peers_, startPeers(options_.sync_with));
+  TS_TRY(peers_, PeerClocks::start(options_.sync_with));
   if (peers_ != nullptr) collector_->followPeers(*peers_);
   if (options_.record) {
     TS_TRY(recording_, RecordingDrain::create(dir_));

@@ -48,11 +48,6 @@ void noteHost(Collector& collector, const std::string& command_line) {
   collector.noteMetadata("start_boottime_ns", std::to_string(clockNs(CLOCK_BOOTTIME)));
 }
 
-Result<std::unique_ptr<PeerClocks>> startPeers(const std::vector<std::string>& hosts) {
-  if (hosts.empty()) return std::unique_ptr<PeerClocks>();
-  return PeerClocks::start(hosts);
-}
-
 void warnOfPeers(const PeerClocks* peers, ProfileOutcome& outcome) {
   if (peers == nullptr) return;
   for (std::string& problem : peers->problems()) outcome.warnings.push_back(std::move(problem));

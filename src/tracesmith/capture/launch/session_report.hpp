@@ -15,8 +15,6 @@ namespace tracesmith {
 /// Checks that an arena can be created. Without one a program would run unrecorded.
 Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes);
 void noteHost(Collector& collector, const std::string& command_line);
-/// Starts to compare the clock with those of other hosts; null without hosts.
-Result<std::unique_ptr<PeerClocks>> startPeers(const std::vector<std::string>& hosts);
 void warnOfPeers(const PeerClocks* peers, ProfileOutcome& outcome);
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
 /// Adds one warning per reason, however many processes it affected.

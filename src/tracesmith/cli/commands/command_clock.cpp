@@ -9,6 +9,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/clocks/peer_clocks.hpp"
+#include "tracesmith/capture/clocks/time_daemon.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
@@ -43,15 +44,17 @@ struct Measured {
 class ClockCommand : public Command {
  public:
   ClockCommand() : Command("clock", "Compare this host's clock with that of other hosts") {
-    choice("ACTION", action_, "ACTION", {"serve", "measure"},
-           "serve: answer questions about this host's clock; measure: ask other hosts")
+    choice(
+        "ACTION", action_, "ACTION", {"serve", "measure", "status"},
+        "serve: answer questions about this host's clock; measure: ask other hosts; status: what "
+        "this host's time daemon knows of UTC")
         .required();
     texts("HOST", hosts_, "HOST",
           "For measure: name or address of a host that serves, also as HOST:PORT");
     count("--port", port_, "PORT", fmt::format("For serve: the UDP port (default {})", kClockPort));
     text("--bind", bind_, "ADDRESS", "For serve: answer at this address only (default: all)");
     time("-d,--duration", duration_ns_, "How long (default: serve until Ctrl-C, measure 10 s)");
-    flag("--json", json_, "For measure: print JSON");
+    flag("--json", json_, "For measure and status: print JSON");
     describe(
         "Traces have the time of CLOCK_MONOTONIC, which every host counts from a moment of its "
         "own. 'measure' asks "
@@ -65,12 +68,17 @@ class ClockCommand : public Command {
         "address no more "
         "than 4096 times a second. It tells this host's time since its start to whoever can reach "
         "the port.");
+    describe(
+        "'status' asks chrony or ntpd on this host. 'profile' and 'record' store the same once a "
+        "second, so that traces of hosts that keep UTC need no other comparison.");
     example("tracesmith clock serve", "Answer, until Ctrl-C");
     example("tracesmith clock measure node2 node3", "Measure two hosts for ten seconds");
+    example("tracesmith clock status", "See how well this host knows UTC");
   }
 
   int run(Session& session) override {
     stopOnSignals();
+    if (action_ == "status") return status(session);
     return action_ == "serve" ? serve() : measure(session);
   }
 
@@ -103,6 +111,43 @@ class ClockCommand : public Command {
         "{} questions answered, {} refused as too many, {} answers not sent, {} packets of others",
         counts.answered, counts.refused, counts.unsent, counts.foreign));
     return kExitOk;
+  }
+
+  int status(const Session& session) const {
+    if (!hosts_.empty()) {
+      return failWith({ErrorCode::kInvalidArgument, "takes no hosts", "clock status"});
+    }
+    const auto time = askTimeDaemon();
+    if (!time) {
+      Error error = time.error();
+      error.message +=
+          "; traces of several hosts then have one time axis only if their clocks are compared "
+          "(profile --sync-with)";
+      return failWith(error);
+    }
+    Output out = standardOutput();
+    if (json_) {
+      JsonWriter json(out, 2);
+      json.beginObject().field("daemon", time->daemon).field("stratum", time->stratum);
+      json.field("source", time->source).field("behind_utc_ns", time->behind_utc);
+      json.field("error_ns", time->error).field("root_delay_ns", time->root_delay);
+      json.field("dispersion_ns", time->dispersion).field("at_ns", time->utc.at);
+      json.field("offset_ns", time->utc.middle()).field("offset_error_ns", time->utc.halfWidth());
+      json.endObject();
+      out.put('\n');
+      return finishOutput(out, kExitOk);
+    }
+    const char* const micro = session.terminal.utf8 ? "µs" : "us";
+    const auto duration = [&](int64_t ns) { return formatDuration(ns, micro); };
+    out.write(
+        fmt::format("{} follows {} (stratum {})\n"
+                    "UTC is known to    {}: half of the root delay of {}, and a dispersion of {}\n"
+                    "the system clock   is {} {} UTC, as far as {} knows\n",
+                    time->daemon, printable(time->source), time->stratum, duration(time->error),
+                    duration(time->root_delay), duration(time->dispersion),
+                    duration(std::abs(time->behind_utc)),
+                    time->behind_utc < 0 ? "ahead of" : "behind", time->daemon));
+    return finishOutput(out, kExitOk);
   }
 
   int measure(const Session& session) {

@@ -14,8 +14,8 @@
 namespace tracesmith {
 namespace {
 
-/// Of a damaged trace, whose offsets would overflow.
-constexpr int64_t kMostTime = int64_t{1} << 60;
+/// Offsets beyond are those of a damaged trace, and would overflow. UTC has it in 2043.
+constexpr int64_t kMostTime = int64_t{1} << 61;
 
 using ClockName = std::string_view;
 /// Bounds of the second clock minus the first, by time of the first.
@@ -42,6 +42,15 @@ Comparisons comparisonsOf(const Trace& trace, const std::vector<ClockName>& name
     if (is_sane) comparisons[{names[rank - 1], peer}].push_back(bound);
   }
   return comparisons;
+}
+
+/// How narrow the comparisons of two clocks are: the median.
+int64_t widthOf(const std::vector<clocks::OffsetBound>& bounds) {
+  std::vector<int64_t> widths;
+  for (const clocks::OffsetBound& bound : bounds) widths.push_back(bound.halfWidth());
+  const auto middle = widths.begin() + static_cast<ptrdiff_t>(widths.size() / 2);
+  std::nth_element(widths.begin(), middle, widths.end());
+  return *middle;
 }
 
 /// The time before, in the clock that has measured: the offset is one of that clock's times.
@@ -82,32 +91,41 @@ RankClocks::RankClocks(const Trace& merged) {
   // Ranks with one number have lost the metadata of all but one.
   if (names.empty() || names.front().empty() || numbers.size() != names.size()) return;
   const Comparisons comparisons = comparisonsOf(merged, names);
-  std::map<ClockName, std::vector<Hop>> known{{names.front(), {}}};
-  std::vector<ClockName> reached{names.front()};
-  const auto reach = [&](ClockName farther, ClockName nearer, bool forward) {
-    if (known.contains(farther)) return;
-    const auto& bounds =
-        comparisons.at(forward ? std::pair(farther, nearer) : std::pair(nearer, farther));
-    auto estimate = clocks::ClockEstimate::of(bounds);
-    if (!estimate) return;
-    std::vector<Hop> hops{{estimates_.size(), forward}};
-    const std::vector<Hop>& rest = known[nearer];
-    hops.insert(hops.end(), rest.begin(), rest.end());
-    estimates_.push_back(std::move(*estimate));
-    known[farther] = std::move(hops);
-    reached.push_back(farther);
+  // The way to each clock that the comparisons make the narrowest; Dijkstra's algorithm.
+  struct Way {
+    int64_t width_ns = 0;
+    std::vector<Hop> hops;  // the farthest first
   };
-  for (size_t i = 0; i < reached.size(); ++i) {  // the fewest hops first
-    const ClockName nearer = reached[i];
-    for (const auto& [clocks, bounds] : comparisons) {
-      if (clocks.second == nearer) reach(clocks.first, nearer, true);
-      if (clocks.first == nearer) reach(clocks.second, nearer, false);
+  std::map<ClockName, Way> known, reached{{names.front(), {}}};
+  const auto reach = [&](ClockName farther, const Way& nearer, const Comparisons::value_type& by,
+                         bool forward) {
+    if (known.contains(farther)) return;
+    const int64_t width = std::min(nearer.width_ns, kMostTime) + widthOf(by.second);
+    const auto at = reached.find(farther);
+    if (at != reached.end() && at->second.width_ns <= width) return;
+    auto estimate = clocks::ClockEstimate::of(by.second);
+    if (!estimate) return;
+    Way way{width, {{estimates_.size(), forward}}};
+    way.hops.insert(way.hops.end(), nearer.hops.begin(), nearer.hops.end());
+    estimates_.push_back(std::move(*estimate));
+    reached[farther] = std::move(way);
+  };
+  while (!reached.empty()) {
+    const auto narrowest = std::min_element(
+        reached.begin(), reached.end(),
+        [](const auto& a, const auto& b) { return a.second.width_ns < b.second.width_ns; });
+    const auto [nearer, way] = *narrowest;
+    reached.erase(narrowest);
+    known[nearer] = way;
+    for (const auto& by : comparisons) {
+      if (by.first.second == nearer) reach(by.first.first, way, by, true);
+      if (by.first.first == nearer) reach(by.first.second, way, by, false);
     }
   }
   for (const ClockName name : names) {
     const auto at = known.find(name);
     if (at == known.end()) return;
-    hops_.push_back(at->second);
+    hops_.push_back(at->second.hops);
     ++first_unknown_;
   }
   are_compared_ = true;
@@ -137,18 +155,23 @@ clocks::Bounded RankClocks::toFirst(size_t rank_index, int64_t time) const {
 }
 
 int64_t RankClocks::convertToFirst(size_t rank_index, Trace& of_rank) const {
-  int64_t worst = 0;
+  std::optional<int64_t> of_events;
+  int64_t of_others = 0;
   mapTimes(
       of_rank, [&](const auto&, size_t) { return std::optional(rank_index); },
       [&](size_t rank, int64_t time) {
         const clocks::Bounded at = toFirst(rank, time);
-        worst = std::max(worst, at.error);
+        of_events = std::max(of_events.value_or(0), at.error);
         return at.value;
       },
-      [&](size_t rank, int64_t time) { return toFirst(rank, time).value; });
+      [&](size_t rank, int64_t time) {
+        const clocks::Bounded at = toFirst(rank, time);
+        of_others = std::max(of_others, at.error);
+        return at.value;
+      });
   of_rank.clock_offset.clear();
   of_rank.begin_ns.reset();
-  return worst;
+  return of_events.value_or(of_others);
 }
 
 }  // namespace tracesmith

@@ -28,8 +28,8 @@ class RankClocks {
   /// A time of a rank in the clock of the first rank. Needs areCompared().
   clocks::Bounded toFirst(size_t rank_index, int64_t time) const;
   /// Converts all times of the trace of one rank, which are in host time, and removes what was
-  /// compared. Returns by how much a time of an event can be off at most, in ns. Needs
-  /// areCompared().
+  /// compared. Returns by how much a time of an event can be off at most, in ns; without events, a
+  /// time of a process. Needs areCompared().
   int64_t convertToFirst(size_t rank_index, Trace& of_rank) const;
 
  private:

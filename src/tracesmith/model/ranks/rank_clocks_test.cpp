@@ -108,6 +108,48 @@ TEST(RankClocks, GoOverOtherRanks) {
   }
 }
 
+/// What the time daemon of a rank's host has said, once a second: off by a third of `half`, always
+/// to the same side.
+void compareWithUtc(Trace& trace, size_t rank, const Pace& ahead, int64_t half) {
+  constexpr int64_t kNow = 1'795'900'707 * kSecond;
+  for (int64_t t = kSecond; t <= 9 * kSecond; t += kSecond) {
+    const int64_t offset = kNow + t - ahead.of(t) + half / 3;
+    trace.clock_offset.push({.host_ns = ahead.of(t),
+                             .peer = trace.strings.intern("chrony"),
+                             .peer_clock_id = trace.strings.intern("UTC"),
+                             .low_ns = offset - half,
+                             .high_ns = offset + half,
+                             .rank_id = idAt<RankId>(rank)});
+  }
+}
+
+TEST(RankClocks, GoOverUtc) {
+  const Pace b{5000 * kSecond, 20};
+  Trace trace = ranksWithClocks({"a", "b"});
+  compareWithUtc(trace, 0, {}, 1'000'000);
+  compareWithUtc(trace, 1, b, 2'000'000);
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  for (int64_t t = kSecond; t < 9 * kSecond; t += kSecond / 13) {
+    const clocks::Bounded found = clocks.toFirst(1, b.of(t));
+    expectNear(found, t, 3'050'000);
+    EXPECT_GE(found.error, 3'000'000);
+  }
+}
+
+TEST(RankClocks, TakeTheNarrowestWay) {
+  const Pace b{-40 * kSecond, -30}, c{7 * kSecond, 10};
+  Trace trace = ranksWithClocks({"a", "b", "c"});
+  compareWithUtc(trace, 0, {}, 1'000'000);
+  compareWithUtc(trace, 2, {c.ahead + b.ahead, c.ppm + b.ppm}, 1'000'000);
+  compare(trace, 0, "b", kSecond, 9 * kSecond, 5'000, [&](int64_t t) { return b.of(t) - t; });
+  compare(trace, 1, "c", -39 * kSecond, -31 * kSecond, 5'000,
+          [&](int64_t t) { return c.of(t) - t; });
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  expectNear(clocks.toFirst(2, c.of(b.of(4 * kSecond))), 4 * kSecond, 40'000);
+}
+
 TEST(RankClocks, WhatWasNotComparedIsNotKnown) {
   EXPECT_FALSE(RankClocks(Trace()).areCompared());
   EXPECT_FALSE(RankClocks(ranksWithClocks({"a", "b"})).areCompared());

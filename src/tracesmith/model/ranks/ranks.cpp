@@ -153,9 +153,16 @@ Status haveOneClock(const Trace& trace) {
 
 std::string clocksText(const Trace& trace) {
   if (!haveOneClock(trace)) return kRanksHaveOwnClocks;
+  const auto clockOf = [&](uint32_t number) {
+    return trace.metadataValue(rankMetadataPrefix(number) + "clock_id");
+  };
+  const auto& numbers = trace.rank.number;
+  if (std::all_of(numbers.begin(), numbers.end(),
+                  [&](uint32_t n) { return clockOf(n) == clockOf(numbers.front()); })) {
+    return "the ranks have one clock, because they ran on one host";
+  }
   const auto& errors = trace.rank.clock_error_ns;
-  const uint64_t worst = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
-  if (worst == 0) return "the ranks have one clock, because they ran on one host";
+  const uint64_t worst = *std::max_element(errors.begin(), errors.end());
   return "the clocks of the ranks were compared: times are of the first one's clock, and no "
          "further "
          "off than " +
