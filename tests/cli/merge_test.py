@@ -6,9 +6,11 @@ import glob
 import io
 import json
 import os
+import shutil
+import subprocess
 import unittest
 
-from harness import CommandTest
+from harness import PROGRAM, CommandTest, environment
 from ranks_test import trace_of
 
 DATA = os.environ.get("TRACESMITH_TEST_DATA", "")
@@ -49,6 +51,22 @@ class Merge(CommandTest):
 
     def report(self, *arguments):
         return json.loads(self.command("analyze", "--json", *arguments).stdout)
+
+    def test_memory_is_that_of_one_rank(self):
+        self.command("record", "-q", "-p", "simulation", "-d", "6", "-o", "one.sbt")  # 300,000 events
+        peaks = []
+        for ranks in (2, 16):
+            files = [f"rank-{rank}.sbt" for rank in range(ranks)]
+            for file in files:
+                shutil.copy(self.path("one.sbt"), self.path(file))
+            process = subprocess.Popen([PROGRAM, "merge", "-q", *files, "-o", "job.sbt"], cwd=self.dir,
+                                       env=environment(), stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            peaks.append(usage.ru_maxrss)
+        self.assertLess(peaks[1], 1.25 * peaks[0], "KiB")
+        self.assertEqual(self.query("job.sbt", "SELECT count(*) FROM rank"), [["16"]])
 
     def test_analyze_shows_what_it_shows_for_the_files(self):
         files = self.job()
