@@ -111,6 +111,7 @@ formula_installs() {
 reads_on_windows() {
   local folder="$place/ein Ordner für Übung" trace='Läufe 1.sbt' asked
   export WINEPREFIX="$place/wine" WINEDEBUG=-all
+  mkdir -p "$WINEPREFIX" # the server does not
   # One server for all commands: to start one takes ten times as long as most commands.
   /usr/lib/wine/wineserver64 -k || true # there may be none; one that is ending would serve nobody
   /usr/lib/wine/wineserver64 -p
