@@ -258,5 +258,25 @@ TEST(RankClocks, SpansStayNestedAndInOrder) {
   EXPECT_TRUE(trace.clock_offset.empty());
 }
 
+TEST(RankClocks, ConvertTimesOfDamagedTraces) {
+  Trace facts = ranksWithClocks({"a", "b"});
+  compare(facts, 0, "b", 0, kSecond, 100, [](int64_t) { return 7; });
+  const RankClocks clocks(facts);
+  for (const int64_t time : {INT64_MIN, INT64_MIN + 1, int64_t{-1}, INT64_MAX}) {
+    for (const int64_t length : {INT64_MIN, int64_t{-1}, int64_t{1}, INT64_MAX}) {
+      Trace trace;
+      trace.kernel.push({.start_ns = time,
+                         .duration_ns = length,
+                         .queued_before_ns = length,
+                         .submitted_before_ns = length});
+      trace.process.push({.start_ns = time, .end_ns = length});
+      EXPECT_GE(clocks.convertToFirst(1, trace), 0);
+      if (length > 0) {
+        EXPECT_GE(trace.kernel.duration_ns[0], 0);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tracesmith

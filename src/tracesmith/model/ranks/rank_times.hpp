@@ -2,7 +2,6 @@
 // Replaces the host times in the rows of a trace, to move them to another clock.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,8 +21,9 @@ void mapTimes(Trace& trace, RankOf rank_of, Map map, MapOther map_other) {
     const auto move = [&](auto& times, size_t row, size_t rank) {
       if (times[row] != 0) times[row] = map_other(rank, times[row]);  // 0: unknown, or never
     };
-    const auto length = [](int64_t from, int64_t to) {
-      return std::max<int64_t>(0, lengthOf(from, to));
+    const auto earlier = [](int64_t time, int64_t by) {
+      int64_t result = 0;
+      return __builtin_sub_overflow(time, by, &result) ? INT64_MIN : result;
     };
     for (size_t i = 0; i < table.size(); ++i) {
       const std::optional<size_t> rank = rank_of(table, i);
@@ -40,12 +40,12 @@ void mapTimes(Trace& trace, RankOf rank_of, Map map, MapOther map_other) {
         const int64_t moved = map(*rank, start);
         // An event of no length keeps none, and one of an impossible length keeps that.
         if (table.duration_ns[i] > 0) {
-          table.duration_ns[i] = length(moved, map(*rank, endOf(start, table.duration_ns[i])));
+          table.duration_ns[i] = lengthOf(moved, map(*rank, endOf(start, table.duration_ns[i])));
         }
         if constexpr (requires { table.queued_before_ns; }) {
           for (auto* before : {&table.queued_before_ns, &table.submitted_before_ns}) {
             int64_t& ns = (*before)[i];
-            if (ns > 0) ns = length(map(*rank, start - ns), moved);
+            if (ns > 0) ns = lengthOf(map(*rank, earlier(start, ns)), moved);
           }
         }
         table.start_ns[i] = moved;
