@@ -13,6 +13,23 @@ from harness import DEMO, LIMIT_S, PROGRAM, CommandTest, environment
 AHEAD_S = 5000
 
 
+# A source of time that is ahead of this host. NTP, RFC 5905, figure 8.
+AHEAD_NTP_SERVER = """
+import socket, struct, sys, time
+ahead_ns = int(sys.argv[1])
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 11123))
+def now():
+    seconds, ns = divmod(time.time_ns() + ahead_ns, 10**9)
+    return struct.pack(">II", seconds + 2208988800, (ns << 32) // 10**9)
+while True:
+    question, client = server.recvfrom(1024)
+    received = now()
+    head = struct.pack(">BBbbII4s", 4 << 3 | 4, 1, question[2], -20, 0, 0, b"GPS\\0")
+    server.sendto(head + received + question[40:48] + received + now(), client)
+"""
+
+
 class Server:
     """`clock serve`, begun with `before`."""
 
@@ -157,7 +174,21 @@ class Clock(CommandTest):
         for at, row in zip(shown, rows, strict=True):
             self.assertAlmostEqual(at - shown[0], (row["start_ns"] - rows[0]["start_ns"]) / 1e3, delta=0.01)
         report = json.loads(self.run_command("analyze", "--json", "job.sbt").stdout)
-        self.assertEqual(report["rank_clocks"], [{"ranks": "0 and 2", "other_ranks": "1", "apart_ns": bound}])
+        # So does what a rank's trace says of its start, by which viewers find the time of day.
+        started = {row["key"]: int(row["value"]) for row in self.rows(
+            "job.sbt", "SELECT key, value FROM metadata WHERE key LIKE 'rank.%.start_%_ns'")}
+        self.assertNotIn("rank.1.start_boottime_ns", started)
+        days = [started[f"rank.{rank}.start_realtime_ns"] - started[f"rank.{rank}.start_monotonic_ns"]
+                for rank in range(3)]
+        self.assertLess(max(days) - min(days), 50_000_000)
+        # Times of a device are as far off as its clock is from the host's, on top.
+        errors = {row["number"]: row["error"] for row in self.rows(
+            "job.sbt", "SELECT number, max(clock_error_ns, max(coalesce(s.error_ns, 0))) AS error FROM rank r "
+                       "LEFT JOIN clock_domain d ON d.rank_id = r.id LEFT JOIN clock_snapshot s "
+                       "ON s.domain_id = d.id GROUP BY number")}
+        self.assertGreaterEqual(errors[1], bound)
+        self.assertEqual(report["rank_clocks"], [{"ranks": "0 and 2", "other_ranks": "1",
+                                                  "apart_ns": max(errors[0], errors[2]) + errors[1]}])
         # Analyses that compare times take all ranks, and a window is one of the job.
         idle = self.run_command("analyze", "--idle", "job.sbt")
         self.assertEqual(idle.returncode, 0, idle.stderr)
@@ -203,8 +234,9 @@ class Clock(CommandTest):
         self.assertIn(f"the clock of {server.host} is not known at the end", result.stderr.decode())
         self.assertEqual(self.run_command("verify", "a.sbt").returncode, 0)
 
-    def in_network_with_chrony(self, script):
-        """Runs a script in a network of its own, where chrony follows another one and sets no clock."""
+    def in_network_with_chrony(self, script, server=None):
+        """Runs a script in a network of its own, where chrony follows another one and sets no clock, or follows what
+        the command `server` starts at port 11123."""
         if CHRONYD is None:
             self.skipTest("no chronyd")
         if subprocess.run(["unshare", "-n", "ip", "link", "set", "lo", "up"], check=False).returncode != 0:
@@ -216,11 +248,12 @@ class Clock(CommandTest):
                 file.write(lines.replace("bindcmdaddress /", "bindcmdaddress 127.0.0.1") +
                            f"pidfile {self.path(name + '.pid')}\n")
         daemon = f"{CHRONYD} -x -d -u root -f {self.dir}/{{}}.conf > {self.dir}/{{}}.log 2>&1 &"
-        lines = ["ip link set lo up", "trap 'kill $(jobs -p)' EXIT", *(daemon.format(name, name)
-                                                                       for name in ("server", "client")),
+        lines = ["ip link set lo up", "trap 'kill $(jobs -p)' EXIT", server or daemon.format("server", "server"),
+                 daemon.format("client", "client"),
                  f"T={PROGRAM}", # It needs some answers until it knows how fast its clock is.
                  "error() { $T clock status --json 2> /dev/null | sed -n 's/^  \"error_ns\": \\([0-9]*\\).*/\\1/p'; }",
                  "for i in $(seq 300); do e=$(error); [ -n \"$e\" ] && [ $e -lt 10000000 ] && break; sleep 0.1; done",
+                 "[ -n \"$e\" ] && [ $e -lt 10000000 ] || { echo chrony learned no time >&2; cat *.log >&2; exit 1; }",
                  script]
         result = subprocess.run(["unshare", "-n", "bash", "-c", "\n".join(lines)], cwd=self.dir, env=environment(),
                                 check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S)
@@ -231,10 +264,14 @@ class Clock(CommandTest):
         self.need_time_namespaces()
         said = self.in_network_with_chrony(f"""
             $T clock status --json > status.json && $T clock status || exit 1
-            $T profile -q -o rank-0.sbt -- sleep 2.5 &
+            mkfifo hold
+            $T profile -q -o rank-0.sbt -- sh -c 'touch began; cat' < hold &
             recorder=$!
+            exec 3> hold
+            until [ -e began ]; do sleep 0.05; done
             sleep 1
             unshare -T --monotonic {AHEAD_S} $T profile -q -o rank-1.sbt -- sleep 0.1 || exit 1
+            exec 3>&-
             wait $recorder""")
         self.assertRegex(said, r"^chrony follows 127\.0\.0\.1 \(stratum 2\)\nUTC is known to +\S+ \S+: half of the root delay")
         with open(self.path("status.json"), encoding="utf-8") as file:
@@ -260,6 +297,24 @@ class Clock(CommandTest):
                                              "WHERE end_ns > 0 GROUP BY rank_id ORDER BY rank_id")
         self.assertLess(first["start"], second["start"])
         self.assertLess(second["stop"], first["stop"])
+
+    def test_the_time_of_a_host_that_is_late(self):
+        ahead_ns = 250_000_000
+        with open(self.path("server.py"), "w", encoding="utf-8") as file:
+            file.write(AHEAD_NTP_SERVER)
+        said = self.in_network_with_chrony("$T clock status && $T clock status --json > status.json && "
+                                           "$T profile -q -o a.sbt -- true",
+                                           f"python3 server.py {ahead_ns} &")
+        self.assertIn("chrony follows 127.0.0.1 (stratum 2)", said)
+        with open(self.path("status.json"), encoding="utf-8") as file:
+            status = json.load(file)
+        self.assertLessEqual(abs(status["behind_utc_ns"] - ahead_ns), status["error_ns"])
+        started = {row["key"]: int(row["value"]) for row in self.rows(
+            "a.sbt", "SELECT key, value FROM metadata WHERE key LIKE 'start_%_ns'")}
+        truth = started["start_realtime_ns"] + ahead_ns - started["start_monotonic_ns"]
+        for row in self.rows("a.sbt", "SELECT * FROM clock_offset"):
+            self.assertLess(row["low_ns"] - truth, 1_000_000)
+            self.assertGreater(row["high_ns"] - truth, -1_000_000)
 
     def test_without_a_time_daemon(self):
         result = subprocess.run(["unshare", "-n", PROGRAM, "clock", "status"], cwd=self.dir, env=environment(),

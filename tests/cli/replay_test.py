@@ -316,6 +316,16 @@ class Trigger(Replay):
                 self.assertLess(time.monotonic(), end, "the program does not follow the command")
                 time.sleep(0.01)
 
+    def wait_for_kernels(self, more):
+        """Until the growing trace has that many kernels more than now."""
+        def count():
+            result = self.run_command("query", "x.sbt", "--csv", "select count(*) n from kernel")
+            return int(result.stdout.split()[-1])
+        end, wanted = time.monotonic() + LIMIT_S, count() + more
+        while count() < wanted:
+            self.assertLess(time.monotonic(), end, "the program launches nothing any more")
+            time.sleep(0.05)
+
     def test_command_and_signal_begin_and_end_a_range(self):
         if not os.path.exists(DEMO):
             self.skipTest("the demo is not built (no OpenCL here)")
@@ -340,6 +350,8 @@ class Trigger(Replay):
         result = self.run_command("trigger", pid)
         self.assertIn(b"the range ends", result.stderr)
         self.wait_for_range(0)
+        # Those in the range may still run, and would be missing from the trace.
+        self.wait_for_kernels(10)
         profile.send_signal(signal.SIGINT)
         profile.communicate(timeout=60)
         report = json.loads(self.replay("--mode", "dry-run", "--json"))

@@ -216,13 +216,145 @@ TEST(ClockEstimate, BeyondTheFirstAndTheLast) {
   EXPECT_GT(estimate->offsetAt(100'000'000'000).error, estimate->offsetAt(25'000'000'000).error);
 }
 
+/// Bounds as a time daemon states them, each `every_s`: wide, and the truth is anywhere in them.
+std::vector<OffsetBound> statedBounds(const Clock& clock, double from_s, double to_s,
+                                      double every_s, double half_ns, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> side(-1, 1);
+  std::vector<OffsetBound> bounds;
+  for (double at = from_s; at <= to_s; at += every_s) {
+    const double width = half_ns * (1 + 0.3 * side(random));
+    const auto middle = static_cast<int64_t>(clock(at * kSecond) + width * side(random));
+    const auto half = static_cast<int64_t>(width);
+    bounds.push_back({static_cast<int64_t>(at * kSecond), middle - half - 1, middle + half + 1});
+  }
+  return bounds;
+}
+
+void expectCovers(const ClockEstimate& estimate, const Clock& clock, double from_s, double to_s) {
+  for (double at = from_s; at < to_s; at += (to_s - from_s) / 997) {
+    const auto time = static_cast<int64_t>(at * kSecond);
+    const Bounded offset = estimate.offsetAt(time);
+    const auto truth = std::llround(clock(static_cast<double>(time)));
+    ASSERT_LE(std::abs(offset.value - truth), offset.error + 1) << at << " s";
+  }
+}
+
+TEST(ClockEstimate, WideBoundsAreNoRate) {
+  // Two bounds with different middles, one second apart, would make a rate of 4000 ppm.
+  const auto two =
+      ClockEstimate::of({{0, -3'000'000, 3'000'000}, {1'000'000'000, -7'000'000, -1'000'000}});
+  ASSERT_TRUE(two);
+  expectCovers(
+      *two, [](double) { return -1'000'000; }, -3600, 3600);
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto estimate = ClockEstimate::of(statedBounds(kAffine, 100, 130, 1, 3e6, seed));
+    ASSERT_TRUE(estimate);
+    expectCovers(*estimate, kAffine, -3600, 3600);
+    EXPECT_LT(estimate->offsetAt(115'500'000'000).error, 8'000'000);
+    EXPECT_LT(estimate->offsetAt(140'000'000'000).error, 20'000'000);
+  }
+}
+
+TEST(ClockEstimate, CorrectionsThatEndAfterTheLastMoment) {
+  const std::pair<double, double> kinds[] = {{5, 3000}, {500, 60}, {5'000, 5}, {83'333, 1}};
+  for (const auto& [ppm, seconds] : kinds) {
+    const Clock clock = [ppm = ppm, seconds = seconds](double t) {
+      return ppm * 1e-6 * (std::clamp(t, -seconds * kSecond, 20.2 * kSecond));
+    };
+    World world(clock, {});
+    const auto estimate = ClockEstimate::of(world.bursts(20));
+    ASSERT_TRUE(estimate);
+    EXPECT_EQ(qualityOf(world, *estimate, -200 * kSecond, 200 * kSecond).violations, 0) << ppm;
+  }
+}
+
+TEST(ClockEstimate, SeveralRecordersAskOneDaemon) {
+  // Each once a second, at moments of its own; microseconds apart, or anything.
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<OffsetBound> all;
+    for (uint64_t rank = 0; rank < 8; ++rank) {
+      const double later =
+          rank % 2 == 0 ? 1e-6 * static_cast<double>(rank) : 0.11 * static_cast<double>(rank);
+      const auto of_rank = statedBounds(kAffine, 10 + later, 40 + later, 1, 2e6, seed * 8 + rank);
+      all.insert(all.end(), of_rank.begin(), of_rank.end());
+    }
+    const auto estimate = ClockEstimate::of(all);
+    ASSERT_TRUE(estimate);
+    expectCovers(*estimate, kAffine, 0, 60);
+    for (int64_t t = 10; t < 40; ++t) {
+      EXPECT_LT(estimate->offsetAt(t * 1'000'000'000 + 333).error, 20'000'000) << t;
+    }
+  }
+}
+
+TEST(ClockEstimate, TimesStayInOrder) {
+  for (const Clock& clock : {kStep, kHaste, kWander, Clock([](double t) { return -kStep(t); })}) {
+    World world(clock, {});
+    const std::vector<OffsetBound> bounds = world.bursts(60);
+    for (const bool seen_from_other : {false, true}) {
+      const auto estimate =
+          seen_from_other ? ClockEstimate::seenFromOther(bounds) : ClockEstimate::of(bounds);
+      ASSERT_TRUE(estimate);
+      int64_t last = INT64_MIN;
+      for (double t = -2 * kSecond; t < 62 * kSecond; t += kSecond / 173) {
+        const auto own = static_cast<int64_t>(t);
+        const int64_t time = seen_from_other ? own + kFarOffset : own;
+        const int64_t there = estimate->toOther({time, time, time}).value;
+        ASSERT_GE(there, last);
+        last = there;
+      }
+    }
+  }
+}
+
+TEST(ClockEstimate, HoldsSeenFromTheOtherClock) {
+  for (const Clock& clock : {kAffine, kSlew, kHaste, kStep, restless(50, 3)}) {
+    World world(clock, {});
+    const auto estimate = ClockEstimate::seenFromOther(world.bursts(60));
+    ASSERT_TRUE(estimate);
+    for (int i = 0; i < 10'000; ++i) {
+      const auto time = static_cast<int64_t>((-2 + 64 * world.uniform()) * kSecond);
+      const int64_t there = time + world.truth(static_cast<double>(time));
+      // From what may be 3 us early or late: that may not be lost.
+      for (const int64_t off : {0, 3'000}) {
+        const TimeBound back = estimate->toOther({there - off, there, there + off});
+        ASSERT_LE(back.low, time - off * 9 / 10 + 1);
+        ASSERT_GE(back.high, time + off * 9 / 10 - 1);
+        if (off == 0) {
+          ASSERT_LE(std::abs(back.value - time), back.error() + 1);
+        }
+      }
+    }
+    EXPECT_LT(estimate->toOther({kFarOffset, kFarOffset, kFarOffset}).error(), 10'000'000);
+  }
+}
+
+TEST(ClockEstimate, AWideTimeCoversWhatIsInIt) {
+  World world(kStep, {});
+  const auto estimate = ClockEstimate::of(world.bursts(60));
+  ASSERT_TRUE(estimate);
+  for (const int64_t half : {int64_t{1'000'000}, int64_t{700'000'000}, int64_t{50'000'000'000}}) {
+    const int64_t middle = 25'000'000'000;
+    const TimeBound there = estimate->toOther({middle - half, middle, middle + half});
+    for (int64_t t = middle - half; t <= middle + half; t += half / 50) {
+      const int64_t truth = t + world.truth(static_cast<double>(t));
+      ASSERT_LE(there.low, truth);
+      ASSERT_GE(there.high, truth);
+    }
+  }
+}
+
 TEST(ClockEstimate, OneMomentAlone) {
   const auto estimate = ClockEstimate::of({{1'000, 40, 60}});
   ASSERT_TRUE(estimate);
   EXPECT_EQ(estimate->offsetAt(1'000).value, 50);
   EXPECT_EQ(estimate->offsetAt(1'000).error, 10);
   EXPECT_EQ(estimate->offsetAt(1'001'000).error, 10 + 100'000) << "a tenth of a ms";
-  EXPECT_EQ(estimate->toOther(1'000).value, 1'050);
+  const TimeBound there = estimate->toOther({1'000, 1'000, 1'000});
+  EXPECT_EQ(there.value, 1'050);
+  EXPECT_EQ(there.low, 1'040);
+  EXPECT_EQ(there.high, 1'060);
   EXPECT_FALSE(ClockEstimate::of({}));
 }
 

@@ -84,7 +84,8 @@ uint32_t newNumber() {
 }
 
 /// Sends `question` to a port of this host, and returns the first packet from there, or nullopt.
-/// Only root may listen at these ports.
+/// Only root may listen at these ports, unless net.ipv4.ip_unprivileged_port_start allows others
+/// to.
 std::optional<std::string> askLocal(uint16_t port, const std::string& question) {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return std::nullopt;

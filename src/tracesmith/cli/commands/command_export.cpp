@@ -165,8 +165,8 @@ class ExportCommand : public Command {
     return {};
   }
 
-  /// Viewers get the ranks aligned; tables and traces keep each rank's own times, which a range of
-  /// time cannot select.
+  /// Viewers get the ranks aligned. Tables and traces keep the times of the file; if these are of
+  /// several clocks, a range of time cannot select from them.
   Status chooseRanks(TraceFile& file, ExportFormat format) const {
     const bool viewed = format == ExportFormat::kPerfetto || format == ExportFormat::kChromeJson;
     if (viewed) return chooseOrAlignRanks(file, rank_);

@@ -95,6 +95,14 @@ class MergeCommand : public Command {
     });
   }
 
+  static Status isOfOneRank(const TraceFile& file) {
+    if (!isMerged(file.trace)) return {};
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("already holds ranks ({}); merge the traces of the single ranks",
+                            rankNumbersText(file.trace)),
+                file.path);
+  }
+
   /// The clocks of the inputs, if they are to be converted.
   Result<std::optional<RankClocks>> clocksOfInputs() const {
     if (clock_ == "none") return std::nullopt;
@@ -106,6 +114,7 @@ class MergeCommand : public Command {
         continue;
       }
       TS_TRY(const TraceFile file, readTraceFile(path, {.tables = {TableId::kMetadata}}));
+      TS_CHECK_OK(isOfOneRank(file));
       addClockFacts(facts, file.trace);
     }
     RankClocks clocks(facts);
@@ -123,12 +132,7 @@ class MergeCommand : public Command {
       ReadOptions options;
       options.convert_clocks = converts;  // else rows keep the stamps of their device
       TS_TRY(TraceFile file, readTraceFile(path, options));
-      if (isMerged(file.trace)) {
-        return fail(ErrorCode::kUnsupported,
-                    fmt::format("already holds ranks ({}); merge the traces of the single ranks",
-                                rankNumbersText(file.trace)),
-                    path);
-      }
+      TS_CHECK_OK(isOfOneRank(file));
       in_traces.push_back(import::rankInTrace(file.trace));
       // Found early, because a large job takes long.
       TS_CHECK_OK(areDistinctSoFar(in_traces));

@@ -239,7 +239,7 @@ Status chooseRank(TraceFile& file, std::optional<uint64_t> rank) {
   Trace& trace = file.trace;
   if (isMerged(trace)) {
     if (!rank && haveOneClock(trace)) {
-      alignRanks(trace);  // names tell the ranks apart
+      say(fmt::format("{}: {}", file.path, alignRanks(trace)));
       return {};
     }
     if (!rank) {

@@ -2,7 +2,10 @@
 #include "tracesmith/export/sbt/rank_merge.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <map>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -126,6 +129,23 @@ void forEachFlowNumber(Trace& trace, F f) {
   f(trace.flow_event.flow_id);
 }
 
+/// The start in the host's monotonic clock is converted as the events are. Nothing is known of the
+/// first host's boot time then.
+void convertStartTimes(std::map<std::string, std::string>& metadata, const RankClocks& clocks,
+                       size_t rank_index) {
+  metadata.erase("start_boottime_ns");
+  const auto start = metadata.find("start_monotonic_ns");
+  if (start == metadata.end()) return;
+  int64_t time = 0;
+  const std::string& text = start->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time);
+  if (error == std::errc() && end == text.data() + text.size()) {
+    start->second = std::to_string(clocks.toFirst(rank_index, time).value);
+  } else {
+    metadata.erase(start);
+  }
+}
+
 }  // namespace
 
 void NumberMapping::start(uint64_t largest) {
@@ -230,7 +250,11 @@ Status RankMerge::add(Trace trace) {
     metadata[std::string(trace.text(trace.metadata.key[i]))] = trace.text(trace.metadata.value[i]);
   }
   trace.metadata.clear();
-  if (clocks_) errors_ns_.push_back(clocks_->convertToFirst(metadata_.size(), trace));
+  if (clocks_) {
+    const size_t index = metadata_.size();
+    if (clocks_->differs(index)) convertStartTimes(metadata, *clocks_, index);
+    errors_ns_.push_back(clocks_->convertToFirst(index, trace));
+  }
   metadata_.push_back(std::move(metadata));
   mapNumbers(trace);
   TS_CHECK_OK(mapRows(trace));

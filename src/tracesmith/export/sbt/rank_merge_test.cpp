@@ -199,7 +199,7 @@ TEST(RankMerge, TimesAreThoseOfTheFirstClockIfClocksWereCompared) {
   constexpr int64_t kAhead = 7'000'000;
   Trace first = rankTrace(1000, "a");
   first.setMetadata("clock_id", "x");
-  for (const int64_t at : {0, 500, 2000}) {
+  for (const int64_t at : {0, 500'000, 2'000'000}) {
     first.clock_offset.push({.host_ns = at,
                              .peer_clock_id = first.strings.intern("y"),
                              .low_ns = kAhead - 40,

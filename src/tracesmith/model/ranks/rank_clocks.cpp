@@ -53,18 +53,80 @@ int64_t widthOf(const std::vector<clocks::OffsetBound>& bounds) {
   return *middle;
 }
 
-/// The time before, in the clock that has measured: the offset is one of that clock's times.
-clocks::Bounded before(const clocks::ClockEstimate& estimate, int64_t time) {
-  clocks::Bounded offset = estimate.offsetAt(time);
-  int64_t there = std::clamp(time - offset.value, -kMostTime, kMostTime);
-  // Offsets change by less than a tenth of the time, so each round is ten times nearer.
-  for (int i = 0; i < 24; ++i) {
-    offset = estimate.offsetAt(there);
-    const int64_t next = std::clamp(time - offset.value, -kMostTime, kMostTime);
-    if (next == there) break;
-    there = next;
+/// A damaged trace can name many clocks. Of those that are no rank's, only one that several clocks
+/// were compared with leads anywhere.
+void removeDeadEnds(Comparisons& comparisons, const std::vector<ClockName>& names) {
+  const std::set<ClockName> of_ranks(names.begin(), names.end());
+  std::map<ClockName, size_t> measured_by;
+  for (const auto& [pair, bounds] : comparisons) ++measured_by[pair.second];
+  std::erase_if(comparisons, [&](const auto& entry) {
+    const ClockName peer = entry.first.second;
+    return !of_ranks.contains(peer) && measured_by[peer] < 2;
+  });
+}
+
+/// The comparisons that lead from each clock towards the one where a search began.
+class ClockPaths {
+ public:
+  struct Step {
+    ClockName to;  // the nearer clock
+    const std::vector<clocks::OffsetBound>* bounds = nullptr;
+    bool is_forward = false;  // the farther clock has measured the nearer one
+  };
+
+  /// Finds the way with the narrowest comparisons to `start`: Dijkstra's algorithm.
+  ClockPaths(const Comparisons& comparisons, ClockName start) {
+    struct Edge {
+      ClockName farther;
+      Step step;
+      int64_t width_ns = 0;
+    };
+    std::map<ClockName, std::vector<Edge>> edges;  // by the nearer clock
+    for (const auto& [pair, bounds] : comparisons) {
+      const auto& [measurer, peer] = pair;
+      const int64_t width = widthOf(bounds);
+      edges[peer].push_back({measurer, {peer, &bounds, true}, width});
+      edges[measurer].push_back({peer, {measurer, &bounds, false}, width});
+    }
+    std::map<ClockName, int64_t> widths{{start, 0}};
+    std::set<std::pair<int64_t, ClockName>> open{{0, start}};
+    while (!open.empty()) {
+      const auto [width, nearer] = open.extract(open.begin()).value();
+      for (const Edge& edge : edges[nearer]) {
+        const int64_t through = std::min(width, kMostTime) + edge.width_ns;
+        const auto [known, is_new] = widths.try_emplace(edge.farther, through);
+        if (!is_new) {
+          if (through >= known->second) continue;
+          open.erase({known->second, edge.farther});
+          known->second = through;
+        }
+        open.insert({through, edge.farther});
+        steps_[edge.farther] = edge.step;
+      }
+    }
+    start_ = start;
   }
-  return {there, offset.error};
+
+  /// From a clock to the start, the farthest step first; nullopt if none leads there.
+  std::optional<std::vector<Step>> from(ClockName clock) const {
+    std::vector<Step> way;
+    while (clock != start_) {
+      const auto step = steps_.find(clock);
+      if (step == steps_.end()) return std::nullopt;
+      way.push_back(step->second);
+      clock = step->second.to;
+    }
+    return way;
+  }
+
+ private:
+  ClockName start_;
+  std::map<ClockName, Step> steps_;
+};
+
+clocks::ClockEstimate estimateOf(const ClockPaths::Step& step) {
+  return step.is_forward ? *clocks::ClockEstimate::of(*step.bounds)
+                         : *clocks::ClockEstimate::seenFromOther(*step.bounds);
 }
 
 }  // namespace
@@ -90,42 +152,20 @@ RankClocks::RankClocks(const Trace& merged) {
   const std::set<uint32_t> numbers(merged.rank.number.begin(), merged.rank.number.end());
   // Ranks with one number have lost the metadata of all but one.
   if (names.empty() || names.front().empty() || numbers.size() != names.size()) return;
-  const Comparisons comparisons = comparisonsOf(merged, names);
-  // The way to each clock that the comparisons make the narrowest; Dijkstra's algorithm.
-  struct Way {
-    int64_t width_ns = 0;
-    std::vector<Hop> hops;  // the farthest first
-  };
-  std::map<ClockName, Way> known, reached{{names.front(), {}}};
-  const auto reach = [&](ClockName farther, const Way& nearer, const Comparisons::value_type& by,
-                         bool forward) {
-    if (known.contains(farther)) return;
-    const int64_t width = std::min(nearer.width_ns, kMostTime) + widthOf(by.second);
-    const auto at = reached.find(farther);
-    if (at != reached.end() && at->second.width_ns <= width) return;
-    auto estimate = clocks::ClockEstimate::of(by.second);
-    if (!estimate) return;
-    Way way{width, {{estimates_.size(), forward}}};
-    way.hops.insert(way.hops.end(), nearer.hops.begin(), nearer.hops.end());
-    estimates_.push_back(std::move(*estimate));
-    reached[farther] = std::move(way);
-  };
-  while (!reached.empty()) {
-    const auto narrowest = std::min_element(
-        reached.begin(), reached.end(),
-        [](const auto& a, const auto& b) { return a.second.width_ns < b.second.width_ns; });
-    const auto [nearer, way] = *narrowest;
-    reached.erase(narrowest);
-    known[nearer] = way;
-    for (const auto& by : comparisons) {
-      if (by.first.second == nearer) reach(by.first.first, way, by, true);
-      if (by.first.first == nearer) reach(by.first.second, way, by, false);
-    }
-  }
+  Comparisons comparisons = comparisonsOf(merged, names);
+  removeDeadEnds(comparisons, names);
+  const ClockPaths paths(comparisons, names.front());
+  std::map<std::pair<const void*, bool>, size_t> known;
   for (const ClockName name : names) {
-    const auto at = known.find(name);
-    if (at == known.end()) return;
-    hops_.push_back(at->second.hops);
+    const auto way = paths.from(name);
+    if (!way) return;
+    std::vector<size_t>& hops = hops_.emplace_back();
+    for (const ClockPaths::Step& step : *way) {
+      const auto [at, is_new] =
+          known.try_emplace({step.bounds, step.is_forward}, estimates_.size());
+      if (is_new) estimates_.push_back(estimateOf(step));
+      hops.push_back(at->second);
+    }
     ++first_unknown_;
   }
   are_compared_ = true;
@@ -143,22 +183,23 @@ std::string RankClocks::whyNot(std::span<const std::string> names) const {
 }
 
 clocks::Bounded RankClocks::toFirst(size_t rank_index, int64_t time) const {
-  clocks::Bounded result{std::clamp(time, -kMostTime, kMostTime), 0};
-  for (const Hop& hop : hops_[rank_index]) {
-    const clocks::ClockEstimate& estimate = estimates_[hop.estimate];
-    const clocks::Bounded next =
-        hop.forward ? estimate.toOther(result.value) : before(estimate, result.value);
-    result = {std::clamp(next.value, -kMostTime, kMostTime),
-              std::min(result.error, kMostTime) + std::min(next.error, kMostTime)};
-  }
-  return result;
+  clocks::TimeBound bound{time, time, time};
+  for (const size_t hop : hops_[rank_index]) bound = estimates_[hop].toOther(bound);
+  return {bound.value, bound.error()};
+}
+
+void RankClocks::addError(int64_t& sum, int64_t error) {
+  const int64_t before = std::max<int64_t>(sum, 0);  // a damaged trace can have negative ones
+  if (__builtin_add_overflow(before, error, &sum)) sum = INT64_MAX;
 }
 
 int64_t RankClocks::convertToFirst(size_t rank_index, Trace& of_rank) const {
   std::optional<int64_t> of_events;
   int64_t of_others = 0;
+  const auto rank_of = [&](const auto&, size_t) { return std::optional(rank_index); };
+  addErrorsTo(of_rank.clock_snapshot, rank_of);
   mapTimes(
-      of_rank, [&](const auto&, size_t) { return std::optional(rank_index); },
+      of_rank, rank_of,
       [&](size_t rank, int64_t time) {
         const clocks::Bounded at = toFirst(rank, time);
         of_events = std::max(of_events.value_or(0), at.error);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,22 +26,29 @@ class RankClocks {
   bool areCompared() const { return are_compared_; }
   /// Why not; the ranks have these names.
   std::string whyNot(std::span<const std::string> names) const;
+  /// Whether the clock of a rank is another one than the first rank's. Needs areCompared().
+  bool differs(size_t rank_index) const { return !hops_[rank_index].empty(); }
   /// A time of a rank in the clock of the first rank. Needs areCompared().
   clocks::Bounded toFirst(size_t rank_index, int64_t time) const;
   /// Converts all times of the trace of one rank, which are in host time, and removes what was
   /// compared. Returns by how much a time of an event can be off at most, in ns; without events, a
   /// time of a process. Needs areCompared().
   int64_t convertToFirst(size_t rank_index, Trace& of_rank) const;
+  /// Adds to the error of each snapshot of a device's clock what converting its host time adds.
+  /// `rank_of(table, row)` gives the index of a row's rank. Call it before the times are converted.
+  template <class RankOf>
+  void addErrorsTo(ClockSnapshotTable& snapshots, RankOf rank_of) const {
+    for (size_t i = 0; i < snapshots.size(); ++i) {
+      const std::optional<size_t> rank = rank_of(snapshots, i);
+      if (rank) addError(snapshots.error_ns[i], toFirst(*rank, snapshots.host_ns[i]).error);
+    }
+  }
 
  private:
-  /// From a clock to one that is nearer to the first rank's.
-  struct Hop {
-    size_t estimate = 0;   // index
-    bool forward = false;  // the farther clock has measured the nearer one, not the other way round
-  };
+  static void addError(int64_t& sum, int64_t error);
 
   std::vector<clocks::ClockEstimate> estimates_;
-  std::vector<std::vector<Hop>> hops_;  // by rank, the farthest first
+  std::vector<std::vector<size_t>> hops_;  // by rank: estimates, the farthest first
   bool are_compared_ = false;
   size_t first_unknown_ = 0;       // the first rank that does not lead to the first one
   std::vector<bool> has_no_name_;  // by rank: the trace does not say which clock it has

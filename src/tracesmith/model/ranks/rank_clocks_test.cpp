@@ -89,7 +89,8 @@ TEST(RankClocks, AreKnownFromEitherSide) {
     for (int64_t t = kSecond; t < 9 * kSecond; t += kSecond / 13) {
       expectNear(clocks->toFirst(1, b.of(t)), t, 40'000);
     }
-    expectNear(clocks->toFirst(1, b.of(11 * kSecond)), 11 * kSecond, 400'000);  // after the last
+    // Two seconds after the last, where a daemon may correct the clock by 500 ppm.
+    expectNear(clocks->toFirst(1, b.of(11 * kSecond)), 11 * kSecond, 1'100'000);
   }
 }
 
@@ -135,6 +136,82 @@ TEST(RankClocks, GoOverUtc) {
     expectNear(found, t, 3'050'000);
     EXPECT_GE(found.error, 3'000'000);
   }
+}
+
+TEST(RankClocks, AHostThatSlept) {
+  // Its clock stood still for ten seconds of the first one's, which has measured it.
+  const auto b = [](int64_t t) {
+    return t + 300 * kSecond - std::clamp(t - 5 * kSecond, int64_t{0}, 10 * kSecond);
+  };
+  Trace trace = ranksWithClocks({"a", "b"});
+  const auto offset = [&](int64_t t) { return b(t) - t; };
+  compare(trace, 0, "b", kSecond, 5 * kSecond, 5'000, offset);
+  compare(trace, 0, "b", 15 * kSecond, 25 * kSecond, 5'000, offset);
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  int64_t last = 0;
+  for (int64_t t = kSecond; t < 25 * kSecond; t += kSecond / 97) {
+    const clocks::Bounded found = clocks.toFirst(1, b(t));
+    const bool asleep = t >= 5 * kSecond && t <= 15 * kSecond;
+    if (!asleep) {
+      ASSERT_LE(std::abs(found.value - t), found.error) << t;
+    }
+    if (t < 4 * kSecond || t > 16 * kSecond) {
+      ASSERT_LE(found.error, 40'000) << t;
+    }
+    ASSERT_GE(found.value, last);
+    last = found.value;
+  }
+}
+
+TEST(RankClocks, UtcOfRunsThatFollowEachOther) {
+  // The second rank ran an hour after the first: nothing was measured of the first clock then.
+  const Pace b{5000 * kSecond, 20};
+  Trace trace = ranksWithClocks({"a", "b"});
+  compareWithUtc(trace, 0, {}, 3'000'000);
+  for (int64_t t = 3601 * kSecond; t <= 3609 * kSecond; t += kSecond) {
+    const int64_t jitter = t / kSecond % 3 * 1'000'000;
+    const int64_t offset = 1'795'900'707 * kSecond + t - b.of(t) + jitter;
+    trace.clock_offset.push({.host_ns = b.of(t),
+                             .peer_clock_id = trace.strings.intern("UTC"),
+                             .low_ns = offset - 3'000'000,
+                             .high_ns = offset + 3'000'000,
+                             .rank_id = RankId{2}});
+  }
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  for (int64_t t = 3601 * kSecond; t < 3609 * kSecond; t += kSecond / 13) {
+    const clocks::Bounded found = clocks.toFirst(1, b.of(t));
+    EXPECT_LE(std::abs(found.value - t), found.error);
+    EXPECT_GE(found.error, 1800 * int64_t{1'000'000}) << "half a millisecond a second";
+  }
+}
+
+TEST(RankClocks, ManyClocksOfADamagedTrace) {
+  Trace trace = ranksWithClocks({"a", "b"});
+  compare(trace, 0, "b", kSecond, 9 * kSecond, 5'000, [](int64_t) { return 7; });
+  for (int i = 0; i < 200'000; ++i) {
+    trace.clock_offset.push({.host_ns = i,
+                             .peer_clock_id = trace.strings.intern("clock " + std::to_string(i)),
+                             .low_ns = 0,
+                             .high_ns = 9,
+                             .rank_id = idAt<RankId>(static_cast<size_t>(i % 2))});
+  }
+  const RankClocks clocks(trace);
+  ASSERT_TRUE(clocks.areCompared());
+  EXPECT_LE(clocks.toFirst(1, 5 * kSecond).error, 20'000);
+}
+
+TEST(RankClocks, SnapshotsOfADevicesClockGetTheError) {
+  Trace facts = ranksWithClocks({"a", "b"});
+  compare(facts, 0, "b", kSecond, 9 * kSecond, 5'000, [](int64_t) { return 7; });
+  const RankClocks clocks(facts);
+  Trace trace;
+  trace.clock_snapshot.push({.host_ns = 5 * kSecond, .error_ns = 300});
+  trace.clock_snapshot.push({.host_ns = 5 * kSecond, .error_ns = INT64_MAX});
+  clocks.convertToFirst(1, trace);
+  EXPECT_EQ(trace.clock_snapshot.error_ns[0], 300 + clocks.toFirst(1, 5 * kSecond).error);
+  EXPECT_EQ(trace.clock_snapshot.error_ns[1], INT64_MAX);
 }
 
 TEST(RankClocks, TakeTheNarrowestWay) {

@@ -141,8 +141,10 @@ std::string rankNumbersText(const Trace& trace) {
 
 Status haveOneClock(const Trace& trace) {
   const auto& clocks = trace.rank.clock_rank_id;
-  if (std::all_of(clocks.begin(), clocks.end(),
-                  [&](RankId of) { return of != RankId::kNone && of == clocks.front(); })) {
+  const auto is_that_of_all = [&](RankId of) {
+    return of != RankId::kNone && indexOf(of) < clocks.size() && of == clocks.front();
+  };
+  if (std::all_of(clocks.begin(), clocks.end(), is_that_of_all)) {
     return {};
   }
   return fail(ErrorCode::kInvalidArgument,
@@ -164,13 +166,21 @@ std::string clocksText(const Trace& trace) {
   const auto& errors = trace.rank.clock_error_ns;
   const uint64_t worst = *std::max_element(errors.begin(), errors.end());
   return "the clocks of the ranks were compared: times are of the first one's clock, and no "
-         "further "
-         "off than " +
+         "further off than " +
          formatDuration(static_cast<int64_t>(std::min<uint64_t>(worst, INT64_MAX)));
 }
 
 std::vector<ClockPair> clockPairs(const Trace& trace) {
   if (!haveOneClock(trace)) return {};
+  // Times of a device are as far off as its clock is from the host's, on top.
+  std::vector<uint64_t> errors(trace.rank.clock_error_ns.begin(), trace.rank.clock_error_ns.end());
+  const RankLookup ranks(trace);
+  const auto rank_of = indexOfRank(trace, ranks);
+  for (size_t i = 0; i < trace.clock_snapshot.size(); ++i) {
+    const std::optional<size_t> rank = rank_of(trace.clock_snapshot, i);
+    const int64_t error = trace.clock_snapshot.error_ns[i];
+    if (rank && error > 0) errors[*rank] = std::max(errors[*rank], static_cast<uint64_t>(error));
+  }
   struct Group {
     std::vector<uint32_t> numbers;
     uint64_t error_ns = 0;
@@ -183,7 +193,7 @@ std::vector<ClockPair> clockPairs(const Trace& trace) {
     const size_t group = known.try_emplace(clock, groups.size()).first->second;
     if (group == groups.size()) groups.emplace_back();
     groups[group].numbers.push_back(number);
-    groups[group].error_ns = std::max(groups[group].error_ns, trace.rank.clock_error_ns[i]);
+    groups[group].error_ns = std::max(groups[group].error_ns, errors[i]);
   }
   std::vector<ClockPair> pairs;
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -249,8 +259,14 @@ Trace partOfRank(const Trace& trace, RankId rank) {
 #undef TS_Y
   part.rank.clear();
   keepMetadata(trace, rankMetadataPrefix(trace.rank.number[index - 1]), part);
-  // Times that were converted with an error are of no clock that others could be compared with.
-  if (trace.rank.clock_error_ns[index - 1] != 0) part.setMetadata("clock_id", "");
+  // Times that were converted to another clock are of none that others could be compared with.
+  const auto clock_of = [&](size_t i) {
+    return trace.metadataValue(rankMetadataPrefix(trace.rank.number[i]) + "clock_id");
+  };
+  const auto converted_to = static_cast<size_t>(trace.rank.clock_rank_id[index - 1]);
+  const bool is_converted = converted_to != 0 && converted_to <= trace.rank.size() &&
+                            clock_of(converted_to - 1) != clock_of(index - 1);
+  if (is_converted) part.setMetadata("clock_id", "");
   keepAttributes(trace, kept, part);
   return part;
 }
@@ -295,6 +311,7 @@ void startTogether(Trace& trace, const RankLookup& ranks) {
 
 void convertToFirst(Trace& trace, const RankLookup& ranks, const RankClocks& clocks) {
   auto& errors = trace.rank.clock_error_ns;
+  clocks.addErrorsTo(trace.clock_snapshot, indexOfRank(trace, ranks));
   mapTimes(
       trace, indexOfRank(trace, ranks),
       [&](size_t rank, int64_t time) {
