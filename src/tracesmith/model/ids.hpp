@@ -22,6 +22,7 @@ enum class ClockDomainId : uint32_t { kNone = 0 };  ///< kNone is the host's CLO
 enum class CounterTrackId : uint32_t { kNone = 0 };
 enum class LossId : uint32_t { kNone = 0 };
 enum class TopologyNodeId : uint32_t { kNone = 0 };
+enum class CommunicatorId : uint32_t { kNone = 0 };
 enum class RankId : uint32_t { kNone = 0 };  ///< row of `rank`; its number in the job is `number`
 
 /// The index of an id in its dictionary's columns. Only for ids other than kNone.

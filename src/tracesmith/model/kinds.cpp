@@ -55,6 +55,10 @@ std::string_view toString(ObjectKind v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "kernel", "memory", "program",
                                                     "event", "stream", "context", "device"}));
 }
+std::string_view toString(CommKind v) {
+  return nameOf(v, std::to_array<std::string_view>({"other", "collective", "send", "receive",
+                                                    "exchange", "completion", "probe", "setup"}));
+}
 std::string_view toString(RankSource v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "trace", "file_name", "position"}));
 }

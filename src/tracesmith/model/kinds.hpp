@@ -124,6 +124,18 @@ enum class TopologyLinkType : uint8_t {
 /// What says the number of a rank.
 enum class RankSource : uint8_t { kUnknown = 0, kTrace = 1, kFileName = 2, kPosition = 3 };
 
+/// What a call of a communication library does.
+enum class CommKind : uint8_t {
+  kOther = 0,
+  kCollective = 1,  ///< all ranks of the communicator take part
+  kSend = 2,
+  kReceive = 3,
+  kExchange = 4,    ///< sends and receives
+  kCompletion = 5,  ///< of a request that an earlier call started
+  kProbe = 6,       ///< looks for a message
+  kSetup = 7,       ///< creates or frees communicators, starts or ends the library
+};
+
 /// Bits of the `flags` column of kernel, copy, fill and sync rows.
 namespace op_flags {
 constexpr uint32_t kDeviceClock = 1;    ///< on disk: start is in the clock of the row's device
@@ -176,6 +188,7 @@ std::string_view toString(RangeKind v);
 std::string_view toString(ObjectKind v);
 std::string_view toString(ClockKind v);
 std::string_view toString(RankSource v);
+std::string_view toString(CommKind v);
 std::string_view toString(TopologyNodeKind v);
 std::string_view toString(TopologyLinkType v);
 

@@ -319,6 +319,26 @@ struct ColumnInfo {
   X(3, uint32_t, tid, kCount, "the system's thread number") \
   X(4, StringId, name, kId, "name")
 
+/// Calls of a communication library, such as MPI. A completion has a row for each request that it
+/// completes.
+#define TS_COMM_COLUMNS(X)                                                                      \
+  X(1, int64_t, start_ns, kTime, "host time at which the call started")                         \
+  X(2, int64_t, duration_ns, kCount, "how long the call took")                                  \
+  X(3, StringId, function, kId, "name of the function")                                         \
+  X(4, ProcessId, process_id, kId, "calling process")                                           \
+  X(5, ThreadId, thread_id, kId, "calling thread")                                              \
+  X(6, CommunicatorId, communicator_id, kId, "communicator")                                    \
+  X(7, CommKind, kind, kId, "collective, send, receive, completion, ...")                       \
+  X(8, uint64_t, sequence, kCount,                                                              \
+    "of a collective: calls of this function in this communicator so far")                      \
+  X(9, int64_t, peer, kCount, "rank in the communicator: the other one, or the root; -1: none") \
+  X(10, int64_t, tag, kCount, "of a message; -1: none")                                         \
+  X(11, uint64_t, send_bytes, kCount, "sent by this process")                                   \
+  X(12, uint64_t, receive_bytes, kCount,                                                        \
+    "received by it; of a request, in the row of its completion")                               \
+  X(13, uint64_t, correlation_id, kTime, "links it to its host call")                           \
+  X(14, uint64_t, request, kCount, "of a completion: correlation_id of the call that started it")
+
 #define TS_DEVICE_COLUMNS(X)                                                                \
   X(1, DeviceId, id, kTime, "id of this row")                                               \
   X(2, PlatformType, backend, kId, "API it is used through")                                \
@@ -444,6 +464,18 @@ struct ColumnInfo {
   X(5, int64_t, high_ns, kTime, "and at most this")                                      \
   X(6, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
 
+/// The communicators of a process: groups of ranks that call a communication library together.
+#define TS_COMMUNICATOR_COLUMNS(X)                                                                 \
+  X(1, CommunicatorId, id, kTime, "id of this row")                                                \
+  X(2, ProcessId, process_id, kId, "process")                                                      \
+  X(3, StringId, name, kId, "name, as MPI_COMM_WORLD")                                             \
+  X(4, uint64_t, key, kCount, "equal for all members of one communicator; 0: unknown")             \
+  X(5, uint32_t, ranks, kCount, "how many it has, of the remote group between two groups")         \
+  X(6, int64_t, rank, kCount, "rank of this process in it")                                        \
+  X(7, StringId, members, kId, "its ranks' numbers in the job, in order, as 0-3,7; none: unknown") \
+  X(8, int64_t, created_ns, kTime, "host time at which it was first seen")                         \
+  X(9, uint32_t, ordinal, kCount, "number within the process, from 1")
+
 #define TS_METADATA_COLUMNS(X)                                    \
   X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
@@ -472,6 +504,7 @@ struct ColumnInfo {
   Y(26, TopologyNode, topology_node, TS_TOPOLOGY_NODE_COLUMNS)    \
   Y(27, TopologyLink, topology_link, TS_TOPOLOGY_LINK_COLUMNS)    \
   Y(28, ClockOffset, clock_offset, TS_CLOCK_OFFSET_COLUMNS)       \
+  Y(29, Communicator, communicator, TS_COMMUNICATOR_COLUMNS)      \
   Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
   Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
   Y(34, Copy, copy, TS_COPY_COLUMNS)                              \
@@ -483,7 +516,8 @@ struct ColumnInfo {
   Y(40, Counter, counter, TS_COUNTER_COLUMNS)                     \
   Y(41, Range, range, TS_RANGE_COLUMNS)                           \
   Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)               \
-  Y(43, FlowEvent, flow_event, TS_FLOW_EVENT_COLUMNS)
+  Y(43, FlowEvent, flow_event, TS_FLOW_EVENT_COLUMNS)             \
+  Y(44, Comm, comm, TS_COMM_COLUMNS)
 
 enum class TableId : uint16_t {
   kString = 1,

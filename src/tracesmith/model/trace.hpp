@@ -60,6 +60,7 @@ constexpr bool isKeyed(TableId id) {
     case TableId::kLoss:
     case TableId::kRank:
     case TableId::kTopologyNode:
+    case TableId::kCommunicator:
       return true;
     default:
       return false;

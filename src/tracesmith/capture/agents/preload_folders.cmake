@@ -8,7 +8,7 @@
 #   i386 ... i686               32-bit programs
 #   $PLATFORM                   64-bit programs with musl, which does not replace this text
 
-set(_libraries libtracesmith-process.so libtracesmith-xray.so)
+set(_libraries libtracesmith-mpi.so libtracesmith-process.so libtracesmith-xray.so)
 if(TRACESMITH_HAVE_OPENCL_AGENT)
   list(APPEND _libraries libtracesmith-opencl-preload.so)
 endif()

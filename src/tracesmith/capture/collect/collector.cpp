@@ -35,6 +35,7 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kCudaDropped:
     case arena::RecordKind::kCudaGraphNode:
     case arena::RecordKind::kUnwrappedLoader:
+    case arena::RecordKind::kMpiCommunicator:
       return false;
     default:
       return true;

@@ -39,6 +39,7 @@ std::string Collector::sourceOf(const arena::ArenaHeader& header) {
   const std::string_view agent(header.agent, strnlen(header.agent, sizeof header.agent));
   return std::string(agent == "xray"   ? kXRayRecords
                      : agent == "cuda" ? kCudaRecords
+                     : agent == "mpi"  ? kMpiRecords
                                        : kOpenClRecords);
 }
 

@@ -219,7 +219,10 @@ void Collector::restoreLosses(const Trace& file, const ProcessIndex& processes) 
       of.command_buffer_loss = row.id;
       of.closed.command_buffers = row.dropped;
     }
-    if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords) continue;
+    if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords &&
+        source != kMpiRecords) {
+      continue;
+    }
     Share& share = process->shares[source];
     share.loss = row.id;
     // addArena() subtracts what the still existing arenas report themselves.
@@ -243,12 +246,18 @@ void Collector::restoreDictionaries(const Trace& file) {
     shared_.counterTrack(file.counter_track.row(i));
   }
   shared_.delta.counter_track.clear();
+  for (const CommunicatorId id : file.communicator.id) {
+    shared_.communicators = std::max(shared_.communicators, static_cast<uint32_t>(id));
+  }
   shared_.stacks.restore(file);
 }
 
 void Collector::restoreJoined(const Trace& file, const ProcessIndex& processes) {
   processes.forRowsOf(file.module, [&](RecordJoiner& joiner, size_t i) {
     joiner.restoreModule(file.module.row(i));
+  });
+  processes.forRowsOf(file.communicator, [&](RecordJoiner& joiner, size_t i) {
+    joiner.restoreCommunicator(file.communicator.row(i));
   });
   processes.forRowsOf(file.object, [&](RecordJoiner& joiner, size_t i) {
     joiner.restoreObject(file.object.row(i));

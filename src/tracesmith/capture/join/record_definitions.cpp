@@ -11,6 +11,11 @@ using arena::RecordKind;
 
 void RecordJoiner::define(ByteView record) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
+  if (RecordedMpi::isOne(header.kind)) {
+    const bool is_valid = mpi_.define(record);
+    if (header.kind == RecordKind::kMpiCommunicator) countDamagedUnless(is_valid);
+    return;  // join() counts calls that are not valid
+  }
   switch (header.kind) {
     case RecordKind::kObject:
       defineObject(record);

@@ -87,6 +87,7 @@ DeviceId SharedRows::device(const DeviceRow& row) {
 void RecordJoiner::join(ByteView record, uint32_t tid) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   ++shared_.events;
+  if (RecordedMpi::isOne(header.kind)) return countDamagedUnless(mpi_.join(record, thread(tid)));
   if (RecordedCuda::isOne(header.kind)) return countDamagedUnless(cuda_.join(record, thread(tid)));
   switch (header.kind) {
     case RecordKind::kNvtx:
@@ -553,6 +554,7 @@ void RecordJoiner::endPass() {
   contexts_.endPass();
   command_events_.endPass();
   builds_.endPass();
+  mpi_.endPass();
   cuda_.endPass();
 }
 

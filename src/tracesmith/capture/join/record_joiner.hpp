@@ -19,6 +19,7 @@
 #include "tracesmith/capture/join/handle_history.hpp"
 #include "tracesmith/capture/join/recorded_calls.hpp"
 #include "tracesmith/capture/join/recorded_cuda.hpp"
+#include "tracesmith/capture/join/recorded_mpi.hpp"
 #include "tracesmith/capture/join/recorded_nvtx.hpp"
 #include "tracesmith/capture/join/recorded_stacks.hpp"
 #include "tracesmith/capture/join/traced_programs.hpp"
@@ -36,6 +37,7 @@ struct SharedRows {
   uint32_t contexts = 0;
   uint32_t streams = 0;
   uint32_t losses = 0;
+  uint32_t communicators = 0;
   std::map<std::vector<uint64_t>, ShapeId> shapes;
   SharedStacks stacks;
   TracedPrograms programs;
@@ -79,7 +81,8 @@ class RecordJoiner {
         stacks_(shared.stacks, shared.delta, process),
         calls_(shared.delta, shared.programs, process, shared.shortest_call_ns),
         cuda_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }),
-        nvtx_(shared, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
+        nvtx_(shared, process, [this](int64_t stamp) { return hostNs(stamp); }),
+        mpi_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
   RecordJoiner(const RecordJoiner&) = delete;
   RecordJoiner& operator=(const RecordJoiner&) = delete;
 
@@ -123,6 +126,7 @@ class RecordJoiner {
   /// Call it after all restorePending(); then call restored() once.
   void restoreRange(const RangeRow& row) { nvtx_.restoreRange(row); }
   void restored() { nvtx_.restored(); }
+  void restoreCommunicator(const CommunicatorRow& row) { mpi_.restoreCommunicator(row); }
   void restoreModule(const ModuleRow& row) { stacks_.restoreModule(row); }
   /// Call it when a row of the file shows that this command has completed.
   void forgetPending(uint64_t correlation) {
@@ -225,6 +229,7 @@ class RecordJoiner {
   RecordedCalls calls_;
   RecordedCuda cuda_;
   RecordedNvtx nvtx_;
+  RecordedMpi mpi_;
   // Times in these are stamps, not ns: a record's stamp is the same each time it is read, its ns
   // may not be.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "tracesmith/capture/launch/mpi_program.hpp"
 #include "tracesmith/capture/launch/preload_path.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
@@ -148,6 +149,10 @@ Result<Environment> environmentFor(const ProfileOptions& options, const SessionD
   if (wantsAgent(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
   if (options.stacks) TS_CHECK_OK(addUnloadNotice(env));
   if (wantsAgent(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));
+  if (options.mpi || usesMpi(options.command)) {
+    TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-mpi.so"));
+    TS_CHECK_OK(preload(env, agent));
+  }
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
     TS_CHECK_OK(preload(env, tracer));

@@ -185,6 +185,8 @@ enum class RecordKind : uint8_t {
   kCudaGraph = 37,          // CudaGraphRecord: a graph traced as a whole
   kCudaVirtualMemory = 38,  // CudaVirtualMemoryRecord; flags: VirtualMemoryCall
   kUnwrappedLoader = 39,    // UnwrappedLoaderRecord + path; flags: UnwrappedLoader
+  kMpiCall = 40,            // CallRecord + MpiCallPart + MpiDone[]
+  kMpiCommunicator = 41,    // MpiCommunicatorRecord + MpiRun[] + name
 };
 
 /// Header of every record. `words` is the length of the whole record in units of 8 bytes, at least

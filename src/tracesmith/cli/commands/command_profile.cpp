@@ -38,6 +38,9 @@ class ProfileCommand : public Command {
                        "--stacks=python records one kind"),
         count("--max-depth", max_depth_, "N",
               "Keep the innermost N frames of a stack (default 128, at most 512)"),
+        flag("--mpi", mpi_,
+             "Record calls of MPI also where the command does not show that it uses MPI, as a "
+             "script"),
         flag("--xray", xray_,
              "Record calls of the program's own functions; needs a build with clang's "
              "-fxray-instrument"),
@@ -183,6 +186,7 @@ class ProfileCommand : public Command {
     profile.cuda_calls = cuda_calls_;
     profile.cuda_latency = cuda_latency_;
     profile.whole_cuda_graphs = cuda_graphs_ == "graph";
+    profile.mpi = mpi_;
     if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
@@ -227,6 +231,7 @@ class ProfileCommand : public Command {
   bool perfetto_ = false;
   bool studio_ = false;
   bool xray_ = false;
+  bool mpi_ = false;
   bool unified_memory_ = false;
   bool cuda_calls_ = false;
   bool cuda_latency_ = false;

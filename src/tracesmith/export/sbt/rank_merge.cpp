@@ -40,7 +40,8 @@ struct MergedIds : ShiftedIds<ProcessId>,
                    ShiftedIds<ClockDomainId>,
                    ShiftedIds<CounterTrackId>,
                    ShiftedIds<LossId>,
-                   ShiftedIds<TopologyNodeId> {
+                   ShiftedIds<TopologyNodeId>,
+                   ShiftedIds<CommunicatorId> {
   MergedIds(const StringTable& from, StringTable& to)
       : from_(from), to_(to), texts_(from.size() + 1, StringId::kNone) {}
 
@@ -56,6 +57,7 @@ struct MergedIds : ShiftedIds<ProcessId>,
   using ShiftedIds<CounterTrackId>::operator();
   using ShiftedIds<LossId>::operator();
   using ShiftedIds<TopologyNodeId>::operator();
+  using ShiftedIds<CommunicatorId>::operator();
 
   StringId operator()(StringId id) {
     const auto i = static_cast<size_t>(id);
@@ -84,6 +86,7 @@ void assignRank(Trace& trace, RankId rank) {
   restoreIds(trace.device);
   restoreIds(trace.clock_domain);
   restoreIds(trace.topology_node);
+  restoreIds(trace.communicator);
   const auto mark = [&](auto& table) {
     for (RankId& of_row : table.rank_id) of_row = rank;
   };
@@ -119,6 +122,7 @@ void forEachCorrelation(Trace& trace, F f) {
   forEachTable(trace, [&](auto& table) {
     if constexpr (requires { table.correlation_id; }) f(table.correlation_id);
   });
+  f(trace.comm.request);
   f(trace.flow.from_correlation_id);
   f(trace.flow.to_correlation_id);
 }
@@ -190,6 +194,7 @@ Status RankMerge::mapRows(Trace& trace) {
   follow(static_cast<ShiftedIds<CounterTrackId>&>(ids), trace.counter_track);
   follow(static_cast<ShiftedIds<LossId>&>(ids), trace.loss);
   follow(static_cast<ShiftedIds<TopologyNodeId>&>(ids), trace.topology_node);
+  follow(static_cast<ShiftedIds<CommunicatorId>&>(ids), trace.communicator);
   if (most > std::numeric_limits<uint32_t>::max()) {
     return fail(ErrorCode::kNoSpace,
                 "the ranks have more ids together than a trace can hold; merge fewer ranks",

@@ -22,6 +22,7 @@ constexpr bool isEvent(TableId id) {
     case TableId::kCounter:
     case TableId::kRange:
     case TableId::kFlowEvent:
+    case TableId::kComm:
       return true;
     default:
       return false;

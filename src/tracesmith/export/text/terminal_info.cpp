@@ -135,10 +135,10 @@ std::string processNotes(const ProcessRow& p) {
   return notes;
 }
 
-constexpr TableId kCounted[] = {TableId::kKernel,       TableId::kCopy,     TableId::kFill,
-                                TableId::kSync,         TableId::kHostCall, TableId::kMemoryEvent,
-                                TableId::kProgramBuild, TableId::kFlow,     TableId::kCounter,
-                                TableId::kRange,        TableId::kFlowEvent};
+constexpr TableId kCounted[] = {TableId::kKernel,       TableId::kCopy,      TableId::kFill,
+                                TableId::kSync,         TableId::kHostCall,  TableId::kMemoryEvent,
+                                TableId::kProgramBuild, TableId::kFlow,      TableId::kCounter,
+                                TableId::kRange,        TableId::kFlowEvent, TableId::kComm};
 
 bool isImported(const Trace& t) { return !t.metadataValue("imported_format").empty(); }
 

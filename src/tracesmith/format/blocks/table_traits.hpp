@@ -27,7 +27,7 @@ constexpr bool isDictionary(TableId id) {
 /// Tables that are always read, because other tables need them.
 constexpr bool isAlwaysRead(TableId id) {
   return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss) ||
-         id == TableId::kSymbol || (id >= TableId::kRank && id <= TableId::kClockOffset);
+         id == TableId::kSymbol || (id >= TableId::kRank && id <= TableId::kCommunicator);
 }
 // Only tables whose rows have no ids can be read by columns (TraceReader::readColumns()).
 #define TS_Y(number, Name, name, columns) \

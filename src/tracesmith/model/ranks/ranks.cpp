@@ -32,7 +32,8 @@ struct RankIds : NewIds<ProcessId>,
                  NewIds<ClockDomainId>,
                  NewIds<CounterTrackId>,
                  NewIds<LossId>,
-                 NewIds<TopologyNodeId> {
+                 NewIds<TopologyNodeId>,
+                 NewIds<CommunicatorId> {
   using NewIds<ProcessId>::operator();
   using NewIds<ThreadId>::operator();
   using NewIds<DeviceId>::operator();
@@ -42,6 +43,7 @@ struct RankIds : NewIds<ProcessId>,
   using NewIds<CounterTrackId>::operator();
   using NewIds<LossId>::operator();
   using NewIds<TopologyNodeId>::operator();
+  using NewIds<CommunicatorId>::operator();
   RankId operator()(RankId) const { return RankId::kNone; }  // the part is a trace without ranks
 };
 
@@ -248,6 +250,7 @@ Trace partOfRank(const Trace& trace, RankId rank) {
   number<CounterTrackId>(trace.counter_track, rowsOf(TableId::kCounterTrack), ids);
   number<LossId>(trace.loss, rowsOf(TableId::kLoss), ids);
   number<TopologyNodeId>(trace.topology_node, rowsOf(TableId::kTopologyNode), ids);
+  number<CommunicatorId>(trace.communicator, rowsOf(TableId::kCommunicator), ids);
 #define TS_Y(id, Name, name, columns)                             \
   if constexpr (kIsShared<Name##Table>) {                         \
     part.name = trace.name;                                       \

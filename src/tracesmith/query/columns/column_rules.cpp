@@ -70,6 +70,7 @@ constexpr std::pair<TableId, const char*> kMeanings[] = {
     {TableId::kHostCall, "calls of the GPU's API, by thread"},
     {TableId::kMemoryEvent, "allocations and frees"},
     {TableId::kFlow, "dependencies between operations, by correlation id"},
+    {TableId::kComm, "calls of MPI: messages, collectives, and what completed them"},
     {TableId::kFlowEvent, "flow arrows of the trace's source, one row per end"},
     {TableId::kProgramBuild, "compilations of device programs"},
     {TableId::kCounter, "samples of counters"},
@@ -90,6 +91,7 @@ constexpr std::pair<TableId, const char*> kMeanings[] = {
      "names of frames: functions inlined at an address, and the function that has it"},
     {TableId::kModule, "executables and libraries that contain frames"},
     {TableId::kRank, "ranks of a merged trace, each in its own host clock"},
+    {TableId::kCommunicator, "communicators: groups of ranks that call MPI together"},
     {TableId::kTopologyNode, "GPUs, network adapters and processors of the host, as a tree"},
     {TableId::kClockOffset, "offsets of other hosts' clocks from this one's, with their bounds"},
     {TableId::kTopologyLink, "connections beside that tree, such as NVLink"},
@@ -129,6 +131,11 @@ bool zeroIsNull(TableId table, std::string_view column) {
     case TableId::kTopologyNode:
     case TableId::kTopologyLink:
       return column != "number";
+    case TableId::kCommunicator:
+      return oneOf(column, {"key"});
+    case TableId::kComm:
+      return oneOf(column,
+                   {"sequence", "send_bytes", "receive_bytes", "request", "correlation_id"});
     case TableId::kClockOffset:
       return column == "rank_id";
     case TableId::kClockSnapshot:
@@ -191,6 +198,8 @@ std::string_view idAlias(TableId table) {
       return "clock_domain_id";
     case TableId::kRank:
       return "rank_id";
+    case TableId::kCommunicator:
+      return "communicator_id";
     case TableId::kLaunchShape:
       return "shape_id";
     case TableId::kCallPath:

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records programs that use MPI, with each implementation that is installed here."""
+
+import csv
+import io
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "cli"))
+from harness import PROGRAM, CommandTest, environment  # pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUN_LIMIT_S = 120
+RANKS = 4
+SYSTEM_PYTHON = "/usr/bin/python3"  # the one that has the system's mpi4py
+MANY = 200  # of patterns.c
+OPEN_MPI = ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader",
+            "--mca", "btl_vader_single_copy_mechanism", "none"]
+
+
+class Implementation:
+    """What all implementations have; their tests are the classes below."""
+
+    name = ""  # of the implementation, as in mpicc.NAME
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which("mpicc." + self.name) is None:
+            self.skipTest(f"{self.name} is not installed")
+
+    def compile(self, source):
+        program = self.path(source.split(".")[0])
+        is_c = source.endswith(".c")
+        compiler = ("mpicc." if is_c else "mpif90.") + self.name
+        if shutil.which(compiler) is None or (not is_c and shutil.which("gfortran") is None):
+            self.skipTest(f"no {compiler}")
+        result = subprocess.run([compiler, "-w", "-O1", *([] if is_c else ["-fallow-argument-mismatch"]),
+                                 os.path.join(HERE, source), "-o", program],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        return program
+
+    def launcher(self, ranks=RANKS):
+        options = OPEN_MPI if self.name == "openmpi" else []
+        return ["mpirun." + self.name, *options, "-n", str(ranks)]
+
+    def start(self, command, **changes):
+        return subprocess.run(command, cwd=self.dir, env=environment(**changes), check=False, timeout=RUN_LIMIT_S,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def record(self, program, *arguments, ranks=RANKS, options=(), code=0):
+        result = self.start([PROGRAM, "profile", *options, "-o", "run.sbt", "--", *self.launcher(ranks), *program,
+                             *arguments])
+        self.assertEqual(result.returncode, code, result.stderr.decode())
+        return result
+
+    def rows(self, sql):
+        result = self.run_command("query", "--csv", "run.sbt", sql)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return list(csv.DictReader(io.StringIO(result.stdout.decode())))
+
+    def value(self, sql):
+        (row,) = self.rows(sql)
+        (value,) = row.values()
+        return int(value)
+
+    def of_rank(self, rank, what, where):
+        """From the rows of `comm` of one rank."""
+        return self.value(f"SELECT {what} FROM comm JOIN communicator w USING (process_id) WHERE w.name = "
+                          f"'MPI_COMM_WORLD' AND w.rank = {rank} AND {where}")
+
+    def assert_whole(self):
+        """Nothing was lost, and each call has its host call."""
+        self.assertEqual(self.rows("SELECT sum(dropped) AS dropped, min(emitted) > 0 AS any FROM loss WHERE source = "
+                                   "'MPI calls'"), [{"dropped": "0", "any": "1"}])
+        self.assertEqual(self.value("SELECT count(*) FROM comm WHERE correlation_id NOT IN "
+                                    "(SELECT correlation_id FROM host_call)"), 0)
+        self.assertEqual(self.value("SELECT count(*) FROM comm c JOIN host_call h USING (process_id, correlation_id) "
+                                    "WHERE h.name <> c.function OR h.start_ns <> c.start_ns"), 0)
+        self.assertEqual(self.run_command("verify", "run.sbt").returncode, 0)
+
+    def test_all_calls_with_their_peers_and_bytes(self):
+        program = self.compile("patterns.c")
+        alone = self.start([*self.launcher(), program])
+        recorded = self.record([program])
+        lines = lambda text: sorted(line for line in text.decode().splitlines() if line.startswith("rank "))
+        self.assertEqual(lines(recorded.stdout), lines(alone.stdout))
+        self.assertEqual(len(lines(alone.stdout)), RANKS)
+        self.assert_whole()
+        for rank in range(RANKS):
+            following, previous = (rank + 1) % RANKS, (rank - 1) % RANKS
+            def total(what, where, of=rank):
+                return self.of_rank(of, f"coalesce(sum({what}), 0)", where)
+            def count(where, of=rank):
+                return self.of_rank(of, "count(*)", where)
+            # Collectives.
+            self.assertEqual(total("send_bytes", "function = 'MPI_Allreduce'"), 5 * 800 + 80)
+            self.assertEqual(total("send_bytes", "function = 'MPI_Bcast'"), 200 if rank == 1 else 0)
+            self.assertEqual(total("receive_bytes", "function = 'MPI_Bcast'"), 0 if rank == 1 else 200)
+            self.assertEqual(count("function = 'MPI_Bcast' AND peer = 1 AND sequence = 1"), 1)
+            self.assertEqual(total("send_bytes", "function = 'MPI_Gather'"), 12)
+            self.assertEqual(total("receive_bytes", "function = 'MPI_Gather'"), 12 * RANKS if rank == 0 else 0)
+            self.assertEqual(total("receive_bytes", "function = 'MPI_Allgather'"), 8 * RANKS)
+            self.assertEqual(total("send_bytes", "function = 'MPI_Allgather'"), 8)
+            self.assertEqual(total("send_bytes", "function = 'MPI_Alltoall'"), 8 * RANKS)
+            self.assertEqual(count("function = 'MPI_Barrier' AND sequence = 1"), 2)
+            # The ring in requests, whose statuses the program ignores.
+            self.assertEqual(count(f"function = 'MPI_Isend' AND tag = 7 AND peer = {following} AND send_bytes = 64"), 1)
+            self.assertEqual(count(f"function = 'MPI_Waitall' AND tag = 7 AND peer = {previous} AND receive_bytes = 64"), 1)
+            # Messages from anywhere, and to nobody.
+            if rank == 0:
+                self.assertEqual(total("receive_bytes", "function = 'MPI_Recv'"), sum(4 * r for r in range(1, RANKS)))
+                for source in range(1, RANKS):
+                    self.assertEqual(count(f"function = 'MPI_Recv' AND peer = {source} AND tag = {20 + source} AND "
+                                           f"receive_bytes = {4 * source}"), 1)
+            else:
+                self.assertEqual(count(f"function = 'MPI_Send' AND peer = 0 AND tag = {20 + rank} AND "
+                                       f"send_bytes = {4 * rank}"), 1)
+            self.assertEqual(count("function = 'MPI_Send' AND peer = -1"), 1)
+            self.assertEqual(count(f"function = 'MPI_Sendrecv' AND kind = 'exchange' AND peer = {following} AND "
+                                   "send_bytes = 32 AND receive_bytes = 32"), 1)
+            # Persistent requests, three times.
+            self.assertEqual(count("function = 'MPI_Startall'"), 6)
+            self.assertEqual(total("send_bytes", "function = 'MPI_Startall'"), 3 * 16)
+            self.assertEqual(total("receive_bytes", "function = 'MPI_Waitall' AND tag = 5"), 3 * 16)
+            # A derived type, polled for; a collective in a request.
+            self.assertEqual(count("function = 'MPI_Send' AND tag = 9 AND send_bytes = 20"), 1)
+            self.assertEqual(count(f"function = 'MPI_Test' AND peer = {previous} AND receive_bytes = 20"), 1)
+            self.assertEqual(count("function = 'MPI_Iallreduce' AND send_bytes = 800"), 1)
+            # More requests than a record holds.
+            self.assertEqual(count("function = 'MPI_Isend' AND tag >= 100"), MANY)
+            self.assertEqual(total("receive_bytes", "function = 'MPI_Waitall' AND tag >= 100"), 4 * MANY)
+            self.assertEqual(self.of_rank(rank, "count(DISTINCT request)", "function = 'MPI_Waitall' AND tag >= 100 AND "
+                                                                           "receive_bytes = 4"), MANY)
+        # Every completion leads to the call that started it.
+        self.assertEqual(self.value("SELECT count(*) FROM comm WHERE kind = 'completion' AND request IS NULL"), 0)
+        self.assertEqual(self.value("SELECT count(*) FROM comm c JOIN host_call h ON h.process_id = c.process_id AND "
+                                    "h.correlation_id = c.request WHERE c.function = 'MPI_Wait' AND h.name = "
+                                    "'MPI_Iallreduce'"), RANKS)
+        self.check_communicators()
+
+    def check_communicators(self):
+        named = {}
+        for row in self.rows("SELECT * FROM communicator WHERE name IN ('MPI_COMM_WORLD', 'even', 'odd')"):
+            named.setdefault(row["name"], []).append(row)
+        self.assertEqual([len(named[name]) for name in ("MPI_COMM_WORLD", "even", "odd")], [RANKS, RANKS // 2, RANKS // 2])
+        for name, members in (("MPI_COMM_WORLD", "0-3"), ("even", "0,2"), ("odd", "1,3")):
+            self.assertEqual({row["members"] for row in named[name]}, {members})
+            self.assertEqual(sorted(int(row["rank"]) for row in named[name]), list(range(len(named[name]))))
+            self.assertEqual(len({row["key"] for row in named[name]}), 1, "one key for all members")
+        # The copy of the world has the same members, and is another one.
+        copies = self.rows("SELECT DISTINCT key FROM communicator WHERE members = '0-3'")
+        self.assertEqual(len(copies), 2)
+        # A collective is the same on all ranks by its communicator, function and sequence.
+        self.assertEqual(self.rows("SELECT sequence, count(*) AS ranks FROM comm JOIN communicator m "
+                                   "USING (communicator_id) WHERE function = 'MPI_Allreduce' AND m.name = "
+                                   "'MPI_COMM_WORLD' GROUP BY m.key, sequence ORDER BY 1"),
+                         [{"sequence": str(n), "ranks": str(RANKS)} for n in range(1, 6)])
+
+    def test_a_job_that_fails(self):
+        program = self.compile("patterns.c")
+        alone = self.start([*self.launcher(), program, "fail"])
+        self.record([program], "fail", code=alone.returncode)
+        self.assertNotEqual(alone.returncode, 0)
+
+    def test_a_job_that_is_aborted(self):
+        program = self.compile("patterns.c")
+        alone = self.start([*self.launcher(), program, "abort"])
+        recorded = self.record([program], "abort", code=alone.returncode)
+        self.assertEqual(alone.returncode, 9)
+        # The calls that never returned are counted: MPI_Abort, and the receives of the others.
+        (loss,) = self.rows("SELECT sum(emitted) AS emitted, sum(written) AS written, sum(dropped) AS dropped FROM loss "
+                            "WHERE source = 'MPI calls'")
+        self.assertEqual(int(loss["emitted"]), int(loss["written"]) + int(loss["dropped"]))
+        self.assertGreaterEqual(int(loss["dropped"]), 1)
+        self.assertLessEqual(int(loss["dropped"]), RANKS)
+        self.assertEqual(self.value("SELECT count(*) FROM comm WHERE function = 'MPI_Waitall' AND tag = 7 AND "
+                                    "receive_bytes = 64"), RANKS)
+        self.assertIn(b"MPI calls", recorded.stderr + self.run_command("info", "run.sbt").stdout)
+
+    def check_ring(self, source):
+        program = self.compile(source)
+        alone = self.start([*self.launcher(), program])
+        self.assertEqual(sorted(self.record([program]).stdout.splitlines()), sorted(alone.stdout.splitlines()))
+        self.assert_whole()
+        for function, calls in (("MPI_Send", 1), ("MPI_Irecv", 1), ("MPI_Wait", 1), ("MPI_Allreduce", 2), ("MPI_Init", 1),
+                                ("MPI_Finalize", 1)):
+            self.assertEqual(self.value(f"SELECT count(*) FROM comm WHERE function = '{function}'"), calls * RANKS)
+        for rank in range(RANKS):
+            self.assertEqual(self.of_rank(rank, "count(*)", f"function = 'MPI_Send' AND send_bytes = 40 AND tag = 3 AND "
+                                                            f"peer = {(rank + 1) % RANKS}"), 1)
+            self.assertEqual(self.of_rank(rank, "count(*)", "function = 'MPI_Wait' AND receive_bytes = 40 AND "
+                                                            f"peer = {(rank - 1) % RANKS}"), 1)
+            self.assertEqual(self.of_rank(rank, "sum(send_bytes)", "function = 'MPI_Allreduce'"), 80)
+
+    def check_netpipe(self, program):
+        """NetPIPE: what one rank sends, the other one receives."""
+        if shutil.which(program) is None:
+            self.skipTest(f"no {program}")
+        self.record([program], "-u", "4096", "-n", "20", "-o", "np.out", ranks=2)
+        self.assert_whole()
+        self.assertGreater(self.value("SELECT count(*) FROM comm WHERE kind = 'send'"), 1000)
+        self.assertEqual(self.value("SELECT sum(send_bytes) - sum(receive_bytes) FROM comm WHERE kind IN "
+                                    "('send', 'receive', 'completion')"), 0)
+
+    def test_fortran(self):
+        self.check_ring("ring.f90")
+
+    def test_sixteen_ranks(self):
+        program = self.compile("ring.f90")
+        self.record([program], ranks=16)
+        self.assert_whole()
+        self.assertEqual(self.value("SELECT count(*) FROM comm WHERE function = 'MPI_Allreduce'"), 32)
+
+    def test_one_rank_as_its_own_recording(self):
+        """mpirun starts the recorder, once for each rank."""
+        program = self.compile("patterns.c")
+        variable = "OMPI_COMM_WORLD_RANK" if self.name == "openmpi" else "PMI_RANK"
+        script = self.path("record.sh")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nexec "{PROGRAM}" profile -q -o rank-${variable}.sbt -- "{program}"\n')
+        os.chmod(script, 0o755)
+        self.start([*self.launcher(), script])
+        traces = [f"rank-{rank}.sbt" for rank in range(RANKS)]
+        merged = self.run_command("merge", *traces, "-o", "run.sbt")
+        self.assertEqual(merged.returncode, 0, merged.stderr)
+        self.assert_whole()
+        self.assertEqual(self.value("SELECT count(*) FROM comm WHERE kind = 'completion' AND request IS NULL"), 0)
+        self.assertEqual(self.rows("SELECT sequence, count(*) AS ranks FROM comm JOIN communicator m "
+                                   "USING (communicator_id) WHERE function = 'MPI_Allreduce' AND m.name = "
+                                   "'MPI_COMM_WORLD' GROUP BY m.key, sequence ORDER BY 1"),
+                         [{"sequence": str(n), "ranks": str(RANKS)} for n in range(1, 6)])
+
+
+class OpenMpi(Implementation, CommandTest):
+    name = "openmpi"
+
+    def test_fortran_2008(self):
+        self.check_ring("ring_2008.f90")
+
+    def test_python(self):
+        if self.start([SYSTEM_PYTHON, "-c", "import mpi4py"]).returncode != 0:
+            self.skipTest("no mpi4py")
+        self.record([SYSTEM_PYTHON, "-m", "mpi4py.bench", "ringtest", "-l", "10", "-n", "1000"])
+        self.assert_whole()
+        self.assertGreater(self.value("SELECT sum(send_bytes) FROM comm"), 10_000)
+
+    def test_other_programs(self):
+        self.check_netpipe("NPopenmpi")
+
+
+class Mpich(Implementation, CommandTest):
+    name = "mpich"
+
+    def test_other_programs(self):
+        self.check_netpipe("NPmpich2")
+
+
+if __name__ == "__main__":
+    unittest.main()
