@@ -5,6 +5,7 @@
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/api/gpu_topology.hpp"
 #include "tracesmith/api/memory_profiler.hpp"
+#include "tracesmith/api/time_sync.hpp"
 #include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"

@@ -38,6 +38,7 @@ void bindReplays(nanobind::module_& module);
 void bindCaptures(nanobind::module_& module);
 void bindMemory(nanobind::module_& module);
 void bindTopology(nanobind::module_& module);
+void bindTimeSync(nanobind::module_& module);
 void bindJoins(nanobind::module_& module);
 void bindVerbs(nanobind::module_& module);
 void bindAnnotations(nanobind::module_& module);

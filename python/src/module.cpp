@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindCaptures(module);
   tracesmith::python::bindMemory(module);
   tracesmith::python::bindTopology(module);
+  tracesmith::python::bindTimeSync(module);
   tracesmith::python::bindJoins(module);
   tracesmith::python::bindVerbs(module);
   tracesmith::python::bindAnnotations(module);

@@ -26,9 +26,12 @@ from tracesmith._api import (
 from tracesmith._command import command_path
 from tracesmith._core import (
     CallStack,
+    ClockCorrelator,
+    CorrelationPoint,
     CounterEvent,
     DependencyType,
     DeviceInfo,
+    DriftModel,
     EventType,
     FlowInfo,
     FlowType,
@@ -77,6 +80,10 @@ from tracesmith._core import (
     StackCaptureConfig,
     StackFrame,
     StateTransition,
+    SyncResult,
+    TimeSync,
+    TimeSyncConfig,
+    TimeSyncMethod,
     Timeline,
     TimelineBuilder,
     TimelineSpan,
@@ -116,6 +123,8 @@ from tracesmith._core import (
     is_rocm_available,
     link_type_to_string,
     platform_type_to_string,
+    string_to_time_sync_method,
+    time_sync_method_to_string,
 )
 from tracesmith._core import version as __version__
 from tracesmith._errors import (
@@ -141,16 +150,20 @@ from tracesmith._table import Table
 from tracesmith._texts import Texts
 from tracesmith._trace import Answer, Loss, Trace, open
 
+_TIME_SYNC_AVAILABLE = True
 VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH = (int(part) for part in __version__.split("."))
 
 __all__ = [
     "Answer",
     "CallStack",
+    "ClockCorrelator",
     "ClosedError",
+    "CorrelationPoint",
     "CounterEvent",
     "DamagedError",
     "DependencyType",
     "DeviceInfo",
+    "DriftModel",
     "Error",
     "EventType",
     "FlowInfo",
@@ -214,8 +227,12 @@ __all__ = [
     "StackFrame",
     "StateTransition",
     "Studio",
+    "SyncResult",
     "Table",
     "Texts",
+    "TimeSync",
+    "TimeSyncConfig",
+    "TimeSyncMethod",
     "Timeline",
     "TimelineBuilder",
     "TimelineSpan",
@@ -279,4 +296,6 @@ __all__ = [
     "profile",
     "profile_memory",
     "replay_trace",
+    "string_to_time_sync_method",
+    "time_sync_method_to_string",
 ]

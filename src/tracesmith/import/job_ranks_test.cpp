@@ -49,6 +49,21 @@ TEST(JobRanks, TraceSaysItsRank) {
   EXPECT_FALSE(rankInTrace(trace));
 }
 
+TEST(JobRanks, MpiSaysTheRank) {
+  Trace trace;
+  const StringId world = trace.strings.intern("MPI_COMM_WORLD");
+  trace.communicator.push({.id = CommunicatorId{1}, .ranks = 1, .rank = 0});
+  EXPECT_FALSE(rankInTrace(trace)) << "a communicator of some";
+  trace.communicator.push({.id = CommunicatorId{2}, .name = world, .ranks = 8, .rank = 5});
+  const std::optional<JobRank> rank = rankInTrace(trace);
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(rank->number, 5u);
+  EXPECT_EQ(rank->world_size, 8u);
+  EXPECT_EQ(rank->from, RankSource::kTrace);
+  trace.communicator.push({.id = CommunicatorId{3}, .name = world, .ranks = 8, .rank = 6});
+  EXPECT_FALSE(rankInTrace(trace)) << "a trace of several ranks";
+}
+
 TEST(JobRanks, TraceCountsBeforeNameAndNameBeforePosition) {
   const Paths paths = {"a.json", "rank-1.json", "rank-5.json", "b.json"};
   const InTraces said = {std::nullopt, std::nullopt, JobRank{0, RankSource::kTrace, 4},

@@ -2,18 +2,17 @@
 #include "tracesmith/capture/clocks/clock_probe.hpp"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/clocks/clock_packet.hpp"
+#include "tracesmith/capture/clocks/udp_socket.hpp"
 
 namespace tracesmith {
 namespace {
@@ -21,28 +20,6 @@ namespace {
 constexpr int kQuestions = 16;
 constexpr int kMostUnanswered = 5;           // of a burst, in a row: others wait for their turn
 constexpr int64_t kMostWaitNs = 50'000'000;  // until `stop` is looked at
-
-/// Of "name:port" or "[::1]:port"; a name alone, or an address of IPv6 without brackets, has no
-/// port.
-std::pair<std::string, std::string> partsOf(const std::string& host) {
-  if (host.starts_with('[')) {
-    const size_t end = host.find(']');
-    if (end == std::string::npos) return {host, ""};
-    const std::string rest = host.substr(end + 1);
-    return {host.substr(1, end - 1), rest.starts_with(':') ? rest.substr(1) : ""};
-  }
-  const size_t colon = host.find(':');
-  if (colon == std::string::npos || host.find(':', colon + 1) != std::string::npos)
-    return {host, ""};
-  return {host.substr(0, colon), host.substr(colon + 1)};
-}
-
-/// getaddrinfo() takes larger numbers, and means others by them.
-bool isPort(std::string_view text) {
-  uint16_t port = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), port);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size() && port != 0;
-}
 
 /// One that nobody guesses who does not see the packets.
 uint64_t newNonce() {
@@ -55,39 +32,8 @@ uint64_t newNonce() {
 }  // namespace
 
 Result<ClockProbe> ClockProbe::open(const std::string& host) {
-  const auto [name, port] = partsOf(host);
-  if (name.empty()) {
-    return fail(ErrorCode::kInvalidArgument, "names no host", "'" + host + "'");
-  }
-  if (!port.empty() && !isPort(port)) {
-    return fail(ErrorCode::kInvalidArgument, "'" + port + "' is no port: 1 to 65535", host);
-  }
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string service = port.empty() ? std::to_string(kClockPort) : port;
-  if (const int error = ::getaddrinfo(name.c_str(), service.c_str(), &hints, &found); error != 0) {
-    return fail(ErrorCode::kNotFound, std::string("cannot be found: ") + ::gai_strerror(error),
-                host);
-  }
-  int last_error = EADDRNOTAVAIL;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    const int fd = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-      last_error = errno;
-      continue;
-    }
-    // Connected: the system drops packets from elsewhere, and tells when nobody listens.
-    if (::connect(fd, each->ai_addr, each->ai_addrlen) == 0) {
-      ::freeaddrinfo(found);
-      return ClockProbe(fd, host);
-    }
-    last_error = errno;
-    ::close(fd);
-  }
-  ::freeaddrinfo(found);
-  return failErrno(last_error, "cannot be reached", host);
+  TS_TRY(const int fd, connectUdp(host, kClockPort));
+  return ClockProbe(fd, host);
 }
 
 ClockProbe::ClockProbe(ClockProbe&& other) noexcept

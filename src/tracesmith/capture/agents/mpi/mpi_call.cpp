@@ -303,41 +303,45 @@ uint64_t Call::sumOfTypes(char counts, char types, int ranks) const {
   return sum;
 }
 
+uint64_t Call::bytesOf(char count, char type) const {
+  const int64_t all = number(count);
+  return all <= 0 ? 0 : static_cast<uint64_t>(all) * sizeOfType(handle(type, HandleKind::kType));
+}
+
 /// Looks only at arguments that are significant in this rank: others may be anything.
 void Call::addBytes(arena::MpiCallPart& part, const Communicator* communicator) const {
   const MpiVolume volume = function_.volume;
   if (volume == MpiVolume::kNone) return;
-  const auto typeSize = [&](char role) { return sizeOfType(handle(role, HandleKind::kType)); };
-  const auto sent = [&] {
-    const int64_t count = number('c');
-    return count <= 0 ? 0 : static_cast<uint64_t>(count) * typeSize('t');
-  };
-  const auto received = [&] {
-    const int64_t count = number('k');
-    return count <= 0 ? 0 : static_cast<uint64_t>(count) * typeSize('y');
-  };
   const bool sends = function_.kind == CommKind::kSend || has('d');
   if (volume == MpiVolume::kOneWay) {
     if (sends) {
-      part.send_bytes = sent();
+      part.send_bytes = bytesOf('c', 't');
     } else {
-      part.receive_bytes = received();
+      part.receive_bytes = bytesOf('k', 'y');
     }
     return;
   }
   if (volume == MpiVolume::kBothWays) {
-    part.receive_bytes = received();
-    part.send_bytes = has('c') ? sent() : part.receive_bytes;
+    part.receive_bytes = bytesOf('k', 'y');
+    part.send_bytes = has('c') ? bytesOf('c', 't') : part.receive_bytes;
     if (!isStatusIgnored('u')) {
       part.receive_bytes = statusAt(reinterpret_cast<const void*>(argument('u'))).bytes;
     }
     return;
   }
-  if (communicator == nullptr) return;
+  if (communicator != nullptr) addCollectiveBytes(part, *communicator);
+}
+
+/// Needs a collective with counts.
+void Call::addCollectiveBytes(arena::MpiCallPart& part, const Communicator& communicator) const {
+  const MpiVolume volume = function_.volume;
+  const auto typeSize = [&](char role) { return sizeOfType(handle(role, HandleKind::kType)); };
+  const auto sent = [&] { return bytesOf('c', 't'); };
+  const auto received = [&] { return bytesOf('k', 'y'); };
   // Between two groups, sizes are those of the other one, and roots are in one of them.
-  const int ranks = communicator->size;
+  const int ranks = communicator.size;
   const auto all = static_cast<uint64_t>(ranks);
-  const bool is_root = has('o') && number('o') == communicator->rank;
+  const bool is_root = has('o') && number('o') == communicator.rank;
   const bool keeps_send = isInPlace('b'), keeps_receive = isInPlace('B');
   switch (volume) {
     case MpiVolume::kBroadcast:
@@ -352,14 +356,13 @@ void Call::addBytes(arena::MpiCallPart& part, const Communicator* communicator) 
       return;
     case MpiVolume::kReduceScatter: {
       const uint64_t size = typeSize('t');
-      part.send_bytes = sumOfCounts('c', communicator->local_size) * size;
-      part.receive_bytes =
-          static_cast<uint64_t>(numberAt(argument('c'), communicator->rank)) * size;
+      part.send_bytes = sumOfCounts('c', communicator.local_size) * size;
+      part.receive_bytes = static_cast<uint64_t>(numberAt(argument('c'), communicator.rank)) * size;
       return;
     }
     case MpiVolume::kReduceScatterBlock:
       part.receive_bytes = sent();
-      part.send_bytes = part.receive_bytes * static_cast<uint64_t>(communicator->local_size);
+      part.send_bytes = part.receive_bytes * static_cast<uint64_t>(communicator.local_size);
       return;
     case MpiVolume::kGather:
     case MpiVolume::kGatherv:
@@ -388,7 +391,7 @@ void Call::addBytes(arena::MpiCallPart& part, const Communicator* communicator) 
       part.receive_bytes = sumOfCounts('k', ranks) * typeSize('y');
       part.send_bytes =
           keeps_send
-              ? static_cast<uint64_t>(numberAt(argument('k'), communicator->rank)) * typeSize('y')
+              ? static_cast<uint64_t>(numberAt(argument('k'), communicator.rank)) * typeSize('y')
               : sent();
       return;
     case MpiVolume::kAllToAllv:

@@ -52,6 +52,9 @@ class Call {
   void forEachCompleted(Add add) const;
   void takeStatus(const void* status, arena::MpiDone& done) const;
   void addBytes(arena::MpiCallPart& part, const Communicator* communicator) const;
+  void addCollectiveBytes(arena::MpiCallPart& part, const Communicator& communicator) const;
+  /// A count times the size of a type.
+  uint64_t bytesOf(char count, char type) const;
   uint64_t sumOfCounts(char counts, int ranks) const;
   uint64_t sumOfTypes(char counts, char types, int ranks) const;
   void addPeers(arena::MpiCallPart& part) const;
