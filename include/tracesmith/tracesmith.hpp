@@ -3,13 +3,13 @@
 #pragma once
 
 #include "tracesmith/analysis/report/report.hpp"
-#include "tracesmith/api/gpu_topology.hpp"
 #include "tracesmith/api/memory_profiler.hpp"
-#include "tracesmith/api/time_sync.hpp"
 #include "tracesmith/api/tracing_session.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/cupti_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
+#include "tracesmith/cluster/gpu_topology.hpp"
+#include "tracesmith/cluster/time_sync.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
 #include "tracesmith/common/stack_capture.hpp"
 #include "tracesmith/common/types.hpp"

@@ -7,7 +7,7 @@
 
 #include "events.hpp"
 #include "text.hpp"
-#include "tracesmith/api/time_sync.hpp"
+#include "tracesmith/cluster/time_sync.hpp"
 
 namespace tracesmith::python {
 

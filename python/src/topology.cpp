@@ -6,7 +6,7 @@
 #include "errors.hpp"
 #include "events.hpp"
 #include "text.hpp"
-#include "tracesmith/api/gpu_topology.hpp"
+#include "tracesmith/cluster/gpu_topology.hpp"
 
 namespace tracesmith::python {
 

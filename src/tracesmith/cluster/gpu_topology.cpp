@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/api/gpu_topology.hpp"
+#include "tracesmith/cluster/gpu_topology.hpp"
 
 #include <algorithm>
 #include <array>

@@ -116,6 +116,9 @@ struct DriftModel {
 /// Joins clocks by moments that are known on both. For bounds use TimeSync.
 class ClockCorrelator {
  public:
+  using CorrelationPoint = tracesmith::CorrelationPoint;
+  using DriftModel = tracesmith::DriftModel;
+
   void addCorrelationPoint(const std::string& source, int64_t source_time, int64_t reference_time);
   std::vector<CorrelationPoint> getCorrelationPoints(const std::string& source) const;
   /// The median of reference minus source; nullopt for a source without points.

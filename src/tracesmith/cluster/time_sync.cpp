@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/api/time_sync.hpp"
+#include "tracesmith/cluster/time_sync.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/cli/clock_test.py and the tests of Python ask real daemons, servers and hosts.
-#include "tracesmith/api/time_sync.hpp"
+#include "tracesmith/cluster/time_sync.hpp"
 
 #include <gmock/gmock.h>
 
