@@ -23,11 +23,12 @@ void bindConfig(nb::module_& m) {
       .value("CUDA", TimeSyncMethod::CUDA, "of a GPU: correlate_gpu_timestamps()")
       .value("MACA", TimeSyncMethod::MACA, "of a GPU: correlate_gpu_timestamps()")
       .value("Custom", TimeSyncMethod::Custom, "by set_manual_offset()");
-  m.def("time_sync_method_to_string", &timeSyncMethodToString, nb::arg("method"));
+  m.def("time_sync_method_to_string", &timeSyncMethodToString, nb::arg("method"),
+        "\"System Clock\", \"NTP\", ...");
   m.def("string_to_time_sync_method", &stringToTimeSyncMethod, nb::arg("name"),
         "None for a name that is none.");
 
-  nb::class_<TimeSyncConfig>(m, "TimeSyncConfig")
+  nb::class_<TimeSyncConfig>(m, "TimeSyncConfig", "Which clock a TimeSync asks for, and how.")
       .def(
           "__init__",
           [](TimeSyncConfig* self, TimeSyncMethod method, std::string ntp_server,
@@ -50,7 +51,7 @@ void bindConfig(nb::module_& m) {
 }
 
 void bindSync(nb::module_& m) {
-  nb::class_<SyncResult>(m, "SyncResult")
+  nb::class_<SyncResult>(m, "SyncResult", "An offset, or why there is none; true if it is one.")
       .def_ro("success", &SyncResult::success)
       .def_ro("offset_ns", &SyncResult::offset_ns, "the reference minus this host's clock")
       .def_ro("round_trip_ns", &SyncResult::round_trip_ns, "0: nothing was asked over a network")
@@ -106,7 +107,7 @@ void bindSync(nb::module_& m) {
 }
 
 void bindCorrelator(nb::module_& m) {
-  nb::class_<CorrelationPoint>(m, "CorrelationPoint")
+  nb::class_<CorrelationPoint>(m, "CorrelationPoint", "One moment on two clocks, ns.")
       .def_ro("source_time", &CorrelationPoint::source_time)
       .def_ro("reference_time", &CorrelationPoint::reference_time)
       .def_ro("recorded_at", &CorrelationPoint::recorded_at);

@@ -90,7 +90,8 @@ class Sources(QueryTest):
 
 # Values of columns that the page names.
 VALUES = {"instant", "trace", "file_name", "position", "machine", "numa", "host_bridge", "pci_switch", "gpu", "nic",
-          "nvswitch", "pci_device", "clock_id"}
+          "nvswitch", "pci_device", "clock_id", "send", "receive", "exchange", "completion", "probe", "setup", "other",
+          "MPI_Wait", "MPI_COMM_WORLD"}
 
 
 class Page(QueryTest):
