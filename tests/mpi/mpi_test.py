@@ -131,6 +131,7 @@ class Implementation:
             # A derived type, polled for; a collective in a request.
             self.assertEqual(count("function = 'MPI_Send' AND tag = 9 AND send_bytes = 20"), 1)
             self.assertEqual(count(f"function = 'MPI_Test' AND peer = {previous} AND receive_bytes = 20"), 1)
+            self.assertEqual(count("function = 'MPI_Gatherv'"), 1)
             self.assertEqual(count("function = 'MPI_Iallreduce' AND send_bytes = 800"), 1)
             # More requests than a record holds.
             self.assertEqual(count("function = 'MPI_Isend' AND tag >= 100"), MANY)
@@ -256,6 +257,12 @@ class OpenMpi(Implementation, CommandTest):
 
 class Mpich(Implementation, CommandTest):
     name = "mpich"
+
+    def test_fortran_2008(self):
+        program = self.compile("ring_2008.f90")
+        alone = self.start([*self.launcher(), program])
+        self.assertEqual(sorted(self.record([program]).stdout.splitlines()), sorted(alone.stdout.splitlines()))
+        self.assertEqual(self.value("SELECT sum(send_bytes) FROM comm WHERE function = 'MPI_Send'"), 40 * RANKS)
 
     def test_other_programs(self):
         self.check_netpipe("NPmpich2")

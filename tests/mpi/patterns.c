@@ -106,6 +106,21 @@ int main(int argc, char** argv) {
   MPI_Waitall(2 * kMany, many, MPI_STATUSES_IGNORE);
   add(many_in, kMany);
 
+  // Between two groups, where arguments that are not significant may be anything.
+  MPI_Comm between;
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank % 2 ? 0 : 1, 77, &between);
+  const int counts[16] = {2, 2, 2, 2, 2, 2, 2, 2}, places[16] = {0, 2, 4, 6, 8, 10, 12, 14};
+  if (rank == 0) {
+    MPI_Gatherv(NULL, -7, MPI_DATATYPE_NULL, in, counts, places, MPI_INT, MPI_ROOT, between);
+    add(in, ranks);
+  } else if (rank % 2 == 0) {
+    MPI_Gatherv(NULL, -7, MPI_DATATYPE_NULL, NULL, NULL, NULL, MPI_DATATYPE_NULL, MPI_PROC_NULL,
+                between);
+  } else {
+    MPI_Gatherv(out, 2, MPI_INT, NULL, NULL, NULL, MPI_DATATYPE_NULL, 0, between);
+  }
+  MPI_Comm_free(&between);
+
   MPI_Comm_free(&half);
   MPI_Comm_free(&copy);
   printf("rank %d of %d received %lu\n", rank, ranks, sum);

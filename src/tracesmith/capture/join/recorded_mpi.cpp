@@ -81,18 +81,24 @@ bool RecordedMpi::defineRequests(ByteView record) {
   if ((call.header.flags & arena::kMpiRequest) != 0) {
     const bool receives = function->kind == CommKind::kReceive || api == MpiApi::kRecv_init ||
                           api == MpiApi::kRecv_init_c;
-    requests_.define(part.request, call.end,
-                     {call.correlation, communicator(call.stream), part.peer, part.tag,
-                      part.send_bytes, part.receive_bytes, receives});
+    requests_.define(
+        part.request, call.end,
+        {call.correlation, communicator(call.stream), part.peer, part.tag, part.send_bytes,
+         part.receive_bytes, receives, function->kind == CommKind::kSetup});
   }
-  if (api != MpiApi::kStart && api != MpiApi::kStartall) return true;
+  const bool starts = api == MpiApi::kStart || api == MpiApi::kStartall;
+  if (!starts && function->kind != CommKind::kCompletion) return true;
   for (uint32_t i = 0; i < part.done_count; ++i) {
-    arena::MpiDone started;
-    if (!takePart(record, started)) return false;
-    const Request* const persistent = requests_.at(started.request, call.start);
-    Request now = persistent == nullptr ? Request() : *persistent;
-    now.correlation = call.correlation;
-    requests_.define(started.request, call.end, now);
+    arena::MpiDone done;
+    if (!takePart(record, done)) return false;
+    const Request* const before = requests_.at(done.request, call.start);
+    if (starts) {
+      Request now = before == nullptr ? Request() : *before;
+      now.correlation = call.correlation;
+      requests_.define(done.request, call.end, now);
+    } else if (before != nullptr && !before->is_persistent) {
+      requests_.define(done.request, call.end, {});  // its handle may come again
+    }
   }
   return true;
 }
@@ -149,7 +155,7 @@ bool RecordedMpi::join(ByteView record, ThreadId thread) {
     if (!takePart(record, done)) return false;
     CommRow each = row;
     const Request* const request = requests_.at(done.request, call.start);
-    if (request != nullptr) {
+    if (request != nullptr && request->correlation != 0) {
       each.request = request->correlation;
       each.communicator_id = request->communicator;
       each.peer = request->peer;

@@ -45,6 +45,7 @@ class RecordedMpi {
     uint64_t send_bytes = 0;
     uint64_t receive_bytes = 0;
     bool receives = false;
+    bool is_persistent = false;
   };
 
   bool defineCommunicator(ByteView record);

@@ -132,7 +132,6 @@ enum class MpiVolume : uint8_t {
   X(Comm_idup, comm_idup, 3, "m.r", kSetup, kNone)                                           \
   X(Comm_create, comm_create, 3, "m.M", kSetup, kNone)                                       \
   X(Comm_create_group, comm_create_group, 4, "m..M", kSetup, kNone)                          \
-  X(Comm_create_from_group, comm_create_from_group, 5, "....M", kSetup, kNone)               \
   X(Comm_split, comm_split, 4, "m..M", kSetup, kNone)                                        \
   X(Comm_split_type, comm_split_type, 5, "m...M", kSetup, kNone)                             \
   X(Comm_free, comm_free, 1, "M", kSetup, kNone)                                             \

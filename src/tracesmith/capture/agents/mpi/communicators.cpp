@@ -208,6 +208,7 @@ Communicator* findCommunicator(Handle handle) {
   for (auto& calls : slot->calls) calls.store(0, std::memory_order_relaxed);
   slot->number = ++g_last_number;
   const bool between_groups = isBetweenGroups(handle);
+  slot->is_between_groups = between_groups;
   slot->rank = rankIn(handle);
   slot->local_size = sizeOf(handle);
   slot->size = between_groups ? remoteSizeOf(handle) : slot->local_size;
@@ -225,8 +226,17 @@ void forgetCommunicator(Handle handle) {
   const Lock lock;
   Communicator* const slot = knownCommunicator(handle);
   if (slot == nullptr) return;
-  slot->handle.store(kFreed, std::memory_order_release);
   --g_used;
+  // The end of a row of slots is empty again, so that looking for what is not there stays short.
+  size_t at = static_cast<size_t>(slot - g_slots);
+  const bool is_end = g_slots[(at + 1) & (kSlots - 1)].handle.load(std::memory_order_relaxed) == 0;
+  slot->handle.store(is_end ? 0 : kFreed, std::memory_order_release);
+  while (is_end) {
+    at = (at - 1) & (kSlots - 1);
+    Communicator& before = g_slots[at];
+    if (before.handle.load(std::memory_order_relaxed) != kFreed) break;
+    before.handle.store(0, std::memory_order_release);
+  }
 }
 
 void renameCommunicator(Handle handle) {

@@ -16,6 +16,7 @@ struct Communicator {
   int rank = 0;
   int size = 0;  // of the group that calls address: the remote one between two groups
   int local_size = 0;
+  bool is_between_groups = false;
   std::atomic<uint32_t> calls[static_cast<size_t>(MpiApi::kCount)] = {};  // of collectives
 };
 

@@ -31,10 +31,13 @@ int call(void* function, const Word* a) {
   }
 }
 
+/// The function that the program would have reached: another tool's that takes its place, or the
+/// library's. `name` is the second one, "PMPI_X" or "pmpi_x_"; the first lacks the P.
 void* resolve(std::atomic<void*>& place, const char* name) {
   void* function = place.load(std::memory_order_relaxed);
   if (function == nullptr) {
-    function = findFunction(name);
+    function = findFunction(name + 1);
+    if (function == nullptr) function = findFunction(name);
     place.store(function, std::memory_order_relaxed);
   }
   return function;
@@ -149,7 +152,6 @@ using tracesmith::agent::mpi::Word;
 
 #define TS_X(name, fortran, arguments, ...) \
   TS_C(name, arguments)                     \
-  TS_C(name##_c, arguments)                 \
   TS_FORTRAN(fortran, name, arguments, _)   \
   TS_FORTRAN(fortran, name, arguments, _f08_)
 TS_MPI_MESSAGES(TS_X)

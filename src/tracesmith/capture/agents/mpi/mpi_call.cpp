@@ -149,7 +149,11 @@ Call::Call(MpiApi api, Language language, Word* arguments, size_t count)
     keepRequests();
     keepStatus();
     if (api == MpiApi::kComm_free || api == MpiApi::kComm_disconnect) {
-      freed_ = handleOut('M', HandleKind::kCommunicator);
+      // Before the call: then another thread may get the handle again.
+      const Handle freed = handleOut('M', HandleKind::kCommunicator);
+      const Communicator* const known = knownCommunicator(freed);
+      if (known != nullptr) freed_ = known->number;
+      forgetCommunicator(freed);
     }
   }
   if (!is_recorded_) return;
@@ -197,7 +201,7 @@ void Call::keepRequests() {
 }
 
 void Call::keepStatus() {
-  if (!is_recorded_ || language_ != Language::kC || requests_are_cut_) return;
+  if (!is_recorded_ || requests_are_cut_) return;
   const char role = has('u') ? 'u' : 'U';
   if (has(role) && isStatusIgnored(role))
     arguments_[find(role)] = reinterpret_cast<Word>(statuses_);
@@ -270,13 +274,15 @@ void Call::addPeers(arena::MpiCallPart& part) const {
   if (has('d') && number('d') == constants().no_process) part.send_bytes = 0;
   if (has('s') && number('s') == constants().no_process) part.receive_bytes = 0;
   const char tag = has('g') ? 'g' : 'h';
-  if (!has(tag)) return;
-  const auto value = static_cast<int>(number(tag));
-  part.tag = value < 0 ? kAnyPeer : value;
-  const int status = find('u');
   const bool receives = function_.kind == CommKind::kReceive || function_.kind == CommKind::kProbe;
-  if (status < 0 || !receives || isStatusIgnored('u')) return;
-  const Status s = statusAt(reinterpret_cast<const void*>(arguments_[status]));
+  if (has(tag)) {
+    const auto value = static_cast<int>(number(tag));
+    part.tag = value < 0 ? kAnyPeer : value;
+  } else if (receives) {  // of a message that a probe has found
+    part.peer = part.tag = kAnyPeer;
+  }
+  if (!receives || !has('u') || isStatusIgnored('u')) return;
+  const Status s = statusAt(reinterpret_cast<const void*>(argument('u')));
   if (part.peer != kNoPeer) {
     part.peer = peerOf(s.source);
     part.tag = s.tag;
@@ -338,7 +344,8 @@ void Call::addCollectiveBytes(arena::MpiCallPart& part, const Communicator& comm
   const auto typeSize = [&](char role) { return sizeOfType(handle(role, HandleKind::kType)); };
   const auto sent = [&] { return bytesOf('c', 't'); };
   const auto received = [&] { return bytesOf('k', 'y'); };
-  // Between two groups, sizes are those of the other one, and roots are in one of them.
+  // Between two groups, arguments are significant in one of them, and roots have other numbers.
+  if (communicator.is_between_groups) return;
   const int ranks = communicator.size;
   const auto all = static_cast<uint64_t>(ranks);
   const bool is_root = has('o') && number('o') == communicator.rank;
@@ -420,10 +427,8 @@ void Call::end(int result) {
     communicator = findCommunicator(of);
     if (api_ == MpiApi::kComm_set_name) renameCommunicator(of);
   }
-  if (result == 0 && freed_ != 0) {
-    communicator = knownCommunicator(freed_);
-    forgetCommunicator(freed_);
-  } else if (result == 0 && has('M')) {
+  const bool frees = api_ == MpiApi::kComm_free || api_ == MpiApi::kComm_disconnect;
+  if (result == 0 && has('M') && !frees) {
     findCommunicator(handleOut('M', HandleKind::kCommunicator));
   }
   if ((api_ == MpiApi::kInit || api_ == MpiApi::kInit_thread) && result == 0) {
@@ -473,7 +478,7 @@ void Call::write(int result, const Communicator* communicator, arena::MpiCallPar
           start_,
           end_,
           correlation,
-          communicator == nullptr ? 0 : communicator->number,
+          communicator == nullptr ? freed_ : communicator->number,
           result,
           stack_};
       memcpy(p, &record, sizeof record);

@@ -72,7 +72,7 @@ class Call {
   uint32_t stack_ = 0;
   int64_t start_ = 0;
   int64_t end_ = 0;
-  Handle freed_ = 0;
+  uint32_t freed_ = 0;  // number of the communicator that the call frees
   // Requests before the call, which sets them to null.
   static constexpr size_t kInline = 16, kStatusBytes = 24;
   size_t request_count_ = 0;

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 #include <string.h>
 
 #include <atomic>
@@ -11,27 +12,38 @@
 namespace tracesmith::agent::mpi {
 namespace {
 
-/// A Python module loads its MPI library where others do not see it.
-void* handleOfLibrary() {
-  static std::atomic<void*> found{nullptr};
-  if (void* const known = found.load(std::memory_order_acquire)) return known;
-  void* handle = nullptr;
+/// Paths of loaded libraries whose names have "mpi" in them.
+struct Paths {
+  static constexpr size_t kMost = 24, kBytes = 256;
+  char path[kMost][kBytes];
+  size_t count = 0;
+};
+
+/// A Python module loads its MPI library where others do not see it. The library of Fortran's
+/// functions is another one.
+void* findInAnyLibrary(const char* name) {
+  Paths paths;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* out) {
-        const char* const name = info->dlpi_name;
-        if (name == nullptr || strstr(name, "libmpi") == nullptr) return 0;
-        void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-        if (library == nullptr) return 0;
-        if (dlsym(library, "PMPI_Init") == nullptr) {
-          dlclose(library);
+        auto* const found = static_cast<Paths*>(out);
+        const char* const path = info->dlpi_name;
+        if (path == nullptr || strstr(path, "mpi") == nullptr ||
+            strstr(path, "libtracesmith-") != nullptr || strlen(path) >= Paths::kBytes) {
           return 0;
         }
-        *static_cast<void**>(out) = library;
-        return 1;
+        strcpy(found->path[found->count++], path);
+        return found->count == Paths::kMost ? 1 : 0;
       },
-      &handle);
-  found.store(handle, std::memory_order_release);
-  return handle;
+      &paths);
+  // Not in the callback: it holds a lock that dlopen() takes later than its own.
+  for (size_t i = 0; i < paths.count; ++i) {
+    void* const library = dlopen(paths.path[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) continue;
+    void* const function = dlsym(library, name);
+    dlclose(library);  // loaded still, by whom it was
+    if (function != nullptr) return function;
+  }
+  return nullptr;
 }
 
 template <class F>
@@ -51,6 +63,8 @@ struct Functions {
   int (*group_free)(void*) = nullptr;
   int (*get_name)(Word, char*, int*) = nullptr;
   int (*initialized)(int*) = nullptr;
+  int (*finalized)(int*) = nullptr;
+  int (*type_size_x)(Word, long long*) = nullptr;  // not in old libraries
   Word (*f2c[3])(int) = {};
 };
 
@@ -91,12 +105,20 @@ Library::Library() {
   f.group_free = functionNamed<int (*)(void*)>("PMPI_Group_free");
   f.get_name = functionNamed<int (*)(Word, char*, int*)>("PMPI_Comm_get_name");
   f.initialized = functionNamed<int (*)(int*)>("PMPI_Initialized");
+  f.finalized = functionNamed<int (*)(int*)>("PMPI_Finalized");
+  f.type_size_x = functionNamed<int (*)(Word, long long*)>("PMPI_Type_size_x");
   is_complete = f.type_size != nullptr && f.test_inter != nullptr && f.size != nullptr &&
                 f.rank != nullptr && f.remote_size != nullptr && f.group != nullptr &&
                 f.remote_group != nullptr && f.translate != nullptr && f.group_free != nullptr &&
-                f.get_name != nullptr && f.initialized != nullptr;
+                f.get_name != nullptr && f.initialized != nullptr && f.finalized != nullptr;
   const auto version = functionNamed<int (*)(char*, int*)>("PMPI_Get_library_version");
   if (!is_complete || version == nullptr) return;
+  // The standard ABI of MPI 5 has other handles and statuses.
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(f.type_size), &info) != 0 && info.dli_fname != nullptr &&
+      strstr(info.dli_fname, "_abi") != nullptr) {
+    return;
+  }
   char text[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in MPICH
   int length = 0;
   if (version(text, &length) != 0) return;
@@ -143,24 +165,28 @@ void Library::describeMpich() {
 }
 
 const Library& library() {
-  // Not a function's static: the agent is compiled without their locks. The first MPI call of a
-  // process is MPI_Init or the like, before others can follow on further threads.
+  // Not a function's static: the agent is compiled without their locks.
   alignas(Library) static unsigned char place[sizeof(Library)];
-  static std::atomic<const Library*> made{nullptr};
-  const Library* known = made.load(std::memory_order_acquire);
-  if (known == nullptr) {
-    known = new (place) Library();
-    made.store(known, std::memory_order_release);
+  enum State : int { kNone, kMaking, kMade };
+  static std::atomic<int> state{kNone};
+  int now = state.load(std::memory_order_acquire);
+  if (now == kNone && state.compare_exchange_strong(now, kMaking, std::memory_order_acq_rel)) {
+    new (place) Library();
+    state.store(kMade, std::memory_order_release);
+    now = kMade;
   }
-  return *known;
+  while (now != kMade) {
+    sched_yield();
+    now = state.load(std::memory_order_acquire);
+  }
+  return *std::launder(reinterpret_cast<const Library*>(place));
 }
 
 }  // namespace
 
 void* findFunction(const char* name) {
-  if (void* const next = dlsym(RTLD_NEXT, name)) return next;
-  void* const handle = handleOfLibrary();
-  return handle == nullptr ? nullptr : dlsym(handle, name);
+  void* const next = dlsym(RTLD_NEXT, name);
+  return next != nullptr ? next : findInAnyLibrary(name);
 }
 
 Implementation implementation() { return library().implementation; }
@@ -205,6 +231,10 @@ Handle fromFortran(int handle, HandleKind kind) {
 }
 
 uint64_t sizeOfType(Handle type) {
+  if (const auto size_x = library().functions.type_size_x) {
+    long long size = 0;
+    return size_x(type, &size) == 0 && size > 0 ? static_cast<uint64_t>(size) : 0;
+  }
   int size = 0;
   return library().functions.type_size(type, &size) == 0 && size > 0 ? static_cast<uint64_t>(size)
                                                                      : 0;
@@ -231,8 +261,9 @@ int remoteSizeOf(Handle communicator) {
 }
 
 bool hasWorld() {
-  int is = 0;
-  return library().functions.initialized(&is) == 0 && is != 0;
+  int is = 0, was = 0;
+  const Functions& f = library().functions;
+  return f.initialized(&is) == 0 && is != 0 && f.finalized(&was) == 0 && was == 0;
 }
 
 bool membersOf(Handle communicator, bool remote, int count, int* ranks, int* scratch) {
