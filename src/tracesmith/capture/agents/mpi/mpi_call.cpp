@@ -120,13 +120,13 @@ Handle Call::handleInArray(char role, size_t index, HandleKind kind) const {
 bool Call::isInPlace(char role) const {
   const int at = find(role);
   if (at < 0) return false;
-  const Constants& c = constants();
+  const Constants& c = constants_;
   const Word in_place = language_ == Language::kC ? c.in_place : c.fortran_in_place;
   return in_place != 0 && arguments_[at] == in_place;
 }
 
 bool Call::isStatusIgnored(char role) const {
-  const Constants& c = constants();
+  const Constants& c = constants_;
   const Word at = argument(role);
   if (language_ == Language::kC) return at == c.status_ignore;
   return at == (role == 'u' ? c.fortran_status_ignore : c.fortran_statuses_ignore);
@@ -136,6 +136,8 @@ Call::Call(MpiApi api, Language language, Word* arguments, size_t count)
     : api_(api),
       function_(kMpiApi[static_cast<size_t>(api)]),
       arguments_with_(kRoles.of[static_cast<size_t>(api)]),
+      constants_(constants()),
+      implementation_(implementation()),
       language_(language),
       arguments_(arguments),
       count_(count) {
@@ -145,7 +147,7 @@ Call::Call(MpiApi api, Language language, Word* arguments, size_t count)
     countReentrant();
     is_recorded_ = false;
   }
-  if (implementation() != Implementation::kUnknown) {
+  if (implementation_ != Implementation::kUnknown) {
     keepRequests();
     keepStatus();
     if (api == MpiApi::kComm_free || api == MpiApi::kComm_disconnect) {
@@ -224,7 +226,7 @@ void Call::takeStatus(const void* status, arena::MpiDone& done) const {
 
 template <class Add>
 void Call::forEachCompleted(Add add) const {
-  const Handle null = constants().null_request;
+  const Handle null = constants_.null_request;
   const auto addOne = [&](size_t request, char role, size_t status) {
     if (request >= request_count_ || requests_[request] == null ||
         isDoneAtOnce(requests_[request])) {
@@ -232,7 +234,7 @@ void Call::forEachCompleted(Add add) const {
     }
     arena::MpiDone done{requests_[request], 0, kNoPeer, -1, 0, 0};
     if (has(role) && !isStatusIgnored(role)) {
-      takeStatus(reinterpret_cast<const void*>(argument(role) + status * constants().status_bytes),
+      takeStatus(reinterpret_cast<const void*>(argument(role) + status * constants_.status_bytes),
                  done);
     }
     add(done);
@@ -255,7 +257,7 @@ void Call::forEachCompleted(Add add) const {
 }
 
 int Call::peerOf(int64_t rank) const {
-  const Constants& c = constants();
+  const Constants& c = constants_;
   if (rank == c.no_process) return kNoPeer;
   if (rank == c.any_source) return kAnyPeer;
   return rank < 0 ? kNoPeer : static_cast<int>(rank);
@@ -271,8 +273,8 @@ void Call::addPeers(arena::MpiCallPart& part) const {
     part.peer = peerOf(number('s'));
   }
   // To and from nobody.
-  if (has('d') && number('d') == constants().no_process) part.send_bytes = 0;
-  if (has('s') && number('s') == constants().no_process) part.receive_bytes = 0;
+  if (has('d') && number('d') == constants_.no_process) part.send_bytes = 0;
+  if (has('s') && number('s') == constants_.no_process) part.receive_bytes = 0;
   const char tag = has('g') ? 'g' : 'h';
   const bool receives = function_.kind == CommKind::kReceive || function_.kind == CommKind::kProbe;
   if (has(tag)) {
@@ -386,13 +388,12 @@ void Call::addCollectiveBytes(arena::MpiCallPart& part, const Communicator& comm
           volume == MpiVolume::kScatter ? sent() * all : sumOfCounts('c', ranks) * typeSize('t');
       return;
     case MpiVolume::kGatherAll:
+      part.send_bytes = keeps_send ? received() : sent();
+      part.receive_bytes = received() * all;
+      return;
     case MpiVolume::kAllToAll:
       part.receive_bytes = received() * all;
-      if (keeps_send) {
-        part.send_bytes = volume == MpiVolume::kAllToAll ? part.receive_bytes : received();
-      } else {
-        part.send_bytes = volume == MpiVolume::kAllToAll ? sent() * all : sent();
-      }
+      part.send_bytes = keeps_send ? part.receive_bytes : sent() * all;
       return;
     case MpiVolume::kGatherAllv:
       part.receive_bytes = sumOfCounts('k', ranks) * typeSize('y');
@@ -416,7 +417,7 @@ void Call::addCollectiveBytes(arena::MpiCallPart& part, const Communicator& comm
 
 void Call::end(int result) {
   if (is_recorded_) end_ = stamp();
-  if (!isArmed() || implementation() == Implementation::kUnknown) {
+  if (!isArmed() || implementation_ == Implementation::kUnknown) {
     if (is_recorded_) write(result, nullptr, {0, 0, 0, 0, kNoPeer, -1, 0, 0});
     return;
   }
@@ -432,7 +433,7 @@ void Call::end(int result) {
     findCommunicator(handleOut('M', HandleKind::kCommunicator));
   }
   if ((api_ == MpiApi::kInit || api_ == MpiApi::kInit_thread) && result == 0) {
-    communicator = findCommunicator(constants().world);
+    communicator = findCommunicator(constants_.world);
   }
   arena::MpiCallPart part{0, 0, 0, 0, kNoPeer, -1, 0, 0};
   if (communicator != nullptr && function_.kind == CommKind::kCollective) {
@@ -491,7 +492,7 @@ void Call::write(int result, const Communicator* communicator, arena::MpiCallPar
     more = arena::kMpiMore;
     part.done_count = 0;
   };
-  if (result == 0 && implementation() != Implementation::kUnknown) {
+  if (result == 0 && implementation_ != Implementation::kUnknown) {
     forEachCompleted([&](const arena::MpiDone& each) {
       if (part.done_count == arena::kMaxMpiDone) put();
       done[part.done_count++] = each;

@@ -64,6 +64,8 @@ class Call {
   MpiApi api_;
   const MpiFunction& function_;
   const RoleIndex& arguments_with_;
+  const Constants& constants_;
+  const Implementation implementation_;
   Language language_;
   Word* arguments_;
   size_t count_;

@@ -231,6 +231,10 @@ Handle fromFortran(int handle, HandleKind kind) {
 }
 
 uint64_t sizeOfType(Handle type) {
+  // MPICH's handles of basic types contain the size.
+  if ((type & 0xff000000) == 0x4c000000 && implementation() == Implementation::kMpich) {
+    return type >> 8 & 0xff;
+  }
   if (const auto size_x = library().functions.type_size_x) {
     long long size = 0;
     return size_x(type, &size) == 0 && size > 0 ? static_cast<uint64_t>(size) : 0;
