@@ -48,7 +48,7 @@ int inC(std::atomic<void*>& place, const char* name, Word* arguments) {
   void* const function = resolve(place, name);
   if (function == nullptr) return kErrorOther;
   if (t_in_fortran || !isArmed()) return call<N>(function, arguments);
-  Call recorded(kApi, Language::kC, arguments, N);
+  Call recorded(kApi, Language::kC, arguments);
   const int result = call<N>(function, arguments);
   recorded.end(result);
   return result;
@@ -68,7 +68,7 @@ void inFortran(std::atomic<void*>& place, const char* name, Word* arguments) {
     call<N + 1 + kLengths>(function, arguments);
     return;
   }
-  Call recorded(kApi, Language::kFortran, arguments, N);
+  Call recorded(kApi, Language::kFortran, arguments);
   int own_error = 0;
   if (arguments[N] == 0) arguments[N] = reinterpret_cast<Word>(&own_error);
   t_in_fortran = true;

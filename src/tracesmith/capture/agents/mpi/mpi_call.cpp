@@ -132,15 +132,14 @@ bool Call::isStatusIgnored(char role) const {
   return at == (role == 'u' ? c.fortran_status_ignore : c.fortran_statuses_ignore);
 }
 
-Call::Call(MpiApi api, Language language, Word* arguments, size_t count)
+Call::Call(MpiApi api, Language language, Word* arguments)
     : api_(api),
       function_(kMpiApi[static_cast<size_t>(api)]),
       arguments_with_(kRoles.of[static_cast<size_t>(api)]),
       constants_(constants()),
       implementation_(implementation()),
       language_(language),
-      arguments_(arguments),
-      count_(count) {
+      arguments_(arguments) {
   polls_ = has('f') || api == MpiApi::kTestsome;
   is_recorded_ = isArmed() && ready() && capturing();
   if (is_recorded_ && isBusy(t_state)) {

@@ -10,8 +10,6 @@
 
 namespace tracesmith::agent::mpi {
 
-constexpr size_t kMostArguments = 16;
-
 enum class Language : bool { kC, kFortran };
 
 /// Where the argument with each role is, by the role's letter minus 'A'.
@@ -22,7 +20,7 @@ struct RoleIndex {
 class Call {
  public:
   /// `arguments` may be changed: a status that the program ignores is asked for.
-  Call(MpiApi api, Language language, Word* arguments, size_t count);
+  Call(MpiApi api, Language language, Word* arguments);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -68,7 +66,6 @@ class Call {
   const Implementation implementation_;
   Language language_;
   Word* arguments_;
-  size_t count_;
   bool is_recorded_ = false;
   bool polls_ = false;  // counts only if it completes something
   uint32_t stack_ = 0;
