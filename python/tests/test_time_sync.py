@@ -61,6 +61,15 @@ def test_a_time_server():
     assert abs(sync.to_local_time(there) - now) < 1_000_000
 
 
+def test_an_offset_that_is_not_known_well_enough_is_a_failure():
+    # Two milliseconds of the server's bound are more than one.
+    sync, result = synced(method=ts.TimeSyncMethod.NTP, ntp_server=TimeServer().name,
+                          max_acceptable_offset_ns=1_000_000)
+    assert not result
+    assert "max_acceptable_offset_ns is 1000000" in result.error_message
+    assert sync.get_sync_count() == 0 and sync.to_synchronized_time(7) == 7
+
+
 @pytest.mark.parametrize("server, why", [({"stratum": 0}, "gives no time (RATE)"),
                                          ({"leap": 3}, "does not know the time itself"),
                                          ({"stratum": 16}, "does not know the time itself")])

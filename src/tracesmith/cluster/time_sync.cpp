@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/clocks/calendar_clock.hpp"
 #include "tracesmith/capture/clocks/clock_probe.hpp"
 #include "tracesmith/capture/clocks/time_daemon.hpp"
 #include "tracesmith/capture/clocks/time_server.hpp"
@@ -46,19 +47,6 @@ SyncResult resultOf(const clocks::OffsetBound& bound, int64_t trip_ns) {
           .round_trip_ns = static_cast<uint64_t>(std::max<int64_t>(trip_ns, 0)),
           .uncertainty_ns = static_cast<uint64_t>(bound.halfWidth()),
           .sync_time = bound.at};
-}
-
-/// CLOCK_REALTIME read between two readings of this host's clock; the closest count.
-clocks::OffsetBound realtimeBound() {
-  int64_t before = 0, realtime = 0, after = 0;
-  for (int i = 0; i < 8; ++i) {
-    const int64_t from = monotonicNs();
-    const int64_t at = clockNs(CLOCK_REALTIME);
-    const int64_t to = monotonicNs();
-    if (i > 0 && to - from >= after - before) continue;
-    before = from, realtime = at, after = to;
-  }
-  return {before + (after - before) / 2, realtime - after, realtime - before};
 }
 
 int64_t medianOf(std::vector<int64_t> values) {
@@ -157,7 +145,7 @@ SyncResult TimeSync::State::daemonOrServer() const {
 SyncResult TimeSync::State::ask() const {
   switch (config.method) {
     case TimeSyncMethod::SystemClock:
-      return resultOf(realtimeBound(), 0);
+      return resultOf(calendarOffset(), 0);
     case TimeSyncMethod::NTP:
       return daemonOrServer();
     case TimeSyncMethod::PTP:

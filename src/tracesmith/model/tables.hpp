@@ -5,11 +5,8 @@
 //
 // Table and column numbers are on disk: append, never renumber, never change a type. An absent
 // column reads as zeros ("none", "unknown").
-//
 //   X(column number, type, name, encoding, meaning)
-//
-// The encoding says what kind of values a column has. Where a column is damaged, a reader may omit
-// ids.
+// The encoding says what kind of values a column has. A reader may omit damaged columns of ids.
 //   kTime   increases from row to row             kId     refers to a dictionary, or an enum
 //   kCount  any non-negative number               kReal   a double
 #pragma once
@@ -319,8 +316,7 @@ struct ColumnInfo {
   X(3, uint32_t, tid, kCount, "the system's thread number") \
   X(4, StringId, name, kId, "name")
 
-/// Calls of a communication library, such as MPI. A completion has a row for each request that it
-/// completes.
+/// Calls of MPI. A completion has a row for each request that it completes.
 #define TS_COMM_COLUMNS(X)                                                                      \
   X(1, int64_t, start_ns, kTime, "host time at which the call started")                         \
   X(2, int64_t, duration_ns, kCount, "how long the call took")                                  \
@@ -414,8 +410,7 @@ struct ColumnInfo {
   X(8, StringId, reason, kId, "why, if any were lost")                                \
   X(9, RankId, rank_id, kId, "rank of a merged trace that it belongs to")
 
-/// The ranks of a merged trace, each in its own host clock: times of two ranks do not compare.
-/// Other traces have none.
+/// The ranks of a merged trace; other traces have none.
 #define TS_RANK_COLUMNS(X)                                                          \
   X(1, RankId, id, kTime, "id of this row")                                         \
   X(2, uint32_t, number, kCount, "its number in the job, from 0")                   \

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,14 +19,6 @@ namespace {
 constexpr int kQuestions = 16;
 constexpr int kMostUnanswered = 5;           // of a burst, in a row: others wait for their turn
 constexpr int64_t kMostWaitNs = 50'000'000;  // until `stop` is looked at
-
-/// One that nobody guesses who does not see the packets.
-uint64_t newNonce() {
-  uint64_t nonce = 0;
-  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
-    nonce = static_cast<uint64_t>(monotonicNs());
-  return nonce;
-}
 
 }  // namespace
 

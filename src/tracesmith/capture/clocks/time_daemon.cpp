@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +17,8 @@
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/clocks/calendar_clock.hpp"
+#include "tracesmith/capture/clocks/udp_socket.hpp"
 
 namespace tracesmith {
 namespace {
@@ -75,14 +76,6 @@ std::string addressText(uint16_t family, std::string_view bytes, uint32_t refere
   return name;
 }
 
-/// One that nobody guesses who does not see the packets.
-uint32_t newNumber() {
-  uint32_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<uint32_t>(monotonicNs());
-  return number;
-}
-
 /// Sends `question` to a port of this host, and returns the first packet from there, or nullopt.
 /// Only root may listen at these ports, unless net.ipv4.ip_unprivileged_port_start allows others
 /// to.
@@ -108,7 +101,7 @@ std::optional<std::string> askLocal(uint16_t port, const std::string& question) 
 
 Result<DaemonTime> askChrony() {
   // Version 6 of its command protocol, request 33 (tracking); as long as the answer.
-  const uint32_t number = newNumber();
+  const auto number = static_cast<uint32_t>(newNonce());
   std::string question(104, '\0');
   put(question, 0, 1, 6);
   put(question, 1, 1, 1);
@@ -121,7 +114,7 @@ Result<DaemonTime> askChrony() {
 
 Result<DaemonTime> askNtpd() {
   // A control message (RFC 9327): operation 2 reads variables.
-  const auto number = static_cast<uint16_t>(newNumber());
+  const auto number = static_cast<uint16_t>(newNonce());
   const std::string names = "leap,stratum,refid,reftime,rootdelay,rootdisp,offset";
   std::string question(12, '\0');
   put(question, 0, 1, 0x16);
@@ -178,20 +171,12 @@ std::optional<int64_t> realtimeOf(std::string_view text) {
 
 /// The daemon's answer in this host's clock.
 void joinToMonotonic(DaemonTime& time, int64_t asked_ns) {
-  int64_t before = 0, realtime = 0, after = 0;
-  for (int i = 0; i < 8; ++i) {  // the shortest counts
-    const int64_t from = monotonicNs();
-    const int64_t at = clockNs(CLOCK_REALTIME);
-    const int64_t to = monotonicNs();
-    if (i > 0 && to - from >= after - before) continue;
-    before = from, realtime = at, after = to;
-  }
-  const int64_t middle = before + (after - before) / 2;
-  const int64_t offset = realtime + time.behind_utc - middle;
+  const clocks::OffsetBound calendar = calendarOffset();
+  const int64_t offset = calendar.middle() + time.behind_utc;
   // It may correct the clock since it was asked.
-  const int64_t since = (after - asked_ns) * clocks::kMostDriftPpm / 1'000'000;
-  const int64_t error = time.error + (after - before + 1) / 2 + since;
-  time.utc = {middle, offset - error, offset + error};
+  const int64_t since = (monotonicNs() - asked_ns) * clocks::kMostDriftPpm / 1'000'000;
+  const int64_t error = time.error + calendar.halfWidth() + since;
+  time.utc = {calendar.at, offset - error, offset + error};
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -94,9 +93,7 @@ class OwnSocket {
 
 Result<std::optional<Answer>> askOnce(int fd, const std::string& server) {
   uint8_t packet[kServerPacketBytes] = {kVersion4Client};
-  uint64_t nonce = 0;
-  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
-    nonce = static_cast<uint64_t>(monotonicNs());
+  const uint64_t nonce = newNonce();
   for (size_t i = 0; i < 8; ++i) packet[40 + i] = static_cast<uint8_t>(nonce >> (56 - 8 * i));
   const int64_t sent = monotonicNs();
   if (::send(fd, packet, sizeof packet, MSG_NOSIGNAL) < 0) {

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <string_view>
 #include <utility>
+
+#include "tracesmith/base/clock.hpp"
 
 namespace tracesmith {
 namespace {
@@ -71,6 +74,13 @@ Result<int> connectUdp(const std::string& host, uint16_t default_port) {
   }
   ::freeaddrinfo(found);
   return failErrno(last_error, "cannot be reached", host);
+}
+
+uint64_t newNonce() {
+  uint64_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+    nonce = static_cast<uint64_t>(monotonicNs());
+  return nonce;
 }
 
 }  // namespace tracesmith

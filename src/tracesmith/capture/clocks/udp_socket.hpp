@@ -14,4 +14,7 @@ namespace tracesmith {
 /// kInvalidArgument for what is no host; kNotFound if its name is not known.
 Result<int> connectUdp(const std::string& host, uint16_t default_port);
 
+/// A number for a question, which nobody guesses who does not see the packets.
+uint64_t newNonce();
+
 }  // namespace tracesmith

@@ -26,7 +26,8 @@ bool isLauncher(const std::string& command) {
   });
 }
 
-/// The names of libraries that a program needs are texts in its file.
+/// The names of libraries that a program needs are texts in its file, which linkers put near the
+/// start.
 bool namesMpiLibrary(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string magic(4, 0);
@@ -36,7 +37,7 @@ bool namesMpiLibrary(const std::string& path) {
     return false;
   constexpr std::string_view kLibrary = "libmpi";
   constexpr size_t kBlock = 1u << 20;
-  constexpr uintmax_t kMostBytes = 256u << 20;
+  constexpr uintmax_t kMostBytes = 16u << 20;
   std::string block;
   for (uintmax_t at = 0; file && at < kMostBytes; at += kBlock) {
     block = block.substr(block.size() - std::min(block.size(), kLibrary.size() - 1));

@@ -9,7 +9,6 @@
 namespace tracesmith::arena {
 
 constexpr uint8_t kMpiRequest = 1;  // MpiCallPart::request is a handle
-constexpr uint8_t kMpiCut = 2;      // not all completed requests are there
 /// The request is one that many calls share: what the call started was done when it returned.
 constexpr uint8_t kMpiDoneAtOnce = 8;
 /// The record continues the one before it in the ring: more requests of the same call.

@@ -90,7 +90,7 @@ constexpr std::pair<TableId, const char*> kMeanings[] = {
     {TableId::kSymbol,
      "names of frames: functions inlined at an address, and the function that has it"},
     {TableId::kModule, "executables and libraries that contain frames"},
-    {TableId::kRank, "ranks of a merged trace, each in its own host clock"},
+    {TableId::kRank, "ranks of a merged trace"},
     {TableId::kCommunicator, "communicators: groups of ranks that call MPI together"},
     {TableId::kTopologyNode, "GPUs, network adapters and processors of the host, as a tree"},
     {TableId::kClockOffset, "offsets of other hosts' clocks from this one's, with their bounds"},

@@ -194,7 +194,10 @@ void Call::keepRequests() {
     const int before = errno;
     makeRoom(request_count_);
     errno = before;
-    if (requests_are_cut_) request_count_ = kInline;
+    if (requests_are_cut_) {
+      lost_requests_ = request_count_ - kInline;
+      request_count_ = kInline;
+    }
     for (size_t i = 0; i < request_count_; ++i) {
       requests_[i] = handleInArray('Q', i, HandleKind::kRequest);
     }
@@ -457,6 +460,10 @@ void Call::write(int result, const Communicator* communicator, arena::MpiCallPar
   ThreadState& t = t_state;
   if (!ready()) return;
   if (polls_) bump(t.ring->emitted);
+  for (size_t i = 0; i < lost_requests_; ++i) {  // events that are dropped
+    bump(t.ring->emitted);
+    bump(t.ring->dropped);
+  }
   const uint64_t correlation = nextId();
   uint8_t more = 0;  // kMpiMore, from the second record on
   arena::MpiDone done[arena::kMaxMpiDone];
@@ -470,8 +477,7 @@ void Call::write(int result, const Communicator* communicator, arena::MpiCallPar
       const uint8_t request = part.request == 0            ? 0
                               : isDoneAtOnce(part.request) ? arena::kMpiDoneAtOnce
                                                            : arena::kMpiRequest;
-      const auto flags =
-          static_cast<uint8_t>(request | (requests_are_cut_ ? arena::kMpiCut : 0) | more);
+      const auto flags = static_cast<uint8_t>(request | more);
       const arena::CallRecord record{
           {arena::RecordKind::kMpiCall, flags, static_cast<uint16_t>(bytes / 8),
            static_cast<uint32_t>(api_)},

@@ -76,6 +76,7 @@ class Call {
   static constexpr size_t kInline = 16, kStatusBytes = 24;
   size_t request_count_ = 0;
   bool requests_are_cut_ = false;  // no memory for them
+  size_t lost_requests_ = 0;
   Handle own_requests_[kInline];
   alignas(8) unsigned char own_statuses_[kInline * kStatusBytes];
   Handle* requests_ = own_requests_;
