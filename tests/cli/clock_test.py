@@ -183,7 +183,7 @@ class Clock(CommandTest):
         self.assertLess(max(days) - min(days), 50_000_000)
         # Times of a device are as far off as its clock is from the host's, on top.
         errors = {row["number"]: row["error"] for row in self.rows(
-            "job.sbt", "SELECT number, max(clock_error_ns, max(coalesce(s.error_ns, 0))) AS error FROM rank r "
+            "job.sbt", "SELECT number, clock_error_ns + max(coalesce(s.error_ns, 0)) AS error FROM rank r "
                        "LEFT JOIN clock_domain d ON d.rank_id = r.id LEFT JOIN clock_snapshot s "
                        "ON s.domain_id = d.id GROUP BY number")}
         self.assertGreaterEqual(errors[1], bound)

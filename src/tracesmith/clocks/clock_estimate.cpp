@@ -37,23 +37,39 @@ Bounded boundedBy(double low, double value, double high) {
   return {whole, wholeNs(std::ceil(std::clamp(std::max(high - middle, middle - low), 0.0, kMost)))};
 }
 
+/// Whether one offset that changes slowly can be in both bounds.
+bool canBeOne(const OffsetBound& a, const OffsetBound& b) {
+  const auto drift = static_cast<int64_t>(kStepSlope * static_cast<double>(std::abs(b.at - a.at)));
+  return a.low - drift <= b.high && b.low - drift <= a.high;
+}
+
+/// The narrowest of each few bounds that are close, the first and the last.
 std::vector<OffsetBound> thin(const std::vector<OffsetBound>& bounds) {
   std::vector<OffsetBound> kept;
-  for (const OffsetBound& bound : bounds) {
-    if (!kept.empty()) {
+  int64_t window = 0;  // when the bounds began that the last kept one stands for
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const OffsetBound& bound = bounds[i];
+    if (!kept.empty() && bound.at == kept.back().at) {
+      if (bound.halfWidth() < kept.back().halfWidth()) kept.back() = bound;
+      continue;
+    }
+    const bool is_end = kept.size() < 2 || i + 1 == bounds.size();
+    if (!is_end && canBeOne(kept.back(), bound)) {
       const int64_t wider = std::max(kept.back().halfWidth(), bound.halfWidth());
       const int64_t close =
           wider >= kCloseNs / kCloseHalfWidths ? kCloseNs : wider * kCloseHalfWidths;
-      if (bound.at == kept.back().at || bound.at - kept.back().at < close) {
+      if (bound.at - window < close) {
         if (bound.halfWidth() < kept.back().halfWidth()) kept.back() = bound;
         continue;
       }
     }
     kept.push_back(bound);
+    window = bound.at;
   }
   return kept;
 }
 
+/// Without those that are much wider than the ones around, and say nothing that these do not.
 std::vector<OffsetBound> narrow(const std::vector<OffsetBound>& bounds) {
   std::vector<OffsetBound> kept;
   for (size_t i = 0; i < bounds.size(); ++i) {
@@ -64,8 +80,9 @@ std::vector<OffsetBound> narrow(const std::vector<OffsetBound>& bounds) {
     std::nth_element(around.begin(),
                      around.begin() + static_cast<std::ptrdiff_t>(around.size() / 2), around.end());
     const double median = static_cast<double>(around[around.size() / 2]);
-    const bool is_end = i == 0 || i + 1 == bounds.size();
-    if (is_end || static_cast<double>(bounds[i].halfWidth()) <= kTooWide * median)
+    const bool is_needed = i == 0 || i + 1 == bounds.size() || !canBeOne(kept.back(), bounds[i]) ||
+                           !canBeOne(bounds[i], bounds[i + 1]);
+    if (is_needed || static_cast<double>(bounds[i].halfWidth()) <= kTooWide * median)
       kept.push_back(bounds[i]);
   }
   return kept;
@@ -162,13 +179,12 @@ ClockEstimate ClockEstimate::ofSorted(const std::vector<OffsetBound>& bounds,
   return estimate;
 }
 
-/// The mean slope between two knots.
+/// The mean slope between two knots. Their values may be elsewhere, so that times stay in order.
 ClockEstimate::Slope ClockEstimate::slopeBetween(size_t knot, size_t other) const {
   const Range &a = knots_[knot].offset, &b = knots_[other].offset;
-  const double off =
-      std::max(a.high - a.value, a.value - a.low) + std::max(b.high - b.value, b.value - b.low);
   const double time = static_cast<double>(knots_[other].at) - static_cast<double>(knots_[knot].at);
-  return {(b.value - a.value) / time, off / std::abs(time)};
+  const double rise = (b.low + b.high) / 2 - (a.low + a.high) / 2;
+  return {rise / time, (b.high - b.low + a.high - a.low) / 2 / std::abs(time)};
 }
 
 void ClockEstimate::addChords() {
@@ -180,7 +196,8 @@ void ClockEstimate::addChords() {
     const double least = std::max(b.offset.low - a.offset.high, a.offset.low - b.offset.high);
     chord.is_step = least / static_cast<double>(b.at - a.at) > kStepSlope;
     if (chord.is_step) {
-      steps_.push_back({a.at, b.at, std::llround(b.offset.value - a.offset.value)});
+      steps_.push_back(
+          {a.at, b.at, std::llround(chord.slope.value * static_cast<double>(b.at - a.at))});
     }
     chord.slope.value = withoutError(chord.slope.value, chord.slope.error, kUnseenChange);
   }
@@ -199,6 +216,14 @@ void ClockEstimate::addChords() {
   for (size_t i = 0; i < chords_.size(); ++i) {
     chords_[i].slope_before = until[i] ? *until[i] : from[i].value_or(Slope());
     chords_[i].slope_after = from[i + 1] ? *from[i + 1] : until[i + 1].value_or(Slope());
+    // A fast correction beside it may go on for a part of it.
+    const auto fast = [&](size_t beside, double otherwise) {
+      if (beside >= chords_.size() || !chords_[beside].is_step) return otherwise;
+      const double slope_beside = chords_[beside].slope.value;
+      return std::abs(slope_beside) <= kFastestSlope ? slope_beside : otherwise;
+    };
+    chords_[i].fast_before = fast(i - 1, chords_[i].slope_before.value);  // wraps around at 0
+    chords_[i].fast_after = fast(i + 1, chords_[i].slope_after.value);
   }
 }
 
@@ -231,9 +256,11 @@ ClockEstimate::Tail ClockEstimate::tailFrom(size_t knot) const {
     slope.error = std::abs(outermost.slope.value - slope.value);
   } else {
     // Over as long a time as makes the slope the most certain.
-    slope = slopeBetween(knot, is_last ? knot - 1 : knot + 1);
+    const Slope last = slope = slopeBetween(knot, is_last ? knot - 1 : knot + 1);
     for (size_t i = 1; i < chords_.size() && !chords_[chordInside(i)].is_step; ++i) {
       const Slope longer = slopeBetween(knot, is_last ? knot - 1 - i : knot + 1 + i);
+      // The rate has changed since.
+      if (std::abs(longer.value - last.value) > longer.error + last.error) break;
       if (longer.error < slope.error) slope = longer;
     }
   }
@@ -268,17 +295,20 @@ ClockEstimate::Range ClockEstimate::within(size_t chord, int64_t time) const {
   const double share = part / whole;
   const double before = c.slope_before.value * part;
   const double after = c.slope_after.value * (part - whole);
+  const double fast_before = c.fast_before * part, fast_after = c.fast_after * (part - whole);
   const auto on_chord = [&](double from_a, double from_b) {
     return from_a + share * (from_b - from_a);
   };
   const double spread = c.rate * std::min(part, whole - part);
-  return {std::min(
-              {a.offset.low + before, b.offset.low + after, on_chord(a.offset.low, b.offset.low)}) -
-              spread,
-          on_chord(a.offset.value, b.offset.value),
-          std::max({a.offset.high + before, b.offset.high + after,
-                    on_chord(a.offset.high, b.offset.high)}) +
-              spread};
+  return {
+      std::min({a.offset.low + std::min(before, fast_before),
+                b.offset.low + std::min(after, fast_after), on_chord(a.offset.low, b.offset.low)}) -
+          spread,
+      on_chord(a.offset.value, b.offset.value),
+      std::max({a.offset.high + std::max(before, fast_before),
+                b.offset.high + std::max(after, fast_after),
+                on_chord(a.offset.high, b.offset.high)}) +
+          spread};
 }
 
 size_t ClockEstimate::knotAfter(int64_t time) const {

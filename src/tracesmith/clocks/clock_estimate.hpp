@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offset of another host's clock at any time, with a bound, from bounds at some moments.
 //
-// Between two moments the offset is taken to follow the chord between them; it may leave the chord
-// with a slope of `rate`, which is learned from how the slopes of neighbouring chords differ. Where
-// the clock was set (a step), the bound covers both sides. Before the first moment and after the
-// last the rate may differ from the measured one as much as time daemons change it. docs/cluster.md
-// states these assumptions.
+// Between two moments the offset is taken to be near the chord between them, or still on the line
+// that leads to the first, or already on the line that comes from the second; from these it may
+// differ with a slope of `rate`, which is learned from how the slopes of neighbouring chords
+// differ. So where the clock was set once (a step), the bound covers both sides. Before the first
+// moment and after the last the rate may differ from the measured one as much as time daemons
+// change it. docs/cluster.md states these assumptions.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +81,8 @@ class ClockEstimate {
     Slope slope;
     double rate = 0;  // by which the slope may differ within
     bool is_step = false;
-    Slope slope_before, slope_after;  // of the nearest chords that are no steps
+    Slope slope_before, slope_after;         // of the nearest chords that are no steps
+    double fast_before = 0, fast_after = 0;  // of the chords beside it, if they can be corrections
   };
   /// The slopes that are possible beyond the first knot or the last.
   using Tail = Range;

@@ -269,6 +269,66 @@ TEST(ClockEstimate, CorrectionsThatEndAfterTheLastMoment) {
   }
 }
 
+TEST(ClockEstimate, TheRateBeforeItChangedSaysNothing) {
+  const Clock clock = [](double t) { return 700e-6 * std::max(t - 50 * kSecond, 0.0); };
+  World world(clock, {});
+  const auto estimate = ClockEstimate::of(world.bursts(55));
+  ASSERT_TRUE(estimate);
+  EXPECT_EQ(qualityOf(world, *estimate, 54 * kSecond, 75 * kSecond).violations, 0);
+}
+
+TEST(ClockEstimate, AWideBoundThatProvesAStepCounts) {
+  const auto offset = [](int64_t at) { return at > 5'200'000'000 && at < 5'700'000'000 ? 1e9 : 0; };
+  std::vector<OffsetBound> bounds;
+  for (int64_t at = 0; at <= 12'000'000'000; at += 500'000'000) {
+    const int64_t half = at == 5'500'000'000 ? 5'000 : 1'100;
+    const auto middle = static_cast<int64_t>(offset(at));
+    bounds.push_back({at, middle - half, middle + half});
+  }
+  const auto estimate = ClockEstimate::of(bounds);
+  ASSERT_TRUE(estimate);
+  expectCovers(
+      *estimate, [&](double t) { return offset(static_cast<int64_t>(t)); }, 4, 7);
+  EXPECT_EQ(estimate->steps().size(), 2U);
+}
+
+TEST(ClockEstimate, CloseBoundsDoNotHideAStep) {
+  // Ever narrower ones, each of which would take the place of the one before.
+  std::vector<OffsetBound> bounds;
+  const auto offset = [](double t) { return t > 5 * kSecond ? 1.5e9 : 0; };
+  for (int64_t i = 0; i <= 100; ++i) {
+    const int64_t at = i * 100'000'000, half = 3'000'000 - i * 1'000;
+    const auto middle = static_cast<int64_t>(offset(static_cast<double>(at)));
+    bounds.push_back({at, middle - half, middle + half});
+  }
+  const auto estimate = ClockEstimate::of(bounds);
+  ASSERT_TRUE(estimate);
+  expectCovers(*estimate, offset, 0, 10);
+  EXPECT_LT(estimate->offsetAt(2'000'000'000).error, 5'000'000);
+  // A small one, right after the first bound.
+  const auto two = ClockEstimate::of({{0, -1'000'000, 1'000'000},
+                                      {400'000'000, 600'000, 2'400'000},
+                                      {1'000'000'000, 600'000, 2'400'000},
+                                      {2'000'000'000, 600'000, 2'400'000}});
+  ASSERT_TRUE(two);
+  expectCovers(
+      *two, [](double t) { return t > 0.2 * kSecond ? 1.5e6 : 0; }, 0, 2);
+}
+
+TEST(ClockEstimate, AFastCorrectionThatTurns) {
+  const Clock clock = [](double t) {
+    return 83e-3 * (std::min(t, 1.5 * kSecond) - std::max(t - 1.5 * kSecond, 0.0));
+  };
+  std::vector<OffsetBound> bounds;
+  for (int64_t at = 0; at <= 4'000'000'000; at += 1'000'000'000) {
+    const auto middle = std::llround(clock(static_cast<double>(at)));
+    bounds.push_back({at, middle - 1'100, middle + 1'100});
+  }
+  const auto estimate = ClockEstimate::of(bounds);
+  ASSERT_TRUE(estimate);
+  expectCovers(*estimate, clock, 0, 4);
+}
+
 TEST(ClockEstimate, SeveralRecordersAskOneDaemon) {
   // Each once a second, at moments of its own; microseconds apart, or anything.
   for (uint64_t seed = 1; seed <= 20; ++seed) {

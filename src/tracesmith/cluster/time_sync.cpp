@@ -49,6 +49,22 @@ SyncResult resultOf(const clocks::OffsetBound& bound, int64_t trip_ns) {
           .sync_time = bound.at};
 }
 
+bool isMeasured(TimeSyncMethod method) {
+  return method == TimeSyncMethod::SystemClock || method == TimeSyncMethod::NTP;
+}
+
+/// a + b, limited to the range of int64_t.
+int64_t sumOf(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? INT64_MIN : INT64_MAX;
+}
+int64_t differenceOf(int64_t a, int64_t b) {
+  int64_t difference = 0;
+  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+  return b > 0 ? INT64_MIN : INT64_MAX;
+}
+
 int64_t medianOf(std::vector<int64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -69,13 +85,14 @@ Fit fitOf(const std::vector<CorrelationPoint>& points) {
   Fit fit;
   if (points.empty()) return fit;
   const CorrelationPoint& first = points.front();
-  fit.first_offset = first.reference_time - first.source_time;
+  fit.first_offset = differenceOf(first.reference_time, first.source_time);
   const auto n = static_cast<double>(points.size());
   const auto xOf = [&](const CorrelationPoint& p) {
-    return static_cast<double>(p.source_time - first.source_time);
+    return static_cast<double>(differenceOf(p.source_time, first.source_time));
   };
   const auto yOf = [&](const CorrelationPoint& p) {
-    return static_cast<double>(p.reference_time - p.source_time - fit.first_offset);
+    return static_cast<double>(
+        differenceOf(differenceOf(p.reference_time, p.source_time), fit.first_offset));
   };
   double mean_x = 0, mean_y = 0;
   for (const CorrelationPoint& p : points) {
@@ -122,7 +139,8 @@ struct TimeSync::State {
   SyncResult last;
   std::optional<int64_t> manual_offset;
   std::vector<clocks::OffsetBound> bounds;
-  std::optional<clocks::ClockEstimate> to_reference, to_local;
+  std::optional<clocks::ClockEstimate> to_reference, to_local;  // made when a time is converted
+  std::optional<int64_t> asked_ns;
   std::map<uint32_t, int64_t> gpu_offsets;
   // Welford's sums over the successes.
   uint64_t count = 0;
@@ -131,6 +149,8 @@ struct TimeSync::State {
   SyncResult ask() const;
   SyncResult daemonOrServer() const;
   void take(const SyncResult& result);
+  /// Makes the estimates, if there are bounds.
+  void estimate();
 };
 
 SyncResult TimeSync::State::daemonOrServer() const {
@@ -161,8 +181,9 @@ SyncResult TimeSync::State::ask() const {
             "this "
             "host's. Traces have the times of all devices in the host's clock already");
       }
-      return {
-          .success = true, .offset_ns = -gpu_offsets.begin()->second, .sync_time = monotonicNs()};
+      return {.success = true,
+              .offset_ns = differenceOf(0, gpu_offsets.begin()->second),
+              .sync_time = monotonicNs()};
     case TimeSyncMethod::Custom:
       if (!manual_offset) return failure("no offset is set: call setManualOffset()");
       return {.success = true, .offset_ns = *manual_offset, .sync_time = monotonicNs()};
@@ -176,16 +197,20 @@ void TimeSync::State::take(const SyncResult& result) {
   const double before = offset - mean;
   mean += before / static_cast<double>(count);
   squares += before * (offset - mean);
-  const bool is_measured =
-      config.method == TimeSyncMethod::SystemClock || config.method == TimeSyncMethod::NTP;
-  if (!is_measured) {
+  if (!isMeasured(config.method)) {
     manual_offset = result.offset_ns;
     return;
   }
   manual_offset.reset();
+  to_reference.reset();
+  to_local.reset();
   if (bounds.size() == kMostKept) bounds.erase(bounds.begin(), bounds.begin() + kMostKept / 2);
   const auto half = static_cast<int64_t>(result.uncertainty_ns);
   bounds.push_back({result.sync_time, result.offset_ns - half, result.offset_ns + half});
+}
+
+void TimeSync::State::estimate() {
+  if (to_reference || bounds.empty()) return;
   to_reference = *clocks::ClockEstimate::of(bounds);
   to_local = *clocks::ClockEstimate::seenFromOther(bounds);
 }
@@ -214,12 +239,12 @@ const TimeSyncConfig& TimeSync::getConfig() const { return state_->config; }
 SyncResult TimeSync::synchronize() {
   State& s = *state_;
   const int64_t between = int64_t{s.config.sync_interval_ms} * 1'000'000;
-  const bool is_measured =
-      s.config.method == TimeSyncMethod::SystemClock || s.config.method == TimeSyncMethod::NTP;
-  if (is_measured && s.last.success && !s.manual_offset &&
-      monotonicNs() - s.last.sync_time < between) {
+  // Also one that failed is not asked again at once: it may have asked for that.
+  if (isMeasured(s.config.method) && s.asked_ns && !s.manual_offset &&
+      monotonicNs() - *s.asked_ns < between) {
     return s.last;
   }
+  s.asked_ns = monotonicNs();
   SyncResult result = s.ask();
   const uint64_t most = s.config.max_acceptable_offset_ns;
   if (result.success && most != 0 && result.uncertainty_ns > most) {
@@ -247,20 +272,23 @@ SyncResult TimeSync::synchronizeWithNode(const std::string& host) {
 }
 
 int64_t TimeSync::toSynchronizedTime(int64_t local_ns) const {
-  const State& s = *state_;
-  if (s.manual_offset) return local_ns + *s.manual_offset;
+  State& s = *state_;
+  if (s.manual_offset) return sumOf(local_ns, *s.manual_offset);
+  s.estimate();
   return s.to_reference ? s.to_reference->toOther({local_ns, local_ns, local_ns}).value : local_ns;
 }
 
 int64_t TimeSync::toLocalTime(int64_t reference_ns) const {
-  const State& s = *state_;
-  if (s.manual_offset) return reference_ns - *s.manual_offset;
+  State& s = *state_;
+  if (s.manual_offset) return differenceOf(reference_ns, *s.manual_offset);
+  s.estimate();
   return s.to_local ? s.to_local->toOther({reference_ns, reference_ns, reference_ns}).value
                     : reference_ns;
 }
 
 std::optional<uint64_t> TimeSync::uncertaintyAt(int64_t local_ns) const {
-  const State& s = *state_;
+  State& s = *state_;
+  s.estimate();
   if (s.manual_offset || !s.to_reference) return std::nullopt;
   return static_cast<uint64_t>(s.to_reference->toOther({local_ns, local_ns, local_ns}).error());
 }
@@ -277,7 +305,7 @@ bool TimeSync::correlateGPUTimestamps(uint32_t gpu_id,
                                       std::span<const std::pair<int64_t, int64_t>> gpu_and_host) {
   if (gpu_and_host.empty()) return false;
   std::vector<int64_t> offsets;
-  for (const auto& [gpu, host] : gpu_and_host) offsets.push_back(host - gpu);
+  for (const auto& [gpu, host] : gpu_and_host) offsets.push_back(differenceOf(host, gpu));
   state_->gpu_offsets[gpu_id] = medianOf(std::move(offsets));
   return true;
 }
@@ -324,7 +352,7 @@ std::optional<int64_t> ClockCorrelator::calculateOffset(const std::string& sourc
   if (known == points_.end() || known->second.empty()) return std::nullopt;
   std::vector<int64_t> offsets;
   for (const CorrelationPoint& p : known->second)
-    offsets.push_back(p.reference_time - p.source_time);
+    offsets.push_back(differenceOf(p.reference_time, p.source_time));
   return medianOf(std::move(offsets));
 }
 
@@ -332,7 +360,7 @@ std::vector<int64_t> ClockCorrelator::correctTimestamps(const std::string& sourc
                                                         std::span<const int64_t> times) const {
   const int64_t offset = calculateOffset(source).value_or(0);
   std::vector<int64_t> corrected(times.begin(), times.end());
-  for (int64_t& time : corrected) time += offset;
+  for (int64_t& time : corrected) time = sumOf(time, offset);
   return corrected;
 }
 
@@ -345,9 +373,10 @@ DriftModel ClockCorrelator::calculateDriftModel(const std::string& source) const
 int64_t ClockCorrelator::applyDriftCorrection(const std::string& source, int64_t time) const {
   const std::vector<CorrelationPoint> points = getCorrelationPoints(source);
   const Fit fit = fitOf(points);
-  if (!fit.is_valid) return time + calculateOffset(source).value_or(0);
-  const auto since = static_cast<double>(time - points.front().source_time);
-  return time + fit.first_offset + std::llround(fit.offset + fit.rate * since);
+  if (!fit.is_valid) return sumOf(time, calculateOffset(source).value_or(0));
+  const auto since = static_cast<double>(differenceOf(time, points.front().source_time));
+  const double rest = std::clamp(fit.offset + fit.rate * since, -0x1p62, 0x1p62);
+  return sumOf(sumOf(time, fit.first_offset), std::llround(rest));
 }
 
 void ClockCorrelator::clear() { points_.clear(); }

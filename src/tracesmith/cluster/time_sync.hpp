@@ -62,6 +62,7 @@ class TimeSync {
   const TimeSyncConfig& getConfig() const;
 
   /// Asks for the offset now, or gives the last result if that is younger than sync_interval_ms.
+  /// Conversions know the newest 50,000 to 100,000 results; they take older times for ones before.
   SyncResult synchronize();
   /// The clock of another host, where `tracesmith clock serve` runs ("name" or "name:port"), minus
   /// this one. It is no part of the history.

@@ -103,9 +103,10 @@ Result<std::optional<Answer>> askOnce(int fd, const std::string& server) {
   for (;;) {
     const int64_t left_ms = kServerPatienceMs - (monotonicNs() - sent) / 1'000'000;
     pollfd waiting{fd, POLLIN, 0};
-    if (left_ms <= 0 || ::poll(&waiting, 1, static_cast<int>(left_ms)) <= 0) {
-      return std::optional<Answer>();
-    }
+    if (left_ms <= 0) return std::optional<Answer>();
+    const int ready = ::poll(&waiting, 1, static_cast<int>(left_ms));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return std::optional<Answer>();
     uint8_t bytes[1024];
     const ssize_t got = ::recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
     const int64_t received = monotonicNs();
@@ -127,6 +128,7 @@ Result<ServerTime> askTimeServer(const std::string& server) {
   std::vector<clocks::Exchange> exchanges;
   ServerTime time;
   int64_t error_ns = 0;
+  int impossible = 0;
   for (int i = 0; i < kServerQuestions; ++i) {
     const Result<std::optional<Answer>> answer = askOnce(socket.fd(), server);
     if (!answer) {
@@ -135,16 +137,24 @@ Result<ServerTime> askTimeServer(const std::string& server) {
       break;
     }
     if (!*answer) {
-      if (exchanges.empty() && i > 0) break;
+      if (!exchanges.empty() || i > 0) break;  // lost, or it wants to be asked less often
       continue;
     }
     const clocks::Exchange& exchange = (*answer)->exchange;
-    if (!clocks::isPossible(exchange)) continue;
+    if (!clocks::isPossible(exchange)) {
+      ++impossible;
+      continue;
+    }
     const int64_t trip = clocks::tripOf(exchange);
     if (exchanges.empty() || trip < time.least_trip_ns) time.least_trip_ns = trip;
     exchanges.push_back(exchange);
     error_ns = std::max(error_ns, (*answer)->error_ns);
     time.stratum = (*answer)->stratum;
+  }
+  if (exchanges.empty() && impossible > 0) {
+    return fail(ErrorCode::kUnsupported,
+                "gave times that contradict themselves: its clock is too coarse, or was set",
+                server);
   }
   if (exchanges.empty()) {
     return fail(ErrorCode::kNotFound, "does not answer as a time server (NTP)", server);

@@ -175,13 +175,18 @@ std::string clocksText(const Trace& trace) {
 std::vector<ClockPair> clockPairs(const Trace& trace) {
   if (!haveOneClock(trace)) return {};
   // Times of a device are as far off as its clock is from the host's, on top.
-  std::vector<uint64_t> errors(trace.rank.clock_error_ns.begin(), trace.rank.clock_error_ns.end());
+  std::vector<uint64_t> errors(trace.rank.size(), 0);
   const RankLookup ranks(trace);
   const auto rank_of = indexOfRank(trace, ranks);
   for (size_t i = 0; i < trace.clock_snapshot.size(); ++i) {
     const std::optional<size_t> rank = rank_of(trace.clock_snapshot, i);
     const int64_t error = trace.clock_snapshot.error_ns[i];
     if (rank && error > 0) errors[*rank] = std::max(errors[*rank], static_cast<uint64_t>(error));
+  }
+  for (size_t i = 0; i < errors.size(); ++i) {
+    if (__builtin_add_overflow(errors[i], trace.rank.clock_error_ns[i], &errors[i])) {
+      errors[i] = UINT64_MAX;
+    }
   }
   struct Group {
     std::vector<uint32_t> numbers;
