@@ -395,7 +395,7 @@ struct ColumnInfo {
   X(1, ClockDomainId, domain_id, kId, "clock")                                      \
   X(2, int64_t, host_ns, kTime, "host time")                                        \
   X(3, int64_t, clock_value, kTime, "the clock's value at that time, in its ticks") \
-  X(4, int64_t, error_ns, kCount, "host_ns is right within plus or minus this")
+  X(4, int64_t, error_ns, kCount, "host_ns is right within +- this and the rank's clock_error_ns")
 
 /// Every loss is counted: written + dropped = emitted, per source and process. If a file is
 /// damaged, the number of its events may be unknown: emitted is then 0, less than written.

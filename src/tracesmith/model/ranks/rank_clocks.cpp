@@ -188,18 +188,11 @@ clocks::Bounded RankClocks::toFirst(size_t rank_index, int64_t time) const {
   return {bound.value, bound.error()};
 }
 
-void RankClocks::addError(int64_t& sum, int64_t error) {
-  const int64_t before = std::max<int64_t>(sum, 0);  // a damaged trace can have negative ones
-  if (__builtin_add_overflow(before, error, &sum)) sum = INT64_MAX;
-}
-
 int64_t RankClocks::convertToFirst(size_t rank_index, Trace& of_rank) const {
   std::optional<int64_t> of_events;
   int64_t of_others = 0;
-  const auto rank_of = [&](const auto&, size_t) { return std::optional(rank_index); };
-  addErrorsTo(of_rank.clock_snapshot, rank_of);
   mapTimes(
-      of_rank, rank_of,
+      of_rank, [&](const auto&, size_t) { return std::optional(rank_index); },
       [&](size_t rank, int64_t time) {
         const clocks::Bounded at = toFirst(rank, time);
         of_events = std::max(of_events.value_or(0), at.error);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,19 +33,8 @@ class RankClocks {
   /// compared. Returns by how much a time of an event can be off at most, in ns; without events, a
   /// time of a process. Needs areCompared().
   int64_t convertToFirst(size_t rank_index, Trace& of_rank) const;
-  /// Adds to the error of each snapshot of a device's clock what converting its host time adds.
-  /// `rank_of(table, row)` gives the index of a row's rank. Call it before the times are converted.
-  template <class RankOf>
-  void addErrorsTo(ClockSnapshotTable& snapshots, RankOf rank_of) const {
-    for (size_t i = 0; i < snapshots.size(); ++i) {
-      const std::optional<size_t> rank = rank_of(snapshots, i);
-      if (rank) addError(snapshots.error_ns[i], toFirst(*rank, snapshots.host_ns[i]).error);
-    }
-  }
 
  private:
-  static void addError(int64_t& sum, int64_t error);
-
   std::vector<clocks::ClockEstimate> estimates_;
   std::vector<std::vector<size_t>> hops_;  // by rank: estimates, the farthest first
   bool are_compared_ = false;

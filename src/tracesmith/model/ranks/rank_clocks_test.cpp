@@ -202,18 +202,6 @@ TEST(RankClocks, ManyClocksOfADamagedTrace) {
   EXPECT_LE(clocks.toFirst(1, 5 * kSecond).error, 20'000);
 }
 
-TEST(RankClocks, SnapshotsOfADevicesClockGetTheError) {
-  Trace facts = ranksWithClocks({"a", "b"});
-  compare(facts, 0, "b", kSecond, 9 * kSecond, 5'000, [](int64_t) { return 7; });
-  const RankClocks clocks(facts);
-  Trace trace;
-  trace.clock_snapshot.push({.host_ns = 5 * kSecond, .error_ns = 300});
-  trace.clock_snapshot.push({.host_ns = 5 * kSecond, .error_ns = INT64_MAX});
-  clocks.convertToFirst(1, trace);
-  EXPECT_EQ(trace.clock_snapshot.error_ns[0], 300 + clocks.toFirst(1, 5 * kSecond).error);
-  EXPECT_EQ(trace.clock_snapshot.error_ns[1], INT64_MAX);
-}
-
 TEST(RankClocks, TakeTheNarrowestWay) {
   const Pace b{-40 * kSecond, -30}, c{7 * kSecond, 10};
   Trace trace = ranksWithClocks({"a", "b", "c"});

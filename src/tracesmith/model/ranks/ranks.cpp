@@ -319,7 +319,6 @@ void startTogether(Trace& trace, const RankLookup& ranks) {
 
 void convertToFirst(Trace& trace, const RankLookup& ranks, const RankClocks& clocks) {
   auto& errors = trace.rank.clock_error_ns;
-  clocks.addErrorsTo(trace.clock_snapshot, indexOfRank(trace, ranks));
   mapTimes(
       trace, indexOfRank(trace, ranks),
       [&](size_t rank, int64_t time) {
