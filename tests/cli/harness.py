@@ -98,6 +98,28 @@ class CommandTest(unittest.TestCase):
         os.close(master)
         return process.wait(timeout=LIMIT_S), shown.decode("utf-8", "replace").replace("\r\n", "\n")
 
+    def wait_until(self, condition, what):
+        """How long something takes is the machine's business: a test waits for it, not for a time."""
+        end = time.monotonic() + LIMIT_S
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.02)
+
+    def has_rows(self, name, sql):
+        """Whether a statement finds rows in a trace, which may be unfinished or not there yet."""
+        result = self.run_command("query", name, sql, "--csv")
+        return result.returncode in (0, 3) and len(result.stdout.splitlines()) > 1
+
+    def wait_for_end(self, pid):
+        """Of a process that may be nobody's child here."""
+        def ended():
+            try:
+                with open(f"/proc/{pid}/stat", "rb") as file:
+                    return file.read().rpartition(b")")[2].split()[0] == b"Z"
+            except (FileNotFoundError, ProcessLookupError):
+                return True
+        self.wait_until(ended, f"process {pid} does not end")
+
     def assert_fails(self, result, code, *words):
         """Exit code `code`, nothing on standard output, short and clear lines on standard error."""
         err = result.stderr.decode("utf-8", "replace")

@@ -4,11 +4,10 @@
 import os
 import shutil
 import subprocess
-import time
 import unittest
 
 from harness import PROGRAM, environment
-from recover_test import FLOOD, Sessions
+from recover_test import FLOOD, SESSION_ID, Sessions
 
 
 class Parts(Sessions):
@@ -19,15 +18,16 @@ class Parts(Sessions):
     def kill_collector(self):
         """Kills the collector of FLOOD while its program goes on, until the rings hold records."""
         self.need_opencl()
-        self.start_and_kill(command=FLOOD, after=3)
+        self.start_and_kill(command=FLOOD)
         names = os.listdir(self.path("t.sbt.session"))
         self.assertTrue(any(name.endswith(".arena") for name in names), names)
 
     def test_a_finished_trace_is_not_replaced_by_a_copy_from_before(self):
-        process = subprocess.Popen([PROGRAM, "profile", "-q", "-o", "t.sbt", "--", "sleep", "2"],
-                                   cwd=self.dir, env=environment(), stdin=subprocess.DEVNULL)
-        time.sleep(1.5)
+        process = subprocess.Popen([PROGRAM, "profile", "-q", "-o", "t.sbt", "--", "cat"],
+                                   cwd=self.dir, env=environment(), stdin=subprocess.PIPE)
+        self.wait_until(lambda: self.has_rows("t.sbt", SESSION_ID), "nothing is recorded")
         shutil.copytree(self.path("t.sbt.session"), self.path("bak"))
+        process.stdin.close()
         self.assertEqual(process.wait(), 0)
         done = self.read("t.sbt")
         os.rename(self.path("bak"), self.path("t.sbt.session"))

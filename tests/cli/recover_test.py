@@ -12,6 +12,8 @@ import unittest
 from harness import DEMO, PROGRAM, CommandTest, environment
 
 
+SESSION_ID = "SELECT value FROM metadata WHERE key = 'session_id'"
+KERNEL = "SELECT 1 FROM kernel LIMIT 1"
 # Launches until it is killed.
 FLOOD = (os.path.join(os.path.dirname(DEMO), "cl_flood"), "flood", "2", "0", "0")
 
@@ -37,16 +39,16 @@ class Sessions(CommandTest):
         return int(result.stdout.split()[-1])
 
     def session_id(self, name):
-        result = self.run_command("query", "--csv", name,
-                                  "SELECT value FROM metadata WHERE key = 'session_id'")
+        result = self.run_command("query", "--csv", name, SESSION_ID)
         return result.stdout.decode().split()[-1]
 
-    def start_and_kill(self, *options, command=("sleep", "60"), after=1.5, output="t.sbt"):
-        """A recording that is killed with its program."""
+    def start_and_kill(self, *options, command=("sleep", "60"), output="t.sbt"):
+        """A recording that is killed with its program, once its trace has its id and what the program does."""
         process = subprocess.Popen([PROGRAM, "profile", "-q", "-o", output, *options, "--", *command],
                                    cwd=self.dir, stdin=subprocess.DEVNULL, env=environment(),
                                    stdout=subprocess.DEVNULL, start_new_session=True)
-        time.sleep(after)
+        self.wait_until(lambda: self.has_rows(output, KERNEL if command is FLOOD else SESSION_ID),
+                        "nothing is recorded")
         process.send_signal(signal.SIGKILL)
         process.wait()
         try:
@@ -69,7 +71,7 @@ class Recover(Sessions):
                                      cwd=self.dir, stdin=subprocess.DEVNULL, env=environment(),
                                      stdout=subprocess.DEVNULL, start_new_session=True)
         try:
-            time.sleep(1.5)
+            self.wait_until(lambda: self.has_rows("t.sbt", KERNEL), "nothing is recorded")
             recording.kill()
             recording.wait()
             result = self.run_command("recover", "t.sbt.session")
@@ -156,7 +158,7 @@ class Recover(Sessions):
 
     def test_when_the_rows_that_were_written_are_gone_the_session_is_kept(self):
         self.need_opencl()
-        self.start_and_kill(command=FLOOD, after=4)
+        self.start_and_kill(command=FLOOD)
         for path in ("t.sbt", "t.sbt.session/trace.sbt"):
             self.write(path, b"")
         result = self.run_command("recover", "t.sbt.session")
@@ -166,7 +168,7 @@ class Recover(Sessions):
 
     def test_a_damaged_trace_is_not_called_complete(self):
         self.need_opencl()
-        self.start_and_kill(command=FLOOD, after=4)
+        self.start_and_kill(command=FLOOD)
         data = bytearray(self.read("t.sbt.session/trace.sbt"))
         data[len(data) // 3] ^= 0xFF
         with open(self.path("t.sbt.session/trace.sbt"), "r+b") as file:
@@ -191,7 +193,7 @@ class OlderRecover(Sessions):
     """Directories of versions that wrote to the output itself and had no id."""
 
     def make_older(self):
-        self.start_and_kill(command=FLOOD, after=4)
+        self.start_and_kill(command=FLOOD)
         os.remove(self.path("t.sbt.session/trace.sbt"))
         path = self.path("t.sbt.session/session.txt")
         with open(path, encoding="utf-8") as file:

@@ -89,11 +89,14 @@ class CudaTest(CommandTest):
             while time.monotonic() < deadline and not self.has(sql, value):
                 time.sleep(0.05)
             self.assertTrue(self.has(sql, value), sql)
+            with open(f"/proc/{collector.pid}/task/{collector.pid}/children", encoding="ascii") as file:
+                programs = file.read().split()
             collector.kill()
             collector.wait()
         while time.monotonic() < deadline and os.path.getsize(self.path("said")) == 0:
             time.sleep(0.05)
-        time.sleep(0.3)  # the program may still be ending
+        for program in programs:
+            self.wait_for_end(program)
         result = self.run_command("recover", "t.sbt.session")
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(self.path("said"), encoding="utf-8") as file:

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -262,15 +261,12 @@ class NvtxAgent(CommandTest):
         with subprocess.Popen([TRACESMITH, "profile", "-o", "t.sbt", "--", ALONE, "wait"], cwd=self.dir, env=env,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             program = json.loads(process.stdout.readline())
-            time.sleep(2.5)  # so that it has committed
+            self.wait_until(lambda: self.has_rows("t.sbt", "SELECT 1 FROM range LIMIT 1"), "nothing is committed")
             process.kill()
             process.stdin.write(b"\n")
             process.stdin.flush()
             process.stdin.close()
-            for _ in range(200):
-                if not os.path.exists(f"/proc/{program['pid']}"):
-                    break
-                time.sleep(0.05)
+            self.wait_for_end(program["pid"])
         sessions = [name for name in self.files() if os.path.isdir(self.path(name))]
         self.assertEqual(len(sessions), 1, self.files())
         recovered = self.run_command("recover", sessions[0], env=env)
