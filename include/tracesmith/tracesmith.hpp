@@ -9,6 +9,7 @@
 #include "tracesmith/capture/cupti_profiler.hpp"
 #include "tracesmith/capture/profiler.hpp"
 #include "tracesmith/cluster/gpu_topology.hpp"
+#include "tracesmith/cluster/multi_gpu_profiler.hpp"
 #include "tracesmith/cluster/time_sync.hpp"
 #include "tracesmith/common/ring_buffer.hpp"
 #include "tracesmith/common/stack_capture.hpp"

@@ -61,8 +61,13 @@ from tracesmith._core import (
     MemoryProfilerConfig,
     MemoryReport,
     MemorySnapshot,
+    MultiGPUConfig,
+    MultiGPUProfiler,
+    MultiGPUStats,
+    NVLinkTransfer,
     OperationDependency,
     OverflowPolicy,
+    PeerAccess,
     PerfettoExporter,
     PerfettoFormat,
     PerfettoProtoExporter,
@@ -150,6 +155,7 @@ from tracesmith._table import Table
 from tracesmith._texts import Texts
 from tracesmith._trace import Answer, Loss, Trace, open
 
+_CLUSTER_AVAILABLE = True
 _TIME_SYNC_AVAILABLE = True
 VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH = (int(part) for part in __version__.split("."))
 
@@ -199,12 +205,17 @@ __all__ = [
     "MemoryReport",
     "MemorySnapshot",
     "MissingPackageError",
+    "MultiGPUConfig",
+    "MultiGPUProfiler",
+    "MultiGPUStats",
+    "NVLinkTransfer",
     "NoDataError",
     "NoSpaceError",
     "NotATraceError",
     "NotFoundError",
     "OperationDependency",
     "OverflowPolicy",
+    "PeerAccess",
     "PerfettoExporter",
     "PerfettoFormat",
     "PerfettoProtoExporter",

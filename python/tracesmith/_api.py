@@ -153,8 +153,8 @@ def is_bpf_available() -> bool:
 
 
 def is_cluster_available() -> bool:
-    """False: a trace covers one machine."""
-    return False
+    """True: `MultiGPUProfiler`, `GPUTopology`, and traces of several hosts (`tracesmith merge`)."""
+    return True
 
 
 def is_nccl_available() -> bool:

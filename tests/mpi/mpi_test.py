@@ -27,6 +27,7 @@ class Implementation:
     """What all implementations have; their tests are the classes below."""
 
     name = ""  # of the implementation, as in mpicc.NAME
+    options = OPEN_MPI  # of Open MPI's mpirun
 
     def setUp(self):
         super().setUp()
@@ -46,7 +47,7 @@ class Implementation:
         return program
 
     def launcher(self, ranks=RANKS):
-        options = OPEN_MPI if self.name == "openmpi" else []
+        options = self.options if self.name == "openmpi" else []
         return ["mpirun." + self.name, *options, "-n", str(ranks)]
 
     def start(self, command, **changes):
@@ -237,6 +238,76 @@ class Implementation:
                                    "'MPI_COMM_WORLD' GROUP BY m.key, sequence ORDER BY 1"),
                          [{"sequence": str(n), "ranks": str(RANKS)} for n in range(1, 6)])
 
+    def test_the_ranks_of_one_trace_become_ranks_of_a_job(self):
+        self.record([self.compile("patterns.c")])
+        merged = self.run_command("merge", "run.sbt", "-o", "job.sbt")
+        self.assertEqual(merged.returncode, 0, merged.stderr)
+        self.assertIn(b"of 4 ranks", merged.stderr)
+        self.assertIn(b"the ranks have one clock", merged.stderr)
+        events = ("comm", "host_call", "communicator", "loss", "process")
+        counted = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table}) AS {table}" for table in events[:3])
+        of_ranks = ("SELECT w.rank, count(*) AS n FROM comm JOIN communicator w USING (process_id) WHERE w.name = "
+                    "'MPI_COMM_WORLD' GROUP BY 1 ORDER BY 1")
+        before = self.rows(counted), self.rows(of_ranks), self.rows("SELECT sum(emitted) AS n FROM loss")
+        os.replace(self.path("job.sbt"), self.path("run.sbt"))
+        self.assertEqual((self.rows(counted), self.rows(of_ranks), self.rows("SELECT sum(emitted) AS n FROM loss")), before)
+        self.assert_whole()
+        self.assertEqual(self.rows("SELECT r.number, w.rank, r.world_size FROM rank r JOIN process p USING (rank_id) JOIN "
+                                   "communicator w USING (process_id) WHERE w.name = 'MPI_COMM_WORLD' ORDER BY 1"),
+                         [{"number": str(n), "rank": str(n), "world_size": str(RANKS)} for n in range(RANKS)])
+        for arguments in (("run.sbt",), ("run.sbt", "--rank", "2")):
+            self.assertEqual(self.run_command("analyze", *arguments).returncode, 0)
+        self.assert_fails(self.run_command("merge", "run.sbt", "-o", "again.sbt"), 1, "already holds ranks")
+
+    def test_all_ranks_of_a_host_in_one_recording(self):
+        """mpirun starts the recorder, once for each rank; the first of them records all."""
+        program = self.compile("patterns.c")
+        recorded = [*self.launcher(), PROGRAM, "profile", "-q", "--per-host", "-o", "run.sbt", "--", program]
+        alone = self.start([*self.launcher(), program])
+        result = self.start(recorded)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(sorted(result.stdout.splitlines()), sorted(alone.stdout.splitlines()))
+        self.assertEqual(self.files(), ["patterns", f"run-{os.uname().nodename}.sbt"])
+        os.replace(self.path(f"run-{os.uname().nodename}.sbt"), self.path("run.sbt"))
+        self.assert_whole()
+        # How often it asks for completions is chance.
+        calls = "SELECT function, count(*) AS n FROM comm WHERE kind <> 'completion' GROUP BY 1 ORDER BY 1"
+        together = self.rows(calls)
+        self.record([program])
+        self.assertEqual(together, self.rows(calls), "as mpirun itself recorded")
+        for end in ("fail", "abort"):
+            with self.subTest(end=end):
+                alone = self.start([*self.launcher(), program, end])
+                self.assertEqual(self.start([*recorded, end]).returncode, alone.returncode)
+
+    def assert_all_calls_are_written(self):
+        self.assertEqual(self.rows("SELECT sum(emitted - written) AS missing, sum(dropped) AS dropped FROM loss WHERE "
+                                   "source = 'MPI calls'"), [{"missing": "0", "dropped": "0"}])
+
+    def test_processes_that_ranks_start(self):
+        # Shared memory does not lead from one job to another.
+        self.options = ["self,tcp" if option == "self,vader" else option for option in OPEN_MPI]
+        program = self.compile("spawn.c")
+        alone = self.start([*self.launcher(2), program, "merge"])
+        if alone.returncode != 0:
+            self.skipTest(f"MPI_Comm_spawn does not work here: {alone.stderr.decode()[-300:]}")
+        recorded = self.record([program], "merge", ranks=2)
+        self.assertEqual(sorted(recorded.stdout.splitlines()), sorted(alone.stdout.splitlines()))
+        self.assert_all_calls_are_written()
+        self.assertEqual(self.value("SELECT count(*) FROM communicator WHERE name = 'MPI_COMM_WORLD'"), 4)
+        self.assertEqual(self.value("SELECT count(DISTINCT key) FROM communicator WHERE name = 'MPI_COMM_WORLD'"), 2,
+                         "they are a job of their own")
+        # Each exchanged 48 bytes with the one of its number in the other job.
+        self.assertEqual(self.value("SELECT count(*) FROM comm WHERE function = 'MPI_Sendrecv_replace' AND "
+                                    "send_bytes = 48 AND receive_bytes = 48"), 4)
+        self.assertEqual(self.value("SELECT count(*) FROM comm JOIN communicator USING (communicator_id) WHERE "
+                                    "function = 'MPI_Allreduce' AND ranks = 4"), 4)
+        self.assert_fails(self.run_command("merge", "run.sbt", "-o", "job.sbt"), 1, "one trace is given")
+
+    def test_ranks_of_a_host_that_cannot_be_found(self):
+        result = self.run_command("profile", "--per-host", "--", "true")
+        self.assert_fails(result, 125, "the ranks of this host are unknown", "mpirun")
+
 
 class OpenMpi(Implementation, CommandTest):
     name = "openmpi"
@@ -257,6 +328,18 @@ class OpenMpi(Implementation, CommandTest):
 
 class Mpich(Implementation, CommandTest):
     name = "mpich"
+
+    def test_sessions(self):
+        program = self.compile("sessions.c")
+        alone = self.start([*self.launcher(), program])
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        self.assertEqual(sorted(self.record([program]).stdout.splitlines()), sorted(alone.stdout.splitlines()))
+        self.assert_all_calls_are_written()
+        self.assertEqual(self.rows("SELECT function, count(*) AS n FROM comm WHERE function IN ('MPI_Allreduce', "
+                                   "'MPI_Sendrecv') GROUP BY 1 ORDER BY 1"),
+                         [{"function": "MPI_Allreduce", "n": "12"}, {"function": "MPI_Sendrecv", "n": "4"}])
+        self.assertEqual(self.value("SELECT count(*) FROM comm JOIN communicator USING (communicator_id) WHERE "
+                                    "function = 'MPI_Sendrecv' AND ranks = 4 AND peer = (rank + 1) % 4"), 4)
 
     def test_fortran_2008(self):
         program = self.compile("ring_2008.f90")

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tracesmith/import/json/json_walker.hpp"
+#include "tracesmith/model/ranks/mpi_ranks.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -38,26 +39,13 @@ std::string listOf(const std::vector<uint32_t>& numbers) {
 
 }  // namespace
 
-/// {"backend": "nccl", "rank": 3, "world_size": 4, "pg_config": …}. Lists in it contain ranks of
-/// their own.
-namespace {
-
-/// The rank of the one process that used MPI.
-std::optional<JobRank> rankOfMpi(const Trace& trace) {
-  std::optional<JobRank> rank;
-  const CommunicatorTable& rows = trace.communicator;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (trace.text(rows.name[i]) != "MPI_COMM_WORLD") continue;
-    if (rank || !isRank(rows.rank[i])) return std::nullopt;  // several ranks, or damage
-    rank = JobRank{static_cast<uint32_t>(rows.rank[i]), RankSource::kTrace, rows.ranks[i]};
-  }
-  return rank;
-}
-
-}  // namespace
-
+/// MPI's, or {"backend": "nccl", "rank": 3, "world_size": 4, "pg_config": …} of PyTorch. Lists in
+/// it contain ranks of their own.
 std::optional<JobRank> rankInTrace(const Trace& trace) {
-  if (const std::optional<JobRank> rank = rankOfMpi(trace)) return rank;
+  const std::vector<MpiRank> of_mpi = mpiRanks(trace);
+  if (of_mpi.size() == 1) {
+    return JobRank{of_mpi[0].number, RankSource::kTrace, of_mpi[0].world_size};
+  }
   const std::string_view info = trace.metadataValue("source.distributedInfo");
   std::string text(info);
   text.append(kJsonPadding, '\0');

@@ -85,6 +85,7 @@ class Lister {
                     int64_t duration);
   void place(TraceEvent& event, StreamId stream) const;
   void placeOnDevice(TraceEvent& event, DeviceId device) const;
+  void addDevice(TraceEvent& event, const char* key, DeviceId device) const;
   void addStack(TraceEvent& event, CallPathId path) const;
   void addShape(TraceEvent& event, ShapeId shape) const;
   void addFlow(TraceEvent& event, ProcessId process) const;
@@ -149,6 +150,11 @@ Lister::Lister(const Trace& trace)
 void Lister::placeOnDevice(TraceEvent& event, DeviceId device) const {
   const auto i = static_cast<size_t>(device);
   if (i != 0 && i <= devices_.size()) event.device_id = devices_[i - 1];
+}
+
+void Lister::addDevice(TraceEvent& event, const char* key, DeviceId device) const {
+  const auto i = static_cast<size_t>(device);
+  if (i != 0 && i <= devices_.size()) event.metadata[key] = std::to_string(devices_[i - 1]);
 }
 
 void Lister::place(TraceEvent& event, StreamId stream) const {
@@ -369,6 +375,8 @@ void Lister::listCopies() {
       addFlow(event, t.process_id[i]);
       addDeviceFacts(event, t, i);
       event.metadata["copy_kind"] = toString(t.kind[i]);
+      addDevice(event, "source_device", t.source_device_id[i]);
+      addDevice(event, "destination_device", t.destination_device_id[i]);
     }
     addAttributes(event, TableId::kCopy, i);
   }

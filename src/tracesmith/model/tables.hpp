@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema: every table of a trace and its columns, defined once. These lists generate the
-// in-memory columns (KernelTable), the convenience rows (KernelRow), the format on disk (format),
-// the SQL tables (query) and the plain exports.
+// columns in memory (KernelTable), rows (KernelRow), the format on disk, the SQL tables and the
+// exports.
 //
 // Table and column numbers are on disk: append, never renumber, never change a type. An absent
 // column reads as zeros ("none", "unknown").
@@ -83,7 +83,9 @@ struct ColumnInfo {
   X(13, uint64_t, destination, kCount, "address or handle of the destination")         \
   X(14, CallPathId, call_path_id, kId, "host call stack of the call")                  \
   X(15, StringId, name, kId, "name, if the trace's source has one")                    \
-  X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")
+  X(16, int64_t, status, kCount, "the driver's completion status; 0 is complete")      \
+  X(17, DeviceId, source_device_id, kId, "device whose memory it read, if named")      \
+  X(18, DeviceId, destination_device_id, kId, "device whose memory it wrote, if named")
 
 #define TS_FILL_COLUMNS(X)                                                             \
   X(1, int64_t, start_ns, kTime, "time at which it started on the device")             \

@@ -6,6 +6,7 @@
 
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/model/event_appender.hpp"
+#include "tracesmith/state/operation_dot.hpp"
 
 namespace tracesmith {
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tracesmith/model/trace_event.hpp"
-#include "tracesmith/state/operation_dot.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,16 @@ struct OperationGraph {
   /// An order that respects all dependencies. Sorted by start where the dependencies permit, and
   /// where contradictory times form a cycle.
   std::vector<uint32_t> executionOrder() const;
+};
+
+/// What a drawing of a graph shows (InstructionStreamBuilder::exportToDot()).
+struct DotOptions {
+  /// true: operations of one stream with the same name become one node, with their count and time.
+  /// false: each is a node.
+  bool collapse = true;
+  size_t most_nodes = 40;  ///< keeps the longest ones; the graph states how many are left out
+  int64_t from_ns = std::numeric_limits<int64_t>::min();
+  int64_t to_ns = std::numeric_limits<int64_t>::max();  ///< operations that overlap [from, to)
 };
 
 }  // namespace tracesmith

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/topology/routes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -76,6 +78,22 @@ class FabricFlow {
 };
 
 }  // namespace
+
+std::string pathText(const Path& path) {
+  switch (path.path_class) {
+    case PathClass::kSelf:
+      return "-";
+    case PathClass::kUnknown:
+      return "?";
+    case PathClass::kDirect:
+      return path.type == LinkType::kC2c      ? "C2C"
+             : path.type == LinkType::kNvLink ? fmt::format("NV{}", path.links)
+             : path.type == LinkType::kMxLink ? fmt::format("MX{}", path.links)
+                                              : fmt::format("XG{}", path.links);
+    default:
+      return std::string(toString(path.path_class));
+  }
+}
 
 Routes::Routes(const Topology& topology)
     : topology_(topology),

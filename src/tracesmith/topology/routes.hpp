@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Path {
   /// processors is not known. 0: unknown.
   double gbps = 0;
 };
+/// "NV12", "PIX": in few letters, as `nvidia-smi topo -m` has it; "?": unknown.
+std::string pathText(const Path& path);
 
 /// What all links of one type carry together, per direction.
 struct Fabric {

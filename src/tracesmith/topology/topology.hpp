@@ -40,6 +40,7 @@ struct Node {
   std::string name;            ///< such as "mlx5_0" or the model of a GPU; may be empty
   std::string vendor;          ///< "NVIDIA", "AMD", ...; may be empty
   std::optional<PciAddress> pci;
+  std::string uuid;                ///< of a GPU, as CUDA has it; may be empty; in no row
   std::string cpus;                ///< of a NUMA node, as a list: "0-23,48-71"
   double network_gbps = 0;         ///< of an adapter's ports together, in GB/s; 0: unknown
   int32_t compute_capability = 0;  ///< of an NVIDIA GPU: 90 for 9.0; 0: unknown

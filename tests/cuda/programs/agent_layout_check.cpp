@@ -131,6 +131,8 @@ SAME(MemcpyPeer, copy_kind, CUpti_ActivityMemcpyPtoP4, copyKind);
 SAME(MemcpyPeer, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
 SAME(MemcpyPeer, start, CUpti_ActivityMemcpyPtoP4, start);
 SAME(MemcpyPeer, stream, CUpti_ActivityMemcpyPtoP4, streamId);
+SAME(MemcpyPeer, source_device, CUpti_ActivityMemcpyPtoP4, srcDeviceId);
+SAME(MemcpyPeer, destination_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
 SAME(MemcpyPeer, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
 SAME(Memset, value, FillRecord, value);
 SAME(Memset, bytes, FillRecord, bytes);
@@ -371,6 +373,8 @@ SELECTS(MemcpyPeer, end, MEMCPY2_FIELD_END);
 SELECTS(MemcpyPeer, device, MEMCPY2_FIELD_DEVICE_ID);
 SELECTS(MemcpyPeer, context, MEMCPY2_FIELD_CONTEXT_ID);
 SELECTS(MemcpyPeer, stream, MEMCPY2_FIELD_STREAM_ID);
+SELECTS(MemcpyPeer, source_device, MEMCPY2_FIELD_SRC_DEVICE_ID);
+SELECTS(MemcpyPeer, destination_device, MEMCPY2_FIELD_DST_DEVICE_ID);
 SELECTS(MemcpyPeer, correlation, MEMCPY2_FIELD_CORRELATION_ID);
 SELECTS_NO_MORE(MemcpyPeer, 9);
 

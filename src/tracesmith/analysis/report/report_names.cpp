@@ -11,6 +11,7 @@
 #include "tracesmith/analysis/timing/covered_time.hpp"
 #include "tracesmith/analysis/timing/distribution.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
+#include "tracesmith/analysis/timing/peer_copies.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/model/live_memory.hpp"
 
@@ -171,6 +172,34 @@ void addMemory(Maker& maker) {
   if (usage.places.size() > 1) add("all together", usage.all);
 }
 
+/// Adds nothing if there are no copies between devices.
+void addPeerCopies(Maker& maker) {
+  const std::vector<PeerCopies> all = peerCopies(maker.trace);
+  if (all.empty()) return;
+  ReportTable& table = maker.table("peer-copies", "Copies between devices",
+                                   {{"source", "from", Q::kText},
+                                    {"destination", "to", Q::kText},
+                                    {"connection", "connection", Q::kText},
+                                    {"count", "count", Q::kCount},
+                                    {"total_ns", "total", Q::kNs},
+                                    {"bytes", "bytes", Q::kBytes},
+                                    {"bytes_per_s", "bytes/time", Q::kBytesPerSecond},
+                                    {"of_nominal", "of nominal rate", Q::kShare}});
+  for (const PeerCopies& copies : all) {
+    ReportValue rate, share;
+    if (copies.total_ns > 0 && copies.bytes > 0) {
+      const double bytes_per_s =
+          static_cast<double>(copies.bytes) * 1e9 / static_cast<double>(copies.total_ns);
+      rate = bytes_per_s;
+      if (copies.route.gbps > 0) share = bytes_per_s / (copies.route.gbps * 1e9);
+    }
+    table.rows.push_back({maker.deviceName(copies.source), maker.deviceName(copies.destination),
+                          topology::pathText(copies.route), count(copies.count), copies.total_ns,
+                          count(copies.bytes), rate, share});
+  }
+  keepLargest(maker, table, "total_ns");
+}
+
 void addCopies(Maker& maker) {
   std::vector<ReportColumn> columns = statsColumns("direction");
   columns.push_back({"bytes", "bytes", Q::kBytes});
@@ -187,6 +216,7 @@ void addCopies(Maker& maker) {
     table.rows.push_back(std::move(row));
   }
   if (table.rows.empty()) table.note = "the trace has none";
+  addPeerCopies(maker);
 }
 
 void addCommunication(Maker& maker) {

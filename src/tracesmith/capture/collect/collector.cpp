@@ -156,7 +156,11 @@ void Collector::readTopology(const TopologyProbe& probe) {
 
 void Collector::takeTopology(bool wait) {
   if (topology_ == nullptr || (!wait && !topology_->isDone())) return;
-  topology::appendRows(topology_->finish(), shared_.delta);
+  const topology::Topology topology = topology_->finish();
+  topology::appendRows(topology, shared_.delta);
+  for (const topology::Node& node : topology.nodes) {
+    if (node.pci && !node.uuid.empty()) shared_.noteAddress(node.uuid, toString(*node.pci));
+  }
   topology_.reset();
 }
 

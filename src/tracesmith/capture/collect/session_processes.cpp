@@ -47,6 +47,12 @@ void Descendants::started(pid_t pid, const std::string& command_line) {
   if (tracker_) tracker_->setRoot(static_cast<uint32_t>(pid), command_line);
 }
 
+void Descendants::joined(uint32_t pid) {
+  if (!tracker_) return;
+  tracker_->addRoot(pid);
+  noted_agents_ = 0;  // its agent may have been noted before the process was known
+}
+
 void Descendants::poll(int64_t now_ns) {
   if (!tracker_ || now_ns - last_poll_ns_ < kPollIntervalNs) return;
   last_poll_ns_ = now_ns;

@@ -28,6 +28,8 @@ class Descendants {
   const std::string& preload() const { return preload_; }
 
   void started(pid_t pid, const std::string& command_line);
+  /// A process that the command did not start is recorded with it.
+  void joined(uint32_t pid);
   void poll(int64_t now_ns);
   void finish(const ExitStatus& root, int64_t now_ns);
 

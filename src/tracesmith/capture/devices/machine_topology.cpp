@@ -45,6 +45,7 @@ class WithNvml {
     n.number = gpu.number;
     n.memory_bytes = gpu.memory_bytes;
     n.compute_capability = gpu.compute_capability;
+    n.uuid = gpu.uuid;
     if (!gpu.name.empty()) n.name = gpu.name;
     return node;
   }

@@ -63,6 +63,7 @@ int nvmlInit_v2(void) { return 0; }
 int nvmlDeviceGetCount_v2(unsigned* n) { *n = 2; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void** device) { *device = (void*)(2ul - i); return 0; }
 int nvmlDeviceGetPciInfo_v3(void* device, Pci* pci) { fill(pci, (unsigned)(unsigned long)device); return 0; }
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned n) { snprintf(uuid, n, "GPU-%lu", (unsigned long)device); return 0; }
 int nvmlDeviceGetName(void* device, char* name, unsigned n) { snprintf(name, n, "GPU of bus %lu", (unsigned long)device); return 0; }
 int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) { *major = 9; *minor = 0; return 0; }
 int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* memory) { memory[0] = 1ull << 36; return 0; }
@@ -80,6 +81,7 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(void* device, unsigned link, int* kind) 
   const auto gpus = t.ofKind(NodeKind::kGpu);
   ASSERT_EQ(gpus.size(), 2U);
   EXPECT_EQ(t.nodes[gpus[0]].name, "GPU of bus 2") << "NVML's numbers";
+  EXPECT_EQ(t.nodes[gpus[0]].uuid, "GPU-2");
   EXPECT_EQ(t.nodes[gpus[0]].memory_bytes, 1ULL << 36);
   EXPECT_EQ(t.nodes[gpus[1]].compute_capability, 90);
   const topology::Path path = topology::Routes(t).between(gpus[0], gpus[1]);

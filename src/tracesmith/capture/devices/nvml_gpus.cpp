@@ -41,6 +41,7 @@ struct Nvml {
         handle(library.find<int (*)(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2")),
         pci(library.find<int (*)(Device, PciInfo*)>("nvmlDeviceGetPciInfo_v3")),
         name(library.find<int (*)(Device, char*, unsigned)>("nvmlDeviceGetName")),
+        uuid(library.find<int (*)(Device, char*, unsigned)>("nvmlDeviceGetUUID")),
         memory(library.find<int (*)(Device, Memory*)>("nvmlDeviceGetMemoryInfo")),
         capability(library.find<int (*)(Device, int*, int*)>("nvmlDeviceGetCudaComputeCapability")),
         link_state(library.find<int (*)(Device, unsigned, unsigned*)>("nvmlDeviceGetNvLinkState")),
@@ -56,6 +57,7 @@ struct Nvml {
   int (*handle)(unsigned, Device*);
   int (*pci)(Device, PciInfo*);
   int (*name)(Device, char*, unsigned);
+  int (*uuid)(Device, char*, unsigned);
   int (*memory)(Device, Memory*);
   int (*capability)(Device, int*, int*);
   int (*link_state)(Device, unsigned, unsigned*);
@@ -147,10 +149,13 @@ NvmlReport ask(const std::vector<std::string>& directories) {
     NvmlGpu& gpu = report.gpus.emplace_back();
     gpu.address = addressOf(pci);
     gpu.number = static_cast<int32_t>(i);
-    char name[96] = {};
-    if (nvml.name != nullptr && nvml.name(device, name, sizeof name) == 0) {
-      gpu.name.assign(name, strnlen(name, sizeof name));
-    }
+    const auto text = [&](int (*ask_for)(Device, char*, unsigned)) -> std::string {
+      char bytes[96] = {};
+      if (ask_for == nullptr || ask_for(device, bytes, sizeof bytes) != 0) return {};
+      return {bytes, strnlen(bytes, sizeof bytes)};
+    };
+    gpu.name = text(nvml.name);
+    gpu.uuid = text(nvml.uuid);
     Memory memory{};
     if (nvml.memory != nullptr && nvml.memory(device, &memory) == 0) {
       gpu.memory_bytes = memory.total;
@@ -184,6 +189,7 @@ Bytes encode(const NvmlReport& report) {
   for (const NvmlGpu& gpu : report.gpus) {
     putAddress(out, gpu.address);
     putText(out, gpu.name);
+    putText(out, gpu.uuid);
     putFixed(out, gpu.memory_bytes);
     putFixed(out, gpu.number);
     putFixed(out, gpu.compute_capability);
@@ -206,6 +212,7 @@ bool decode(ByteView bytes, NvmlReport& report) {
     NvmlGpu& gpu = report.gpus.emplace_back();
     gpu.address = takeAddress(in);
     gpu.name = takeText(in);
+    gpu.uuid = takeText(in);
     gpu.memory_bytes = in.fixed<uint64_t>();
     gpu.number = in.fixed<int32_t>();
     gpu.compute_capability = in.fixed<int32_t>();

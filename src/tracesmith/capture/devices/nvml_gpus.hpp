@@ -19,6 +19,7 @@ struct NvmlLink {
 struct NvmlGpu {
   topology::PciAddress address;
   std::string name;
+  std::string uuid;  ///< "GPU-..."; may be empty
   uint64_t memory_bytes = 0;
   int32_t number = -1;
   int32_t compute_capability = 0;  ///< 90 for 9.0; 0: unknown

@@ -35,6 +35,12 @@ size_t EventBuffer::take(std::vector<TraceEvent>& out, size_t max) {
   return n;
 }
 
+std::optional<Timestamp> EventBuffer::oldest() const {
+  const std::lock_guard lock(mutex_);
+  if (events_.empty()) return std::nullopt;
+  return events_.front().timestamp;
+}
+
 uint64_t EventBuffer::captured() const {
   const std::lock_guard lock(mutex_);
   return pushed_ - dropped_;

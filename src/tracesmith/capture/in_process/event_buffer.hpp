@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "tracesmith/base/overflow_policy.hpp"
@@ -27,6 +28,8 @@ class EventBuffer {
   bool push(TraceEvent event);
   size_t take(std::vector<TraceEvent>& out, size_t max);
 
+  /// When the event that waits longest started; nullopt: none waits.
+  std::optional<Timestamp> oldest() const;
   uint64_t captured() const;  ///< accepted, and not dropped since
   uint64_t dropped() const;
   /// Whether a full buffer with OverflowPolicy::Block waits at all (default: it does).

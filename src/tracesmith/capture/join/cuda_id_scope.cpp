@@ -66,6 +66,10 @@ bool CudaLife::defineDevice(ByteView record) {
   // What CUPTI does not say, the driver may have said before.
   if (r.memory_clock_mhz != 0) row.memory_clock_mhz = r.memory_clock_mhz;
   if (r.memory_bus_bits != 0) row.memory_bus_bits = r.memory_bus_bits;
+  if (r.pci != 0) {
+    row.pci_address = strings.intern(
+        fmt::format("{:04x}:{:02x}:{:02x}.0", r.pci >> 16, r.pci >> 8 & 0xff, r.pci >> 3 & 0x1f));
+  }
   row.uuid = strings.intern(uuidText(r.uuid));
   return true;
 }

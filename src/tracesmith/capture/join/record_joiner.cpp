@@ -69,17 +69,30 @@ CounterTrackId SharedRows::counterTrack(const CounterTrackRow& row) {
 
 DeviceId SharedRows::device(const DeviceRow& row) {
   for (DeviceState& d : devices) {
-    if (d.row.backend == row.backend && d.row.platform == row.platform && d.row.name == row.name &&
-        d.row.ordinal == row.ordinal) {
-      return d.row.id;
-    }
+    const bool by_uuid = d.row.uuid != StringId::kNone && row.uuid != StringId::kNone;
+    const bool is_same =
+        by_uuid ? d.row.uuid == row.uuid : d.row.name == row.name && d.row.ordinal == row.ordinal;
+    if (d.row.backend == row.backend && d.row.platform == row.platform && is_same) return d.row.id;
   }
   DeviceState d;
   d.row = row;
   d.row.id = idAt<DeviceId>(devices.size());
+  const auto address = address_by_uuid.find(delta.text(row.uuid));
+  if (row.pci_address == StringId::kNone && address != address_by_uuid.end()) {
+    d.row.pci_address = delta.strings.intern(address->second);
+  }
   delta.device.push(d.row);
   devices.push_back(std::move(d));
   return devices.back().row.id;
+}
+
+void SharedRows::noteAddress(const std::string& uuid, const std::string& pci_address) {
+  address_by_uuid[uuid] = pci_address;
+  for (DeviceState& d : devices) {
+    if (d.row.pci_address != StringId::kNone || delta.text(d.row.uuid) != uuid) continue;
+    d.row.pci_address = delta.strings.intern(pci_address);
+    delta.device.push(d.row);
+  }
 }
 
 // --- Rows -----------------------------------------------------------------------------------

@@ -140,6 +140,11 @@ void RecordedCuda::writeCopy(const arena::CudaCopyRecord& c, const Call& call) {
   CudaLife& of = life(c.correlation);
   of.noteContext(c.context, c.device);
   const int64_t start_ns = cuptiNs(c.start);
+  DeviceId source{}, destination{};
+  if (c.devices != 0) {
+    source = of.device(arena::sourceDevice(c.devices));
+    destination = of.device(arena::destinationDevice(c.devices));
+  }
   shared_.delta.copy.push({.start_ns = start_ns,
                            .duration_ns = cuptiNs(c.end) - start_ns,
                            .kind = copyKind(c.header.flags),
@@ -148,7 +153,9 @@ void RecordedCuda::writeCopy(const arena::CudaCopyRecord& c, const Call& call) {
                            .stream_id = of.stream(c.context, c.stream),
                            .correlation_id = c.correlation,
                            .bytes = c.bytes,
-                           .call_path_id = call.path});
+                           .call_path_id = call.path,
+                           .source_device_id = source,
+                           .destination_device_id = destination});
 }
 
 void RecordedCuda::writeFill(const arena::CudaFillRecord& f, const Call& call) {

@@ -242,6 +242,51 @@ TEST_F(RecordedCudaTest, DevicesAreDescribed) {
   EXPECT_EQ(trace().text(row.uuid), "GPU-ab000000-0000-0000-0000-000000000000");
 }
 
+TEST_F(RecordedCudaTest, CopiesBetweenDevicesNameBoth) {
+  call(1, 10, 20);
+  arena::CudaCopyRecord copy{};
+  copy.header = {RecordKind::kCudaCopy, 10, sizeof copy / 8, 0};
+  copy.correlation = 1;
+  copy.start = 30;
+  copy.end = 40;
+  copy.bytes = 4096;
+  copy.context = 1;
+  copy.devices = arena::copyDevices(0, 1);
+  give(copy);
+  cuda_.endPass();
+  ASSERT_EQ(trace().copy.size(), 1u);
+  const CopyRow row = trace().copy.row(0);
+  EXPECT_EQ(row.kind, CopyKind::kPeerToPeer);
+  EXPECT_EQ(trace().device.ordinal[indexOf(row.source_device_id)], 0u);
+  EXPECT_EQ(trace().device.ordinal[indexOf(row.destination_device_id)], 1u);
+}
+
+TEST(SharedRowsDevice, DevicesAreToldApartByTheirUuid) {
+  SharedRows shared;
+  StringTable& strings = shared.delta.strings;
+  DeviceRow row{.backend = PlatformType::CUDA,
+                .name = strings.intern("H200"),
+                .uuid = strings.intern("GPU-1")};
+  // What each process sees of its own devices alone has the number 0.
+  const DeviceId first = shared.device(row);
+  row.uuid = strings.intern("GPU-2");
+  const DeviceId second = shared.device(row);
+  EXPECT_NE(first, second);
+  row.ordinal = 7;
+  EXPECT_EQ(shared.device(row), second);
+  row.uuid = StringId::kNone;
+  EXPECT_NE(shared.device(row), second) << "the name and the number say it then";
+
+  shared.noteAddress("GPU-2", "0000:18:00.0");
+  ASSERT_EQ(shared.delta.device.size(), 4u) << "the row is written again";
+  EXPECT_EQ(shared.delta.text(shared.delta.device.pci_address[3]), "0000:18:00.0");
+  shared.noteAddress("GPU-3", "0000:19:00.0");
+  row.uuid = strings.intern("GPU-3");
+  row.ordinal = 9;
+  const DeviceId third = shared.device(row);
+  EXPECT_EQ(shared.delta.text(shared.devices[indexOf(third)].row.pci_address), "0000:19:00.0");
+}
+
 TEST_F(RecordedCudaTest, ProblemsAreToldOnce) {
   text(CudaText::kProblem, 0, "libcupti was not found");
   text(CudaText::kProblem, 0, "libcupti was not found");

@@ -127,9 +127,9 @@ Status addUnloadNotice(Environment& env) {
 
 }  // namespace
 
-Environment settingsFor(const ProfileOptions& options, const SessionDir& dir) {
+Environment settingsFor(const ProfileOptions& options, const std::string& session) {
   Environment settings = {
-      {arena::kEnvSession, dir.path()},
+      {arena::kEnvSession, session},
       {arena::kEnvRingBytes, std::to_string(options.ring_bytes)},
       {arena::kEnvOverflow, options.overflow == OverflowPolicy::Block ? "block" : "drop"},
   };
@@ -144,8 +144,8 @@ Environment settingsFor(const ProfileOptions& options, const SessionDir& dir) {
   return settings;
 }
 
-Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir) {
-  Environment env = settingsFor(options, dir);
+Result<Environment> environmentFor(const ProfileOptions& options, const std::string& session) {
+  Environment env = settingsFor(options, session);
   if (wantsAgent(options, PlatformType::OpenCL)) TS_CHECK_OK(addOpenCl(env, options));
   if (options.stacks) TS_CHECK_OK(addUnloadNotice(env));
   if (wantsAgent(options, PlatformType::CUDA)) TS_CHECK_OK(addCuda(env));

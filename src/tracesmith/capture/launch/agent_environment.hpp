@@ -8,16 +8,15 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/launch/profile_session.hpp"
-#include "tracesmith/capture/session_directory/session_directory.hpp"
 
 namespace tracesmith {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// The settings for agents that are already in a program.
-Environment settingsFor(const ProfileOptions& options, const SessionDir& dir);
+/// The settings for agents that are already in a program. `session` is the path of its directory.
+Environment settingsFor(const ProfileOptions& options, const std::string& session);
 /// The same, plus the variables that load the agents. Fails when an agent library is missing.
-Result<Environment> environmentFor(const ProfileOptions& options, const SessionDir& dir);
+Result<Environment> environmentFor(const ProfileOptions& options, const std::string& session);
 /// The environment of a program that waits to be captured (`tracesmith arm`).
 Result<Environment> armedEnvironment(const std::string& control_directory);
 

@@ -256,7 +256,7 @@ Status AttachedSession::start() {
                               .force = options_.force,
                               .attached = true}));
   TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
-  captured_.emplace(target_.pid, target_.directory, settingsFor(options_, dir_));
+  captured_.emplace(target_.pid, target_.directory, settingsFor(options_, dir_.path()));
   TS_TRY(peers_, PeerClocks::start(options_.sync_with));  // before anything waits for the collector
   TS_CHECK_OK(ask());
   auto made =

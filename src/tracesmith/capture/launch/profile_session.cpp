@@ -12,6 +12,7 @@
 #include "tracesmith/capture/collect/session_processes.hpp"
 #include "tracesmith/capture/launch/agent_environment.hpp"
 #include "tracesmith/capture/launch/drain_pause.hpp"
+#include "tracesmith/capture/launch/host_ranks.hpp"
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/launch/recording_trigger.hpp"
 #include "tracesmith/capture/launch/session_report.hpp"
@@ -81,10 +82,13 @@ struct SessionSignals {
 /// prepare() or start() fails, nothing was started.
 class ProgramSession {
  public:
-  ProgramSession(const ProfileOptions& options, SessionSignals& signals, SessionDir& dir)
+  /// `rank`: others of this host are recorded with it.
+  ProgramSession(const ProfileOptions& options, SessionSignals& signals, SessionDir& dir,
+                 const std::optional<HostRank>& rank)
       : options_(options),
         signals_(signals),
         dir_(dir),
+        rank_(rank),
         command_line_(joinCommand(options.command)) {}
   Status prepare();
   Status start();
@@ -92,12 +96,13 @@ class ProgramSession {
   ProfileOutcome finish();
 
  private:
-  bool isContinued(const TimeLimit& limit) const;
+  bool isContinued(const TimeLimit& limit, int64_t now_ns);
   void addWarningsOfOptions();
 
   const ProfileOptions& options_;
   SessionSignals& signals_;
   SessionDir& dir_;
+  const std::optional<HostRank>& rank_;
   const std::string command_line_;
   Environment env_;
   std::unique_ptr<PeerClocks> peers_;
@@ -106,8 +111,10 @@ class ProgramSession {
   ProfileOutcome outcome_;
   std::optional<Descendants> descendants_;
   std::optional<UnrecordedMessages> unrecorded_;
+  std::optional<HostRanks> host_ranks_;
   std::optional<Launcher> program_;
   std::optional<ExitStatus> ended_;
+  int64_t ended_ns_ = 0;
   int stops_at_end_ = 0;  // stop signals received before the program ended
 };
 
@@ -120,7 +127,7 @@ Status ProgramSession::prepare() {
                               .shortest_call_ns = shortest_call_ns,
                               .force = options_.force}));
   TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
-  TS_TRY(env_, environmentFor(options_, dir_));
+  TS_TRY(env_, environmentFor(options_, dir_.path()));
   TS_TRY(collector_, Collector::create(dir_, {.keep_kernels = options_.kernels,
                                               .keep_memory = options_.memory,
                                               .shortest_call_ns = shortest_call_ns}));
@@ -150,6 +157,15 @@ Status ProgramSession::start() {
     if (auto ok = recording_->start(); !ok) outcome_.warnings.push_back(ok.error().toString());
   }
   descendants_->started(program_->pid(), command_line_);
+  if (rank_) {
+    const std::string log = descendants_->needsPreload() ? dir_.processLog() : "";
+    auto opened = HostRanks::open(dir_, *rank_, log, descendants_->preload());
+    if (opened) {
+      host_ranks_.emplace(std::move(*opened));
+    } else {
+      outcome_.warnings.push_back("no other rank is recorded: " + opened.error().toString());
+    }
+  }
   collector_->readTopology();
   return {};
 }
@@ -166,8 +182,12 @@ void ProgramSession::watch() {
     descendants_->poll(now);
     unrecorded_->poll();
     if (signals_.trigger) signals_.trigger->poll(dir_.path());
+    if (host_ranks_) {
+      for (const uint32_t pid : host_ranks_->takeJoined(now)) descendants_->joined(pid);
+    }
     if (!ended_) {
       ended_ = program_->poll();
+      ended_ns_ = now;
       stops_at_end_ = signals_.relay.stops();
       if (ended_ && recording_) {
         recording_->noteEnd(static_cast<uint32_t>(program_->pid()), reasonOf(*ended_));
@@ -175,8 +195,9 @@ void ProgramSession::watch() {
     }
     if (!ended_) {
       limit.poll(*program_, now);
-    } else if (!isContinued(limit)) {
-      break;
+    } else if (!isContinued(limit, now)) {
+      if (!host_ranks_ || host_ranks_->isClosed()) break;
+      host_ranks_->close();  // and look once more
     }
     if (options_.progress && now >= next_progress) {
       next_progress = now + kProgressIntervalNs;
@@ -190,10 +211,12 @@ void ProgramSession::watch() {
   outcome_.stopped_by_duration = limit.hit();
 }
 
-/// After the program's end: whether to wait for other processes with an agent.
-bool ProgramSession::isContinued(const TimeLimit& limit) const {
+/// After the program's end: whether to wait for other ranks, and other processes with an agent.
+bool ProgramSession::isContinued(const TimeLimit& limit, int64_t now_ns) {
   const bool stop_asked = signals_.relay.stops() > stops_at_end_ || limit.hit();
-  return options_.wait_for_descendants && !stop_asked && collector_->agentsAlive();
+  if (stop_asked) return false;
+  if (host_ranks_ && host_ranks_->areExpected(now_ns, ended_ns_)) return true;
+  return options_.wait_for_descendants && collector_->agentsAlive();
 }
 
 ProfileOutcome ProgramSession::finish() {
@@ -220,6 +243,10 @@ ProfileOutcome ProgramSession::finish() {
 
 /// Adds warnings about requested captures that were not possible.
 void ProgramSession::addWarningsOfOptions() {
+  if (host_ranks_ && host_ranks_->missing() > 0) {
+    outcome_.warnings.push_back(fmt::format("{} of the {} ranks of this host did not join",
+                                            host_ranks_->missing(), rank_->count));
+  }
   for (const auto& [what, variable] :
        {std::pair("CUDA was", kCudaInjection), std::pair("NVTX's ranges were", kNvtxInjection)}) {
     const std::string other = otherTool(variable);
@@ -238,9 +265,14 @@ void ProgramSession::addWarningsOfOptions() {
 Result<ProfileOutcome> runProfile(const ProfileOptions& options) {
   if (options.command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
   TS_CHECK_OK(requireEligible(options.command[0]));
+  std::optional<HostRank> rank;
+  if (options.per_host) {
+    TS_TRY(rank, hostRank());
+    if (rank->number > 0) return tl::unexpected<Error>(joinHostRanks(options, *rank));
+  }
   SessionSignals signals(options);
   TS_TRY(SessionDir dir, SessionDir::create(options.output));
-  ProgramSession session(options, signals, dir);
+  ProgramSession session(options, signals, dir, rank);
   Status started = session.prepare();
   if (started) started = session.start();
   if (!started) {  // do not leave the directory behind

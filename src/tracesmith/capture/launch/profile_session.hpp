@@ -68,6 +68,7 @@ struct ProfileOptions {
   bool cuda_calls = false;         ///< all calls of CUDA's runtime and driver APIs
   bool cuda_latency = false;       ///< queue and submit times of CUDA kernels
   bool whole_cuda_graphs = false;  ///< one row per launch of a CUDA graph instead of one per node
+  bool per_host = false;           ///< one recording of all ranks on this host (host_ranks.hpp)
   bool mpi = false;  ///< calls of MPI, also if the command does not show that it uses it
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;

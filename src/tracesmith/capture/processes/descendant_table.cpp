@@ -282,15 +282,29 @@ void DescendantTable::describe(uint32_t pid, const ProcFacts& look, bool as_new_
   if (look.has_environment) program.has_environment = look.has_environment;
 }
 
+bool DescendantTable::isKnown(uint32_t pid, uint64_t start_ticks) const {
+  const auto [first, last] = by_pid_.equal_range(pid);
+  return std::any_of(first, last, [&](const auto& found) {
+    return near(entries_[found.second].start_ticks, start_ticks);
+  });
+}
+
+bool DescendantTable::addRoot(uint32_t pid, const ProcessStat& stat, int64_t now_ns) {
+  if (root_ == 0 || live_.count(pid) != 0 || isKnown(pid, stat.start_ticks)) return false;
+  Entry& entry = add(pid, stat.parent_pid, stat.start_ticks, true);
+  entry.start_ns = std::min(startTicksToMonotonicNs(stat.start_ticks), now_ns);
+  entry.programs = {newProgram(entry.start_ns)};
+  entry.witnesses = kProc;
+  return true;
+}
+
 bool DescendantTable::adopt(uint32_t pid, uint32_t parent_pid, uint64_t start_ticks,
                             int64_t now_ns) {
   if (root_ == 0 || live_.count(pid) != 0) return false;
   const Entry* parent = liveEntry(parent_pid);
   if (parent == nullptr) return false;
   // It may have ended already: its zombie is still listed.
-  const auto [first, last] = by_pid_.equal_range(pid);
-  for (auto it = first; it != last; ++it)
-    if (near(entries_[it->second].start_ticks, start_ticks)) return false;
+  if (isKnown(pid, start_ticks)) return false;
   const uint32_t inherited = parent->program();
   Entry& entry = add(pid, parent_pid, start_ticks, true);
   entry.start_ns = std::min(startTicksToMonotonicNs(start_ticks), now_ns);

@@ -44,6 +44,8 @@ class DescendantTable {
   /// gives its start, needed if the kernel did not report its fork. `command_line` is what it was
   /// started with; it is used when no witness reports its program.
   void setRoot(uint32_t pid, const std::optional<ProcessStat>& stat, std::string command_line);
+  /// Adds a process that does not descend from the root. False when it is known already.
+  bool addRoot(uint32_t pid, const ProcessStat& stat, int64_t now_ns);
 
   // --- What witnesses say ---
   /// True when the event is about a descendant that now runs another program; then call describe().
@@ -119,6 +121,8 @@ class DescendantTable {
   Entry& add(uint32_t pid, uint32_t parent_pid, uint64_t start_ticks, bool exact);
   Entry* liveEntry(uint32_t pid);
   Entry* find(uint32_t pid, uint64_t start_ticks, uint64_t pid_namespace);
+  /// Whether a process of this pid with this start is known, running or ended.
+  bool isKnown(uint32_t pid, uint64_t start_ticks) const;
   Entry& addLogged(const LoggedProcess& logged);
   Entry* rootEntry();
   uint32_t newProgram(int64_t begin_ns);

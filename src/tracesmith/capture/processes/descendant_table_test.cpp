@@ -260,5 +260,22 @@ TEST_F(DescendantTableTest, TheLaunchersWordOnTheRootsEndCounts) {
   EXPECT_EQ(only(kRoot).end_ns, at(50));  // the kernel's time stamp takes precedence
 }
 
+TEST_F(DescendantTableTest, AnotherRootHasItsOwnDescendants) {
+  ProcessStat stat;
+  stat.parent_pid = 77;
+  stat.start_ticks = ticks();
+  EXPECT_TRUE(table_.addRoot(500, stat, at(1000)));
+  EXPECT_FALSE(table_.addRoot(500, stat, at(1000)));
+  fork(501, 500, 2000);
+  fork(600, 77, 2000);  // a sibling of it
+  exit(501, 3000, 7 << 8);
+  EXPECT_EQ(only(500).facts.ppid, 77u);
+  EXPECT_EQ(only(501).exit_code, 7);
+  EXPECT_TRUE(table_.isLive(500));
+  EXPECT_FALSE(table_.isLive(600));
+  exit(500, 4000);
+  EXPECT_FALSE(table_.addRoot(500, stat, at(5000))) << "its zombie";
+}
+
 }  // namespace
 }  // namespace tracesmith

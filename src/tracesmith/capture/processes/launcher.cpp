@@ -74,7 +74,26 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+/// Why a program could not be executed.
+Error execError(int exec_errno, const std::string& program) {
+  if (exec_errno == ENOENT || exec_errno == ENOTDIR) {
+    return {ErrorCode::kNotFound, "command not found", program};
+  }
+  return {ErrorCode::kPermission, std::string("cannot be executed: ") + std::strerror(exec_errno),
+          program};
+}
+
 }  // namespace
+
+Error execProgram(const std::vector<std::string>& command,
+                  const std::vector<std::pair<std::string, std::string>>& environment) {
+  std::vector<std::string> arguments = command;
+  std::vector<std::string> variables = environmentWith(environment);
+  std::vector<char*> argv = pointers(arguments);
+  std::vector<char*> envp = pointers(variables);
+  execvpe(argv[0], argv.data(), envp.data());
+  return execError(errno, command[0]);
+}
 
 Result<Launcher> Launcher::start(
     const std::vector<std::string>& command,
@@ -112,11 +131,7 @@ Result<Launcher> Launcher::start(
   if (n == static_cast<ssize_t>(sizeof exec_errno)) {
     int ignored = 0;
     waitpid(pid, &ignored, 0);
-    if (exec_errno == ENOENT || exec_errno == ENOTDIR) {
-      return fail(ErrorCode::kNotFound, "command not found", command[0]);
-    }
-    return fail(ErrorCode::kPermission,
-                std::string("cannot be executed: ") + std::strerror(exec_errno), command[0]);
+    return tl::unexpected<Error>(execError(exec_errno, command[0]));
   }
   return Launcher(pid);
 }

@@ -42,6 +42,10 @@ class Launcher {
   std::optional<ExitStatus> status_;
 };
 
+/// Replaces this process by a program, as Launcher starts one. Returns only if that fails.
+Error execProgram(const std::vector<std::string>& command,
+                  const std::vector<std::pair<std::string, std::string>>& environment);
+
 /// While this object lives, SIGINT, SIGTERM and SIGHUP do not end this process. They are counted,
 /// and passed on to the program unless the terminal has already sent them to it. Create it before
 /// the session and before any threads. Signals are held back until follow(), so that none arrives

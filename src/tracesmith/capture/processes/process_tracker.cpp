@@ -243,6 +243,16 @@ void ProcessTracker::setRoot(uint32_t pid, const std::string& command_line) {
   if (!forked_before_our_eyes) impl_->scan(monotonicNs());
 }
 
+void ProcessTracker::addRoot(uint32_t pid) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->drainConnector();
+  const auto stat = readProcessStat(pid);
+  const int64_t now_ns = monotonicNs();
+  if (!stat || !impl_->table.addRoot(pid, *stat, now_ns)) return;
+  impl_->look(pid, true, now_ns);
+  impl_->scan(now_ns);  // it may have children already
+}
+
 Status ProcessTracker::poll(int64_t now_ns) {
   const std::lock_guard lock(impl_->mutex);
   return impl_->poll(now_ns);

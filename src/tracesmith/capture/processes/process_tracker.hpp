@@ -44,6 +44,8 @@ class ProcessTracker {
   /// Sets the command's process, right after its fork. It may also be a process that already runs,
   /// or the calling one. `command_line`: quoted for a shell, used when no witness reports one.
   void setRoot(uint32_t pid, const std::string& command_line = {});
+  /// Follows another process and its descendants as well. It is not one of the root's.
+  void addRoot(uint32_t pid);
 
   /// Processes what is new, at `now_ns` (CLOCK_MONOTONIC). Takes some µs when there is nothing.
   Status poll(int64_t now_ns);

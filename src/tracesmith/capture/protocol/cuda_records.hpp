@@ -68,9 +68,16 @@ struct CudaCopyRecord {
   uint32_t device;
   uint32_t context;
   uint32_t stream;
-  uint32_t reserved;
+  uint32_t devices;  // copyDevices() of a copy from one device to another, else 0
 };
 static_assert(sizeof(CudaCopyRecord) == 56);
+
+constexpr uint32_t copyDevices(uint32_t source, uint32_t destination) {
+  return source >= 0xffff || destination >= 0xffff ? 0 : (source + 1) | (destination + 1) << 16;
+}
+/// Inverse of copyDevices(), where that is not 0.
+constexpr uint32_t sourceDevice(uint32_t devices) { return (devices & 0xffff) - 1; }
+constexpr uint32_t destinationDevice(uint32_t devices) { return (devices >> 16) - 1; }
 
 struct CudaFillRecord {
   RecordHeader header;
@@ -236,10 +243,16 @@ struct CudaDeviceRecord {
   uint32_t shared_bytes_per_multiprocessor;
   uint32_t memory_clock_mhz;  // 0: unknown, as in records of CUPTI
   uint32_t memory_bus_bits;
-  uint32_t unused;
+  uint32_t pci;  // pciLocation(); 0: unknown, as in records of CUPTI
   uint8_t uuid[16];
 };
 static_assert(sizeof(CudaDeviceRecord) == 80);
+
+/// A PCI address as a number that is not 0: domain, bus and device in the bits that PCI gives them,
+/// and the lowest bit. 0 for a domain of more than 16 bits.
+constexpr uint32_t pciLocation(uint32_t domain, uint32_t bus, uint32_t device) {
+  return domain > 0xffff ? 0 : domain << 16 | (bus & 0xff) << 8 | (device & 0x1f) << 3 | 1;
+}
 
 struct CudaContextRecord {
   RecordHeader header;  // aux: the context's number

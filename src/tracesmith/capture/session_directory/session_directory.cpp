@@ -67,13 +67,17 @@ Status SessionDir::lock() {
   return {};
 }
 
+std::string SessionDir::pathFor(const std::string& output) {
+  return absolutePath(output) + std::string(kSessionSuffix);
+}
+
 Result<SessionDir> SessionDir::create(const std::string& output) {
   SessionDir dir;
   dir.info_.output = absolutePath(output);
   dir.info_.id = makeSessionId();
   TS_TRY(const std::string target, checkedTarget(output == "-" ? output : dir.info_.output));
   TS_CHECK_OK(findOutputPlace(recording::recordingPathFor(dir.info_.output)));
-  dir.path_ = dir.info_.output + std::string(kSessionSuffix);
+  dir.path_ = pathFor(output);
   bool made = false;
   TS_TRY(dir.files_, PrivateDirectory::makeOrOpen(dir.path_, made));
   TS_CHECK_OK(dir.lock());

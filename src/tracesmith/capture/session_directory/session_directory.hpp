@@ -25,6 +25,9 @@ class SessionDir {
   /// that is the output, whatever session.txt says.
   static Result<SessionDir> open(const std::string& path);
 
+  /// Where create() has the directory of an output.
+  static std::string pathFor(const std::string& output);
+
   const std::string& path() const { return path_; }
   const SessionInfo& info() const { return info_; }
   /// Writes session.txt. The output, the id and the entries about replaced files are not changed.

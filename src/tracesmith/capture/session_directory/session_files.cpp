@@ -11,14 +11,15 @@
 namespace tracesmith {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames = {
-    kSessionInfoName, "session.txt.new", "processes.log", "trace.sbt",
-    "trace.sbr",      "probe.new",       "owner.new"};
+constexpr std::array<std::string_view, 8> kNames = {
+    kSessionInfoName, kOpenRanksName, "session.txt.new", "processes.log",
+    "trace.sbt",      "trace.sbr",    "probe.new",       "owner.new"};
 
 /// The suffixes after the numbers in the name of an agent's file.
-constexpr std::array<std::string_view, 8> kAgentSuffixes = {
+constexpr std::array<std::string_view, 9> kAgentSuffixes = {
     arena::kArenaSuffix, ".new",         cuda_file::kSuffix,       ".cuda.new",
-    channel::kSuffix,    ".channel.new", arena::kUnrecordedSuffix, channel::kUnrecordedSuffix};
+    channel::kSuffix,    ".channel.new", arena::kUnrecordedSuffix, channel::kUnrecordedSuffix,
+    kRankSuffix};
 
 /// Length of the numbers at the start of `name` ("12.345.0"), or 0 unless there are 2 or 3.
 size_t lengthOfNumbers(std::string_view name) {

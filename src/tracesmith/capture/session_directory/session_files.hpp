@@ -7,6 +7,10 @@
 namespace tracesmith {
 
 constexpr const char* kSessionInfoName = "session.txt";
+/// There while ranks of the host can join the recording (launch/host_ranks.hpp).
+constexpr const char* kOpenRanksName = "ranks.open";
+/// The file of a rank that joined is PID.STARTTIME and this.
+constexpr const char* kRankSuffix = ".rank";
 
 /// Whether a session creates files of exactly this name. No other file is ever removed from a
 /// directory, so a wrong argument cannot destroy files.

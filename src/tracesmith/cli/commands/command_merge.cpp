@@ -16,6 +16,7 @@
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/export/sbt/rank_merge.hpp"
 #include "tracesmith/import/job_ranks.hpp"
+#include "tracesmith/model/ranks/mpi_ranks.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith::cli {
@@ -24,7 +25,8 @@ namespace {
 class MergeCommand : public Command {
  public:
   MergeCommand() : Command("merge", "Join the traces of the ranks of a job into one trace") {
-    texts("FILE", inputs_, "FILE", "Traces, one for each rank: .sbt, or another tool's, also mixed",
+    texts("FILE", inputs_, "FILE",
+          "Traces, of one rank or of several MPI ranks: .sbt, or another tool's, also mixed",
           Complete::kFile)
         .required();
     text("-o,--output", output_, "FILE", "Output file", Complete::kFile).required();
@@ -36,7 +38,9 @@ class MergeCommand : public Command {
     flag("-q,--quiet", quiet_, "Print only warnings and errors");
     describe(
         "The number of a rank is what its trace says; else the number after 'rank' in the file's "
-        "name; else the lowest number that no other file has.");
+        "name; else the lowest number that no other file has. A trace with the processes of "
+        "several "
+        "MPI ranks becomes several ranks.");
     describe(
         "If the clocks of the ranks were compared while they were recorded (profile --sync-with), "
         "or all ran on one host, all times are converted to the clock of the first rank, and the "
@@ -48,6 +52,8 @@ class MergeCommand : public Command {
     example("tracesmith merge rank-*.json.gz -o job.sbt", "Join PyTorch profiles");
     example("tracesmith merge node1.sbt node2.sbt -o job.sbt --clock compared",
             "Join the traces of two hosts, and fail if their clocks were not compared");
+    example("tracesmith merge run.sbt -o job.sbt",
+            "Tell the ranks of 'profile -- mpirun ...' apart");
     example("tracesmith analyze job.sbt", "Compare the ranks");
     example("tracesmith analyze job.sbt --rank 3", "Show where the time of one rank went");
   }
@@ -62,10 +68,10 @@ class MergeCommand : public Command {
     if (!merged) return failWith(merged.error());
     const Result<std::string> path = target->finish();
     if (!path) return failWith(path.error());
-    for (const std::string& text : import::describeRanks(inputs_, ranks_)) say(text);
+    for (const std::string& text : import::describeRanks(paths_, ranks_)) say(text);
     if (!quiet_) {
       say(fmt::format("{} rows of {} ranks: {} ({}); {}. Next: tracesmith analyze {}",
-                      formatCount(rows_), inputs_.size(), *path, formatBytes(bytes_), clocks_text_,
+                      formatCount(rows_), ranks_.size(), *path, formatBytes(bytes_), clocks_text_,
                       *path));
     }
     return code_;
@@ -73,10 +79,6 @@ class MergeCommand : public Command {
 
  private:
   Status checkFiles() const {
-    if (inputs_.size() < 2) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "one trace is given; merge joins several, one for each rank", inputs_.front());
-    }
     TS_CHECK_OK(areDistinctFiles(inputs_));
     for (const std::string& input : inputs_) {
       if (sameFile(input, output_)) {
@@ -95,7 +97,7 @@ class MergeCommand : public Command {
     });
   }
 
-  static Status isOfOneRank(const TraceFile& file) {
+  static Status isNotMerged(const TraceFile& file) {
     if (!isMerged(file.trace)) return {};
     return fail(ErrorCode::kUnsupported,
                 fmt::format("already holds ranks ({}); merge the traces of the single ranks",
@@ -107,47 +109,52 @@ class MergeCommand : public Command {
   Result<std::optional<RankClocks>> clocksOfInputs() const {
     if (clock_ == "none") return std::nullopt;
     Trace facts;
+    std::vector<std::string> names;  // of the ranks
     for (const std::string& path : inputs_) {
       // Another tool's trace does not say which clock it has. A stream can be read only once.
       if (!isTraceFile(path)) {
         addClockFacts(facts, Trace());
+        names.push_back(path);
         continue;
       }
-      TS_TRY(const TraceFile file, readTraceFile(path, {.tables = {TableId::kMetadata}}));
-      TS_CHECK_OK(isOfOneRank(file));
+      TS_TRY(TraceFile file, readTraceFile(path, {.tables = {TableId::kMetadata}}));
+      TS_CHECK_OK(isNotMerged(file));
       addClockFacts(facts, file.trace);
+      // Its other ranks have the same clock, and what that was compared with is told by the first.
+      file.trace.clock_offset.clear();
+      for (size_t i = 1; i < mpiRanks(file.trace).size(); ++i) addClockFacts(facts, file.trace);
+      names.resize(facts.rank.size(), path);
     }
     RankClocks clocks(facts);
     if (clocks.areCompared()) return std::optional(std::move(clocks));
     if (clock_ != "compared") return std::nullopt;
-    return fail(ErrorCode::kInvalidArgument, clocks.whyNot(inputs_), "--clock");
+    return fail(ErrorCode::kInvalidArgument, clocks.whyNot(names), "--clock");
   }
 
   Status merge(const NewTrace& target) {
     TS_TRY(std::optional<RankClocks> clocks, clocksOfInputs());
     const bool converts = clocks.has_value();
     TS_TRY(RankMerge out, RankMerge::create(target.place(), std::move(clocks)));
-    std::vector<std::optional<import::JobRank>> in_traces;
-    for (const std::string& path : inputs_) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
       ReadOptions options;
       options.convert_clocks = converts;  // else rows keep the stamps of their device
-      TS_TRY(TraceFile file, readTraceFile(path, options));
-      TS_CHECK_OK(isOfOneRank(file));
-      in_traces.push_back(import::rankInTrace(file.trace));
-      // Found early, because a large job takes long.
-      TS_CHECK_OK(areDistinctSoFar(in_traces));
+      TS_TRY(TraceFile file, readTraceFile(inputs_[i], options));
+      TS_CHECK_OK(isNotMerged(file));
+      TS_CHECK_OK(addRanksOf(file));
       reportOmissions(file);
       forEachTable(file.trace, [&](const auto& table) {
         if (isEvent(std::decay_t<decltype(table)>::kId)) rows_ += table.size();
       });
-      const BusyLine busy(fmt::format("merging file {} of {}", in_traces.size(), inputs_.size()));
-      const Status added = out.add(std::move(file.trace));
+      const BusyLine busy(fmt::format("merging file {} of {}", i + 1, inputs_.size()));
+      const auto add = [&](Trace part) { return out.add(std::move(part)); };
+      const bool is_split = mpiRanks(file.trace).size() > 1;
+      const Status added =
+          is_split ? forEachMpiRank(std::move(file.trace), add) : add(std::move(file.trace));
       if (!added) return tl::unexpected<Error>(target.named(added.error()));
     }
-    ranks_ = import::ranksOfFiles(inputs_, in_traces);
     std::vector<RankMerge::Rank> ranks;
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      ranks.push_back({ranks_[i].number, ranks_[i].from, ranks_[i].world_size, inputs_[i]});
+      ranks.push_back({ranks_[i].number, ranks_[i].from, ranks_[i].world_size, paths_[i]});
     }
     const Status finished = out.finish(ranks);
     if (!finished) return tl::unexpected<Error>(target.named(finished.error()));
@@ -163,9 +170,23 @@ class MergeCommand : public Command {
     return {};
   }
 
-  Status areDistinctSoFar(const std::vector<std::optional<import::JobRank>>& in_traces) const {
-    const auto paths = std::span(inputs_).first(in_traces.size());
-    return import::areDistinctRanks(paths, import::ranksOfFiles(paths, in_traces));
+  /// Fails early if a rank is there twice, because a large job takes long.
+  Status addRanksOf(const TraceFile& file) {
+    const std::vector<MpiRank> of_mpi = mpiRanks(file.trace);
+    if (of_mpi.size() > 1) {
+      for (const MpiRank& rank : of_mpi) {
+        in_traces_.push_back(import::JobRank{rank.number, RankSource::kTrace, rank.world_size});
+      }
+    } else {
+      in_traces_.push_back(import::rankInTrace(file.trace));
+    }
+    paths_.resize(in_traces_.size(), file.path);
+    if (inputs_.size() == 1 && paths_.size() == 1) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "one trace is given, of one rank; merge joins the traces of several", file.path);
+    }
+    ranks_ = import::ranksOfFiles(paths_, in_traces_);
+    return import::areDistinctRanks(paths_, ranks_);
   }
 
   void reportOmissions(const TraceFile& file) {
@@ -182,7 +203,10 @@ class MergeCommand : public Command {
   std::string clock_;
   bool force_ = false;
   bool quiet_ = false;
-  std::vector<import::JobRank> ranks_;  // of the inputs
+  // Of each rank.
+  std::vector<std::string> paths_;
+  std::vector<std::optional<import::JobRank>> in_traces_;
+  std::vector<import::JobRank> ranks_;
   uint64_t rows_ = 0;
   uint64_t bytes_ = 0;
   std::string clocks_text_;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/launch/host_ranks.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/runs/nsys_recording.hpp"
 #include "tracesmith/cli/runs/profile_by_tool.hpp"
@@ -41,6 +42,9 @@ class ProfileCommand : public Command {
         flag("--mpi", mpi_,
              "Record calls of MPI also where the command does not show that it uses MPI, as a "
              "script"),
+        flag("--per-host", per_host_,
+             "Record all ranks on this host in one trace, OUTPUT-HOST.sbt; for ranks that each are "
+             "'tracesmith profile', as mpirun or srun start them"),
         flag("--xray", xray_,
              "Record calls of the program's own functions; needs a build with clang's "
              "-fxray-instrument"),
@@ -132,6 +136,8 @@ class ProfileCommand : public Command {
             "Record CUDA with Nsight Systems");
     example("tracesmith profile --record --range launch:100-200 -- ./my_gpu_program",
             "Record 101 launches for replay");
+    example("mpirun -n 8 tracesmith profile --per-host -o job.sbt -- ./train",
+            "Record the ranks of each host in one trace");
     example("tracesmith profile -o run1.json -- ./my_gpu_program", "Record and export to JSON");
   }
 
@@ -164,8 +170,13 @@ class ProfileCommand : public Command {
                                .force = force_},
                               session);
     }
+    if (per_host_ && studio_) {
+      say("profile: --per-host and --studio exclude each other");
+      return kExitNotStarted;
+    }
     RecordingRequest request;
-    request.outputs = recordingOutputs(output_, perfetto_);
+    request.outputs = recordingOutputs(
+        per_host_ ? withHostName(output_.empty() ? "trace.sbt" : output_) : output_, perfetto_);
     request.quiet = quiet_;
     request.progress = progress_;
     request.studio = studio_;
@@ -187,6 +198,7 @@ class ProfileCommand : public Command {
     profile.cuda_latency = cuda_latency_;
     profile.whole_cuda_graphs = cuda_graphs_ == "graph";
     profile.mpi = mpi_;
+    profile.per_host = per_host_;
     if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
@@ -232,6 +244,7 @@ class ProfileCommand : public Command {
   bool studio_ = false;
   bool xray_ = false;
   bool mpi_ = false;
+  bool per_host_ = false;
   bool unified_memory_ = false;
   bool cuda_calls_ = false;
   bool cuda_latency_ = false;

@@ -113,7 +113,7 @@ std::string gpusText(const Routes& routes, const TerminalStyle& style) {
       for (const NodeIndex nic : nearest) {
         adapters += (adapters.empty() ? "" : ", ") + printable(topology.label(nic));
       }
-      if (!nearest.empty()) adapters += " (" + pathText(routes, gpu, nearest.front()) + ")";
+      if (!nearest.empty()) adapters += " (" + pathText(routes.between(gpu, nearest.front())) + ")";
     }
     table.add(std::move(row));
   }
@@ -153,23 +153,6 @@ std::string summaryOf(const Topology& topology) {
   return text.empty() ? "no devices" : text;
 }
 
-std::string pathText(const Routes& routes, NodeIndex a, NodeIndex b) {
-  const Path path = routes.between(a, b);
-  switch (path.path_class) {
-    case PathClass::kSelf:
-      return "-";
-    case PathClass::kUnknown:
-      return "?";
-    case PathClass::kDirect:
-      return path.type == LinkType::kC2c      ? "C2C"
-             : path.type == LinkType::kNvLink ? fmt::format("NV{}", path.links)
-             : path.type == LinkType::kMxLink ? fmt::format("MX{}", path.links)
-                                              : fmt::format("XG{}", path.links);
-    default:
-      return std::string(toString(path.path_class));
-  }
-}
-
 std::string asText(const Topology& topology, const TerminalStyle& style) {
   std::string out =
       style.bold(summaryOf(topology)) + style.dim("   from " + printable(topology.source)) + "\n";
@@ -193,7 +176,7 @@ std::string asText(const Topology& topology, const TerminalStyle& style) {
     for (const NodeIndex a : gpus) {
       std::vector<std::string> row = {topology.label(a)};
       for (const NodeIndex b : gpus) {
-        row.push_back(pathText(routes, a, b));
+        row.push_back(pathText(routes.between(a, b)));
         cells.push_back(row.back());
       }
       table.add(std::move(row));

@@ -18,8 +18,6 @@ void writeJson(JsonWriter& json, const Topology& topology);
 std::string asDot(const Topology& topology);
 std::string asSvg(const Topology& topology);
 
-/// "12 NVLink", "PIX": how one node reaches another, in few letters.
-std::string pathText(const Routes& routes, NodeIndex a, NodeIndex b);
 /// "8 GPUs, 9 adapters, 2 NUMA nodes".
 std::string summaryOf(const Topology& topology);
 /// "63 GB/s"; empty if it is 0, which stands for unknown.

@@ -57,6 +57,7 @@ class RocpdProcess {
   void pushKernel(const SqliteTable& table, const SqliteRow& row, const Common& c);
   bool pushCounter(const SqliteTable& table, const SqliteRow& row, Common& c);
   StreamId stream(const Common& c, std::optional<int64_t> agent);
+  DeviceId gpu(std::optional<int64_t> agent_id);
   template <class Row>
   Row deviceRow(const Common& c, std::optional<int64_t> agent) {
     Row row;
@@ -196,6 +197,12 @@ StreamId RocpdProcess::stream(const Common& c, std::optional<int64_t> agent_id) 
   return id;
 }
 
+/// kNone for an agent that is no GPU.
+DeviceId RocpdProcess::gpu(std::optional<int64_t> agent_id) {
+  const RocpdAgent* agent = agent_id ? names_.agent(*agent_id) : nullptr;
+  return agent == nullptr || !agent->gpu ? DeviceId::kNone : builder_.device(agent->ordinal);
+}
+
 bool RocpdProcess::push(std::string_view name, const SqliteTable& table, const SqliteRow& row,
                         Common& c, TableId& into, uint64_t& bytes) {
   const auto integer = [&](const char* column) { return row.integer(table.find(column)); };
@@ -222,6 +229,8 @@ bool RocpdProcess::push(std::string_view name, const SqliteTable& table, const S
     copy.bytes = bytes = positive(integer("size"));
     copy.source = static_cast<uint64_t>(integer("src_address"));
     copy.destination = static_cast<uint64_t>(integer("dst_address"));
+    copy.source_device_id = gpu(maybe("src_agent_id"));
+    copy.destination_device_id = gpu(maybe("dst_agent_id"));
     copy.name = c.name;
     builder_.rows.copy.push(copy);
     into = TableId::kCopy;

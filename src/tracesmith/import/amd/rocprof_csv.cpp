@@ -253,7 +253,9 @@ TableId RocprofCsv::row(CsvTable table) {
            .stream_id = builder_.stream(process(), kind == CopyKind::kDeviceToHost ? from : to, 0,
                                         number("Stream_Id")),
            .correlation_id = correlation,
-           .name = builder_.text(direction)});
+           .name = builder_.text(direction),
+           .source_device_id = builder_.device(from),
+           .destination_device_id = builder_.device(to)});
       return TableId::kCopy;
     }
     case CsvTable::kAllocations: {

@@ -377,7 +377,9 @@ bool RocprofJson::row(Becomes becomes, std::string_view section, TableId& table)
                           number(rf::kStream)),
                       .correlation_id = correlation,
                       .bytes = static_cast<uint64_t>(std::max<int64_t>(number(rf::kBytes), 0)),
-                      .name = builder_.text(operation())});
+                      .name = builder_.text(operation()),
+                      .source_device_id = builder_.device(number(rf::kSource)),
+                      .destination_device_id = builder_.device(number(rf::kDestination))});
       return true;
     }
     case Becomes::kMemory:

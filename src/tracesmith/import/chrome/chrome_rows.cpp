@@ -31,6 +31,8 @@ void ChromeRows::push(const ChromeEvent& event, const ChromePlan& plan, int64_t 
       copy.kind = task.empty() ? copyKindOf(event[EventField::kName].raw)
                                : ascendCopyKind(event[EventField::kName].raw, task);
       copy.bytes = argBytes(event);
+      copy.source_device_id = tracks_.device(event[EventField::kArgFromDevice]);
+      copy.destination_device_id = tracks_.device(event[EventField::kArgToDevice]);
       delta_.copy.push(copy);
       return;
     }

@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 39> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 41> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -33,6 +33,8 @@ EventField fieldOf(std::string_view key) {
       {"args.context", EventField::kArgContext},
       {"args.stream", EventField::kArgStream},
       {"args.bytes", EventField::kArgBytes},
+      {"args.fromDevice", EventField::kArgFromDevice},
+      {"args.toDevice", EventField::kArgToDevice},
       {"args.grid", EventField::kArgGrid},
       {"args.block", EventField::kArgBlock},
       {"args.shared memory", EventField::kArgSharedMemory},

@@ -36,6 +36,8 @@ enum class EventField : uint8_t {
   kArgContext,
   kArgStream,
   kArgBytes,
+  kArgFromDevice,
+  kArgToDevice,
   kArgGrid,
   kArgBlock,
   kArgSharedMemory,

@@ -79,6 +79,7 @@ class NsysImport {
   ProcessId process(int64_t pid);
   ThreadId thread(int64_t global_tid);
   StreamId stream(int64_t pid);
+  DeviceId otherDevice(F field);
   ShapeId launchShape();
   StringId nameOf(F field) const { return names_.text(integer(field, -1)); }
   int64_t integer(F field, int64_t otherwise = 0) const {
@@ -313,6 +314,8 @@ bool NsysImport::pushCopy(SqliteSource::Values& values) {
   auto copy = deviceRow<CopyRow>(values);
   copy.kind = names_.copyKind(integer(F::kKind));
   copy.bytes = values.bytes = positive(F::kBytes);
+  copy.source_device_id = otherDevice(F::kSourceDevice);
+  copy.destination_device_id = otherDevice(F::kDestinationDevice);
   const std::string_view label = names_.label("ENUM_CUDA_MEMCPY_OPER", integer(F::kKind));
   if (!label.empty()) copy.name = builder_.text("Memcpy " + std::string(label));
   builder_.rows.copy.push(copy);
@@ -494,6 +497,14 @@ ThreadId NsysImport::thread(int64_t global_tid) {
   const int64_t tid = nsysTid(global_tid);
   used_.tids.insert({pid, tid});
   return builder_.thread(pid, tid);
+}
+
+/// A device beside that of the stream, if the row names one.
+DeviceId NsysImport::otherDevice(F field) {
+  if (!has(field) || !isNumber(integer(field))) return DeviceId::kNone;
+  const int64_t gpu = names_.gpu(nsysPid(integer(F::kGlobalPid)), integer(field));
+  used_.devices.insert(gpu);
+  return builder_.device(gpu);
 }
 
 StreamId NsysImport::stream(int64_t pid) {

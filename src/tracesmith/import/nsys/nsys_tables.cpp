@@ -57,6 +57,8 @@ constexpr auto kColumns = std::to_array<std::pair<std::string_view, NsysField>>(
     {"severity", F::kSeverity},
     {"eventId", F::kEvent},
     {"eventSyncId", F::kEventSync},
+    {"srcDeviceId", F::kSourceDevice},
+    {"dstDeviceId", F::kDestinationDevice},
 });
 
 constexpr auto kTables = std::to_array<NsysTableKind>({

@@ -53,6 +53,8 @@ enum class NsysField : uint8_t {
   kSeverity,
   kEvent,
   kEventSync,
+  kSourceDevice,
+  kDestinationDevice,
   kCount,
 };
 

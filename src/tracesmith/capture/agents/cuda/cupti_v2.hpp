@@ -124,6 +124,8 @@ constexpr Field kMemcpyPeerFields[] = {
     TS_FIELD(8, MemcpyPeer, device),
     TS_FIELD(9, MemcpyPeer, context),
     TS_FIELD(10, MemcpyPeer, stream),
+    TS_FIELD(11, MemcpyPeer, source_device),
+    TS_FIELD(13, MemcpyPeer, destination_device),
     TS_WIDE(15, MemcpyPeer, correlation, 8),
 };
 constexpr Field kMemsetFields[] = {

@@ -15,9 +15,12 @@ enum Attribute : int {
   kWarpSize = 10,
   kClockKhz = 13,
   kMultiprocessors = 16,
+  kPciBus = 33,
+  kPciDevice = 34,
   kMemoryClockKhz = 36,
   kMemoryBusBits = 37,
   kThreadsPerMultiprocessor = 39,
+  kPciDomain = 50,
   kComputeMajor = 75,
   kComputeMinor = 76,
   kSharedBytesPerMultiprocessor = 81,
@@ -56,6 +59,16 @@ uint32_t attributeOf(const Driver& driver, int device, Attribute attribute) {
              : 0;
 }
 
+uint32_t pciOf(const Driver& driver, int device) {
+  int domain = 0, bus = 0, number = 0;
+  const bool known = driver.attribute(&domain, kPciDomain, device) == 0 &&
+                     driver.attribute(&bus, kPciBus, device) == 0 &&
+                     driver.attribute(&number, kPciDevice, device) == 0;
+  return known ? arena::pciLocation(static_cast<uint32_t>(domain), static_cast<uint32_t>(bus),
+                                    static_cast<uint32_t>(number))
+               : 0;
+}
+
 void define(const Driver& driver, int ordinal) {
   int device = 0;
   if (driver.device(&device, ordinal) != 0) return;
@@ -74,6 +87,7 @@ void define(const Driver& driver, int ordinal) {
   r.shared_bytes_per_multiprocessor = attributeOf(driver, device, kSharedBytesPerMultiprocessor);
   r.memory_clock_mhz = attributeOf(driver, device, kMemoryClockKhz) / 1000;
   r.memory_bus_bits = attributeOf(driver, device, kMemoryBusBits);
+  r.pci = pciOf(driver, device);
   (void)driver.uuid(r.uuid, device);
   char name[256] = {};
   if (driver.name(name, sizeof name - 1, device) == 0) {

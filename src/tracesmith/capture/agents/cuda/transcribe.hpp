@@ -47,7 +47,7 @@ inline arena::CudaKernelRecord kernelOf(const Kernel& k, size_t bytes, uint64_t 
 }
 
 template <class Copy>
-arena::CudaCopyRecord copyOf(const Copy& c, uint64_t correlation) {
+arena::CudaCopyRecord copyOf(const Copy& c, uint64_t correlation, uint32_t devices = 0) {
   return {headerOf(arena::RecordKind::kCudaCopy, sizeof(arena::CudaCopyRecord), 0, c.copy_kind),
           correlation,
           stampOf(c.start),
@@ -56,7 +56,7 @@ arena::CudaCopyRecord copyOf(const Copy& c, uint64_t correlation) {
           c.device,
           c.context,
           c.stream,
-          0};
+          devices};
 }
 
 inline arena::CudaFillRecord fillOf(const Memset& m, uint64_t correlation) {
@@ -203,7 +203,8 @@ void transcribe(const Activity& a, size_t bytes, uint32_t name, uint64_t first_c
     }
     case kMemcpyPeer: {
       const MemcpyPeer& c = as<MemcpyPeer>(a);
-      return put(copyOf(c, wide(c.correlation)), true);
+      const uint32_t devices = arena::copyDevices(c.source_device, c.destination_device);
+      return put(copyOf(c, wide(c.correlation), devices), true);
     }
     case kMemset: {
       const Memset& m = as<Memset>(a);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/model/ranks/mpi_ranks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tracesmith/model/ranks/ranks.hpp"
+#include "tracesmith/model/track_groups.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int64_t kMostRanks = 10'000'000;
+
+/// The processes that ran with each pid, in the order of their starts.
+using ByPid = std::map<uint32_t, std::vector<size_t>>;
+
+ByPid processesByPid(const ProcessTable& processes) {
+  ByPid by_pid;
+  for (size_t i = 0; i < processes.size(); ++i) by_pid[processes.pid[i]].push_back(i);
+  for (auto& [pid, rows] : by_pid) {
+    std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
+      return processes.start_ns[a] < processes.start_ns[b];
+    });
+  }
+  return by_pid;
+}
+
+/// The parent: of the processes with its pid, the last that had started.
+size_t parentOf(const ProcessTable& processes, const ByPid& by_pid, size_t child) {
+  const auto found = by_pid.find(processes.parent_pid[child]);
+  if (processes.parent_pid[child] == 0 || found == by_pid.end()) return processes.size();
+  size_t parent = found->second.front();
+  for (const size_t row : found->second) {
+    if (processes.start_ns[row] <= processes.start_ns[child]) parent = row;
+  }
+  return parent == child ? processes.size() : parent;
+}
+
+void assignProcesses(ProcessTable& processes, const std::vector<MpiRank>& ranks) {
+  constexpr auto kFirst = idAt<RankId>(0);
+  std::map<size_t, RankId> known;
+  for (size_t i = 0; i < ranks.size(); ++i) known[indexOf(ranks[i].process)] = idAt<RankId>(i);
+  const ByPid by_pid = processesByPid(processes);
+  for (size_t i = 0; i < processes.size(); ++i) {
+    RankId rank = kFirst;
+    size_t at = i;
+    for (size_t steps = 0; at < processes.size() && steps < processes.size(); ++steps) {
+      const auto found = known.find(at);
+      if (found != known.end()) {
+        rank = found->second;
+        break;
+      }
+      at = parentOf(processes, by_pid, at);
+    }
+    processes.rank_id[i] = rank;
+  }
+}
+
+/// Rows that name no process get one of the first rank.
+void assignRowsOfNoProcess(Trace& trace) {
+  auto others = ProcessId::kNone;
+  forEachTable(trace, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (requires { table.process_id; } && !std::is_same_v<Table, LossTable>) {
+      for (ProcessId& process : table.process_id) {
+        if (process != ProcessId::kNone && indexOf(process) < trace.process.size()) continue;
+        if (others == ProcessId::kNone) {
+          others = idAt<ProcessId>(trace.process.size());
+          trace.process.push({.id = others,
+                              .command_line = trace.strings.intern("events of no process"),
+                              .flags = process_flags::kTrackGroup,
+                              .rank_id = idAt<RankId>(0)});
+        }
+        process = others;
+      }
+    }
+  });
+}
+
+template <class Table>
+void setRank(Table& table, RankId rank) {
+  for (RankId& of_row : table.rank_id) of_row = rank;
+}
+
+}  // namespace
+
+std::vector<MpiRank> mpiRanks(const Trace& trace) {
+  std::vector<MpiRank> ranks;
+  const CommunicatorTable& rows = trace.communicator;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (trace.text(rows.name[i]) != "MPI_COMM_WORLD") continue;
+    if (rows.rank[i] < 0 || rows.rank[i] >= kMostRanks) return {};  // damage
+    ranks.push_back({rows.process_id[i], static_cast<uint32_t>(rows.rank[i]), rows.ranks[i]});
+  }
+  std::sort(ranks.begin(), ranks.end(),
+            [](const MpiRank& a, const MpiRank& b) { return a.number < b.number; });
+  const auto twice =
+      std::adjacent_find(ranks.begin(), ranks.end(),
+                         [](const MpiRank& a, const MpiRank& b) { return a.number == b.number; });
+  if (twice != ranks.end()) return {};
+  return ranks;
+}
+
+Status forEachMpiRank(Trace trace, const std::function<Status(Trace)>& take) {
+  const std::vector<MpiRank> ranks = mpiRanks(trace);
+  assignProcesses(trace.process, ranks);
+  assignRowsOfNoProcess(trace);
+  for (size_t i = 0; i < trace.loss.size(); ++i) {
+    const bool has_process = indexOf(trace.loss.process_id[i]) < trace.process.size();
+    if (!has_process) trace.loss.rank_id[i] = idAt<RankId>(0);
+  }
+  trace.rank.clear();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    trace.rank.push({.id = idAt<RankId>(i), .number = ranks[i].number});
+  }
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = idAt<RankId>(i);
+    setRank(trace.device, rank);
+    setRank(trace.clock_domain, rank);
+    setRank(trace.topology_node, rank);
+    setRank(trace.topology_link, rank);
+    setRank(trace.clock_offset, idAt<RankId>(0));
+    Trace part = partOfRank(trace, rank);
+    part.metadata = trace.metadata;
+    TS_CHECK_OK(take(std::move(part)));
+  }
+  return {};
+}
+
+}  // namespace tracesmith
