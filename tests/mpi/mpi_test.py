@@ -302,7 +302,7 @@ class Implementation:
                                     "send_bytes = 48 AND receive_bytes = 48"), 4)
         self.assertEqual(self.value("SELECT count(*) FROM comm JOIN communicator USING (communicator_id) WHERE "
                                     "function = 'MPI_Allreduce' AND ranks = 4"), 4)
-        self.assert_fails(self.run_command("merge", "run.sbt", "-o", "job.sbt"), 1, "one trace is given")
+        self.assert_fails(self.run_command("merge", "run.sbt", "-o", "job.sbt"), 1, "MPI_Comm_spawn", "one by one")
 
     def test_ranks_of_a_host_that_cannot_be_found(self):
         result = self.run_command("profile", "--per-host", "--", "true")

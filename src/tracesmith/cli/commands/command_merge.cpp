@@ -172,6 +172,12 @@ class MergeCommand : public Command {
 
   /// Fails early if a rank is there twice, because a large job takes long.
   Status addRanksOf(const TraceFile& file) {
+    if (hasSeveralMpiJobs(file.trace)) {
+      return fail(ErrorCode::kUnsupported,
+                  "has several processes of one MPI rank: of two jobs, or started by "
+                  "MPI_Comm_spawn. So its ranks cannot be told apart; record the jobs one by one",
+                  file.path);
+    }
     const std::vector<MpiRank> of_mpi = mpiRanks(file.trace);
     if (of_mpi.size() > 1) {
       for (const MpiRank& rank : of_mpi) {

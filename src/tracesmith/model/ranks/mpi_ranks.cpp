@@ -79,6 +79,27 @@ void assignRowsOfNoProcess(Trace& trace) {
   });
 }
 
+/// Ordered by number; empty if a number is none, which is damage.
+std::vector<MpiRank> processesOfWorlds(const Trace& trace) {
+  std::vector<MpiRank> ranks;
+  const CommunicatorTable& rows = trace.communicator;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (trace.text(rows.name[i]) != "MPI_COMM_WORLD") continue;
+    if (rows.rank[i] < 0 || rows.rank[i] >= kMostRanks) return {};
+    ranks.push_back({rows.process_id[i], static_cast<uint32_t>(rows.rank[i]), rows.ranks[i]});
+  }
+  std::sort(ranks.begin(), ranks.end(),
+            [](const MpiRank& a, const MpiRank& b) { return a.number < b.number; });
+  return ranks;
+}
+
+/// Whether two of them do.
+bool haveOneNumber(const std::vector<MpiRank>& ranks) {
+  return std::adjacent_find(ranks.begin(), ranks.end(), [](const MpiRank& a, const MpiRank& b) {
+           return a.number == b.number;
+         }) != ranks.end();
+}
+
 template <class Table>
 void setRank(Table& table, RankId rank) {
   for (RankId& of_row : table.rank_id) of_row = rank;
@@ -87,21 +108,11 @@ void setRank(Table& table, RankId rank) {
 }  // namespace
 
 std::vector<MpiRank> mpiRanks(const Trace& trace) {
-  std::vector<MpiRank> ranks;
-  const CommunicatorTable& rows = trace.communicator;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (trace.text(rows.name[i]) != "MPI_COMM_WORLD") continue;
-    if (rows.rank[i] < 0 || rows.rank[i] >= kMostRanks) return {};  // damage
-    ranks.push_back({rows.process_id[i], static_cast<uint32_t>(rows.rank[i]), rows.ranks[i]});
-  }
-  std::sort(ranks.begin(), ranks.end(),
-            [](const MpiRank& a, const MpiRank& b) { return a.number < b.number; });
-  const auto twice =
-      std::adjacent_find(ranks.begin(), ranks.end(),
-                         [](const MpiRank& a, const MpiRank& b) { return a.number == b.number; });
-  if (twice != ranks.end()) return {};
-  return ranks;
+  std::vector<MpiRank> ranks = processesOfWorlds(trace);
+  return haveOneNumber(ranks) ? std::vector<MpiRank>() : ranks;
 }
+
+bool hasSeveralMpiJobs(const Trace& trace) { return haveOneNumber(processesOfWorlds(trace)); }
 
 Status forEachMpiRank(Trace trace, const std::function<Status(Trace)>& take) {
   const std::vector<MpiRank> ranks = mpiRanks(trace);

@@ -71,6 +71,7 @@ class MpiRanks : public ::testing::Test {
 TEST_F(MpiRanks, AreThoseOfTheWorldByNumber) {
   const std::vector<MpiRank> ranks = mpiRanks(trace_);
   ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_FALSE(hasSeveralMpiJobs(trace_));
   EXPECT_EQ(ranks[0].number, 0U);
   EXPECT_EQ(ranks[0].process, ProcessId{3});
   EXPECT_EQ(ranks[1].number, 1U);
@@ -115,6 +116,7 @@ TEST_F(MpiRanks, ProcessesThatAreTheirOwnAncestorsAreNoRanks) {
 TEST_F(MpiRanks, TwoJobsHaveNone) {
   world(4, 0);
   EXPECT_THAT(mpiRanks(trace_), IsEmpty());
+  EXPECT_TRUE(hasSeveralMpiJobs(trace_));
 }
 
 }  // namespace
