@@ -108,6 +108,27 @@ class Merge(CommandTest):
         self.command("export", "job.sbt", "--rank", "1", "-o", "one.sbt")
         self.assertEqual(self.report("--gpu-util", "one.sbt"), self.report("--gpu-util", "rank-1.json"))
 
+    def test_some_ranks_are_a_job_of_these(self):
+        files = [self.write(f"rank-{rank}.json", trace_of(rank, 10 + rank, 1000 * rank)) for rank in range(5)]
+        self.merged(*files)
+        self.merged(files[1], files[2], files[4])
+        os.replace(self.path("job.sbt"), self.path("of-three.sbt"))
+        self.merged(*files)
+        self.command("export", "job.sbt", "--ranks", "4,1-2", "-o", "some.sbt")
+        wanted = self.report("of-three.sbt")
+        for arguments in (("some.sbt",), ("job.sbt", "--ranks", "1,2,4"), ("job.sbt", "--ranks", "1-2,4-9")):
+            self.assertEqual(self.report(*arguments), wanted)
+        self.assertEqual(self.query("some.sbt", "SELECT DISTINCT substr(key, 1, 7) FROM metadata WHERE key LIKE 'rank.%' "
+                                                "ORDER BY 1"), [["rank.1."], ["rank.2."], ["rank.4."]])
+        self.assertEqual(self.report("--gpu-util", "some.sbt", "--rank", "4"), self.report("--gpu-util", "rank-4.json"))
+        view = self.command("view", "--timeline", "job.sbt", "--ranks", "3").stdout.decode()
+        self.assertIn("rank 3", view)
+        self.assertNotIn("rank 2", view)
+        for ranks, words in (("5", "there is no rank 5"), ("1,1", "no rank 1 that is not named already"),
+                             ("3-1", "no list of ranks"), ("1,", "no list of ranks"), ("x", "no list of ranks")):
+            self.assert_fails(self.run_command("view", "job.sbt", "--ranks", ranks), 2, words)
+        self.assert_fails(self.run_command("view", "rank-1.json", "--ranks", "1"), 2, "not a merged trace")
+
     def test_info_lists_the_ranks_and_their_clocks(self):
         self.merged(*self.job())
         text = self.command("info", "job.sbt").stdout.decode()

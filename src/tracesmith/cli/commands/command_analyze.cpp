@@ -66,7 +66,10 @@ class AnalyzeCommand : public Command {
     count(
         "--limit", limit_, "N",
         "Rows of a table; 0: all (default 15; with --json all, but 15 of the longest operations)");
-    count("--rank", rank_, "N", "Rank N of a merged trace (default: all ranks side by side)");
+    const Option rank =
+        count("--rank", rank_, "N", "Rank N of a merged trace (default: all ranks side by side)");
+    text("--ranks", ranks_, "LIST", "Only these ranks of a merged trace, for example 0-3,7")
+        .excludes(rank);
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     flag("--full-names", full_names_,
          "Show full names of kernels, not short ones (--json always has full names)");
@@ -96,6 +99,7 @@ class AnalyzeCommand : public Command {
     if (inputs_.size() > 1) return runRanks(session);
     Result<TraceFile> file = readTraceFile(inputs_.front());
     if (!file) return failWith(file.error());
+    if (const Status kept = keepRanks(*file, ranks_); !kept) return failWith(kept.error());
     if (isMerged(file->trace) && !rank_ && !selectsParts()) return runMerged(*file, session);
     if (const Status chosen = chooseRank(*file, rank_); !chosen) return failWith(chosen.error());
     ReportOptions options;
@@ -169,7 +173,7 @@ class AnalyzeCommand : public Command {
 
   /// One trace after the other, so that only one is in memory.
   int runRanks(Session& session) const {
-    if (selectsParts() || rank_) {
+    if (selectsParts() || rank_ || !ranks_.empty()) {
       return failWith({ErrorCode::kInvalidArgument,
                        "parts, ranges and ways of counting need a single trace; several have "
                        "only --limit, --full-names, --json and -o",
@@ -315,6 +319,7 @@ class AnalyzeCommand : public Command {
   std::array<bool, kAnalysisParts> parts_{};
   std::optional<uint64_t> limit_;
   std::optional<uint64_t> rank_;
+  std::string ranks_;
   std::string range_;
   std::optional<uint64_t> instance_;
   bool findings_ = false;

@@ -62,8 +62,10 @@ class ExportCommand : public Command {
            "Only device work of device N (numbered as in view --timeline); not with -f dot");
     text("--name", name_, "REGEX",
          "Only events whose name contains a match of REGEX (POSIX extended); not with -f dot");
-    count("--rank", rank_, "N",
-          "Only rank N of a merged trace; another trace must be of this rank");
+    const Option rank = count("--rank", rank_, "N",
+                              "Only rank N of a merged trace; another trace must be of this rank");
+    text("--ranks", ranks_, "LIST", "Only these ranks of a merged trace, for example 0-3,7")
+        .excludes(rank);
     choice("--by", by_, "WHAT", {"device-time", "host-time", "launches", "bytes"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
            "of the calls, number of launches or allocated bytes; as folded, speedscope or svg. "
@@ -168,6 +170,7 @@ class ExportCommand : public Command {
   /// Viewers get the ranks aligned. Tables and traces keep the times of the file; if these are of
   /// several clocks, a range of time cannot select from them.
   Status chooseRanks(TraceFile& file, ExportFormat format) const {
+    TS_CHECK_OK(keepRanks(file, ranks_));
     const bool viewed = format == ExportFormat::kPerfetto || format == ExportFormat::kChromeJson;
     if (viewed) return chooseOrAlignRanks(file, rank_);
     const bool whole = !rank_ && !from_ns_ && !to_ns_ && format != ExportFormat::kDot;
@@ -230,6 +233,7 @@ class ExportCommand : public Command {
   std::vector<uint64_t> devices_;
   std::string name_;
   std::optional<uint64_t> rank_;
+  std::string ranks_;
   bool quiet_ = false;
 };
 

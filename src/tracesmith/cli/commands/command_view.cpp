@@ -47,7 +47,9 @@ class ViewCommand : public Command {
     flag("--all-frames", all_frames_, "Show frames of the interpreter, libffi and the loader too");
     choices("-t,--type", types_, "TYPE", tableChoices(), "Only events of this type");
     counts("--stream", streams_, "N", "Only stream N, numbered as in the program and the timeline");
-    count("--rank", rank_, "N", "Only rank N of a merged trace");
+    const Option rank = count("--rank", rank_, "N", "Only rank N of a merged trace");
+    text("--ranks", ranks_, "LIST", "Only these ranks of a merged trace, for example 0-3,7")
+        .excludes(rank);
     text("--name", name_, "REGEX",
          "Only events whose name contains a match of REGEX (POSIX extended)");
     time("--from", from_ns_, "Leave out events that end before this time (from the trace's start)");
@@ -79,6 +81,7 @@ class ViewCommand : public Command {
                                      return whatToRead(reader, limit, not_read);
                                    });
     if (!file) return failWith(file.error());
+    if (const Status kept = keepRanks(*file, ranks_); !kept) return failWith(kept.error());
     if (const Status chosen = chooseOrAlignRanks(*file, rank_); !chosen) {
       return failWith(chosen.error());
     }
@@ -214,6 +217,7 @@ class ViewCommand : public Command {
   std::vector<uint64_t> streams_;
   std::string name_;
   std::optional<uint64_t> rank_;
+  std::string ranks_;
   std::optional<int64_t> from_ns_;
   std::optional<int64_t> to_ns_;
   std::optional<uint64_t> limit_;

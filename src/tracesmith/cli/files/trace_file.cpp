@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 
@@ -233,6 +234,66 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
   }
   if (out.empty()) out.push_back(StreamId::kNone);
   return out;
+}
+
+namespace {
+
+struct NumberRange {
+  uint32_t first = 0;
+  uint32_t last = 0;
+};
+
+/// "0-3,7".
+Result<std::vector<NumberRange>> numberRanges(std::string_view list) {
+  const auto bad = [&] {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("\"{}\" is no list of ranks like 0-3,7", list), "--ranks");
+  };
+  std::vector<NumberRange> ranges;
+  for (const char *at = list.data(), *const end = at + list.size();; ++at) {
+    NumberRange range;
+    auto read = std::from_chars(at, end, range.first);
+    if (read.ec != std::errc()) return bad();
+    range.last = range.first;
+    if (read.ptr != end && *read.ptr == '-') {
+      read = std::from_chars(read.ptr + 1, end, range.last);
+      if (read.ec != std::errc()) return bad();
+    }
+    if (range.last < range.first) return bad();
+    ranges.push_back(range);
+    if (read.ptr == end) return ranges;
+    if (*read.ptr != ',') return bad();
+    at = read.ptr;
+  }
+}
+
+}  // namespace
+
+Status keepRanks(TraceFile& file, std::string_view list) {
+  if (list.empty()) return {};
+  if (!isMerged(file.trace)) {
+    return fail(ErrorCode::kInvalidArgument, "is not a merged trace, so it has no --ranks",
+                file.path);
+  }
+  TS_TRY(const std::vector<NumberRange> wanted, numberRanges(list));
+  std::vector<RankId> chosen;
+  const auto& numbers = file.trace.rank.number;
+  for (const NumberRange& range : wanted) {
+    const size_t before = chosen.size();
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto rank = idAt<RankId>(i);
+      if (numbers[i] < range.first || numbers[i] > range.last) continue;
+      if (std::find(chosen.begin(), chosen.end(), rank) == chosen.end()) chosen.push_back(rank);
+    }
+    if (chosen.size() > before) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("there is no rank {} that is not named already; the trace has {}",
+                            range.first, rankNumbersText(file.trace)),
+                file.path);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  file.trace = partOfRanks(file.trace, chosen);
+  return {};
 }
 
 Status chooseRank(TraceFile& file, std::optional<uint64_t> rank) {

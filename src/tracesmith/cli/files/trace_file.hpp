@@ -70,6 +70,10 @@ Result<std::vector<StreamId>> streamsOfDevices(const Trace& trace,
                                                const std::vector<uint64_t>& devices,
                                                std::vector<StreamId> streams);
 
+/// For --ranks: keeps the ranks of a list like "0-3,7" of a merged trace; "" keeps all. Fails for a
+/// list that is none, and if the trace lacks one of them.
+Status keepRanks(TraceFile& file, std::string_view list);
+
 /// For --rank: of a merged trace keeps only that rank. Fails if the trace does not have the rank.
 /// Without `rank` fails for a merged trace whose ranks have different clocks; if they have one,
 /// puts the rank before the names of processes and devices.

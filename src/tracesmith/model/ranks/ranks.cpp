@@ -2,6 +2,7 @@
 #include "tracesmith/model/ranks/ranks.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
@@ -33,7 +34,8 @@ struct RankIds : NewIds<ProcessId>,
                  NewIds<CounterTrackId>,
                  NewIds<LossId>,
                  NewIds<TopologyNodeId>,
-                 NewIds<CommunicatorId> {
+                 NewIds<CommunicatorId>,
+                 NewIds<RankId> {
   using NewIds<ProcessId>::operator();
   using NewIds<ThreadId>::operator();
   using NewIds<DeviceId>::operator();
@@ -44,7 +46,7 @@ struct RankIds : NewIds<ProcessId>,
   using NewIds<LossId>::operator();
   using NewIds<TopologyNodeId>::operator();
   using NewIds<CommunicatorId>::operator();
-  RankId operator()(RankId) const { return RankId::kNone; }  // the part is a trace without ranks
+  using NewIds<RankId>::operator();  // all 0 for a part without ranks
 };
 
 /// Tables that all ranks of the part share: their rows belong to no rank.
@@ -75,6 +77,17 @@ void number(const Table& table, const std::vector<size_t>& rows, RankIds& ids) {
   std::vector<uint32_t>& out = static_cast<NewIds<Id>&>(ids).ids;
   out.assign(table.size(), 0);
   for (size_t i = 0; i < rows.size(); ++i) out[rows[i]] = static_cast<uint32_t>(i + 1);
+}
+
+/// 3 of "rank.3.hostname"; nullopt for a key of no rank.
+std::optional<uint32_t> rankOfKey(std::string_view key) {
+  constexpr std::string_view kPrefix = "rank.";
+  if (!key.starts_with(kPrefix)) return std::nullopt;
+  uint32_t number = 0;
+  const char* const end = key.data() + key.size();
+  const auto read = std::from_chars(key.data() + kPrefix.size(), end, number);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '.') return std::nullopt;
+  return number;
 }
 
 void keepMetadata(const Trace& trace, const std::string& prefix, Trace& part) {
@@ -226,20 +239,21 @@ RankLookup::RankLookup(const Trace& trace) {
   track_ = ranksOf(trace.counter_track);
 }
 
-Trace partOfRank(const Trace& trace, RankId rank) {
+namespace {
+
+/// The rows of some ranks, with new ids: `ids` has those of ranks already.
+template <class IsKept>
+Trace rowsOfRanks(const Trace& trace, IsKept&& is_kept, RankIds ids) {
   Trace part;
-  const auto index = static_cast<size_t>(rank);
-  if (index == 0 || index > trace.rank.size()) return part;
   part.strings = trace.strings;
   const RankLookup ranks(trace);
-  RankIds ids;
   std::map<uint32_t, std::vector<size_t>> kept;
   forEachTable(trace, [&](const auto& table) {
     using Table = std::decay_t<decltype(table)>;
     std::vector<size_t>& rows = kept[static_cast<uint32_t>(Table::kId)];
     if constexpr (!kIsShared<Table>) {
       for (size_t i = 0; i < table.size(); ++i) {
-        if (ranks.of(table, i) == rank) rows.push_back(i);
+        if (is_kept(ranks.of(table, i))) rows.push_back(i);
       }
     }
   });
@@ -266,6 +280,17 @@ Trace partOfRank(const Trace& trace, RankId rank) {
   TS_TABLES(TS_Y)
 #undef TS_Y
   part.rank.clear();
+  part.metadata.clear();
+  keepAttributes(trace, kept, part);
+  return part;
+}
+
+}  // namespace
+
+Trace partOfRank(const Trace& trace, RankId rank) {
+  const auto index = static_cast<size_t>(rank);
+  if (index == 0 || index > trace.rank.size()) return {};
+  Trace part = rowsOfRanks(trace, [&](RankId of_row) { return of_row == rank; }, {});
   keepMetadata(trace, rankMetadataPrefix(trace.rank.number[index - 1]), part);
   // Times that were converted to another clock are of none that others could be compared with.
   const auto clock_of = [&](size_t i) {
@@ -275,7 +300,43 @@ Trace partOfRank(const Trace& trace, RankId rank) {
   const bool is_converted = converted_to != 0 && converted_to <= trace.rank.size() &&
                             clock_of(converted_to - 1) != clock_of(index - 1);
   if (is_converted) part.setMetadata("clock_id", "");
-  keepAttributes(trace, kept, part);
+  return part;
+}
+
+Trace partOfRanks(const Trace& trace, const std::vector<RankId>& chosen) {
+  RankIds ids;
+  std::vector<uint32_t>& new_ids = static_cast<NewIds<RankId>&>(ids).ids;
+  new_ids.assign(trace.rank.size(), 0);
+  for (size_t i = 0; i < chosen.size(); ++i)
+    new_ids[indexOf(chosen[i])] = static_cast<uint32_t>(i + 1);
+  const auto is_kept = [&](RankId rank) {
+    return rank != RankId::kNone && indexOf(rank) < new_ids.size() && new_ids[indexOf(rank)] != 0;
+  };
+  Trace part = rowsOfRanks(trace, is_kept, ids);
+  const bool is_one_clock = haveOneClock(trace).has_value();
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    RankRow row = trace.rank.row(indexOf(chosen[i]));
+    row.id = idAt<RankId>(i);
+    if (is_one_clock) {
+      row.clock_rank_id = idAt<RankId>(0);
+      // Times of the first one are as far off as well, if it was not the first one before.
+      const uint64_t of_first = i == 0 ? 0 : part.rank.clock_error_ns[0];
+      if (__builtin_add_overflow(row.clock_error_ns, of_first, &row.clock_error_ns)) {
+        row.clock_error_ns = UINT64_MAX;
+      }
+    } else {
+      row.clock_rank_id = RankId::kNone;
+    }
+    part.rank.push(row);
+  }
+  const auto& numbers = part.rank.number;
+  for (size_t i = 0; i < trace.metadata.size(); ++i) {
+    const std::string_view key = trace.text(trace.metadata.key[i]);
+    const std::optional<uint32_t> of = rankOfKey(key);
+    if (!of || std::find(numbers.begin(), numbers.end(), *of) != numbers.end()) {
+      part.setMetadata(key, trace.text(trace.metadata.value[i]));
+    }
+  }
   return part;
 }
 

@@ -86,6 +86,9 @@ std::vector<TimeRange> rangesOfRanks(const Trace& trace);
 /// trace.
 Trace partOfRank(const Trace& trace, RankId rank);
 
+/// Some ranks of a merged trace, which is merged still. `chosen`: at least one, each once.
+Trace partOfRanks(const Trace& trace, const std::vector<RankId>& chosen);
+
 /// Puts all ranks on one time axis, and the rank before the names of processes and devices, for
 /// viewers. If their clocks were compared (RankClocks), that is the axis of the first rank.
 /// Otherwise all ranks start with their first event at the same time, and pairs of times of two
