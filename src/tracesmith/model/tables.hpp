@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema: every table of a trace and its columns, defined once. These lists generate the
-// columns in memory (KernelTable), rows (KernelRow), the format on disk, the SQL tables and the
-// exports.
+// The schema: every table of a trace and its columns, defined once. From these lists come columns
+// in memory (KernelTable), rows (KernelRow), the format on disk, SQL tables and exports.
 //
 // Table and column numbers are on disk: append, never renumber, never change a type. An absent
 // column reads as zeros ("none", "unknown").
