@@ -112,6 +112,29 @@ class Ranks(CommandTest):
         self.assertEqual([row["device_busy_ns"] for row in report["ranks"]],
                          [sum(device["busy_ns"] for device in devices) for devices in alone])
 
+    def test_two_real_gpus_leave_their_collectives_as_far_apart_as_was_published(self):
+        """33 pairs of ncclDevKernel_SendRecv on two H100, each with a process of its own."""
+        file = os.path.join(DATA, "traces/nsys_ai/tests/fixtures/mfu_2gpu_before.sqlite.gz")
+        if not os.path.exists(file):
+            self.skipTest("no trace of two GPUs: set TRACESMITH_TEST_DATA")
+        self.assertEqual(self.run_command("import", "-q", file, "-o", "two.sbt").returncode, 0)
+        apart = self.run_command("query", "--csv", "two.sbt", """
+            WITH ends AS (SELECT s.device_id AS gpu, k.start_ns + k.duration_ns AS at,
+                                 row_number() OVER (PARTITION BY s.device_id ORDER BY k.start_ns) AS number
+                          FROM kernel k JOIN stream s ON s.id = k.stream_id
+                          WHERE k.name LIKE 'ncclDevKernel_SendRecv%')
+            SELECT b.at - a.at FROM ends a JOIN ends b USING (number) WHERE a.gpu < b.gpu ORDER BY 1""")
+        self.assertEqual(apart.returncode, 0, apart.stderr)
+        ns = [int(line) for line in apart.stdout.split()[1:]]
+        self.assertEqual(len(ns), 33)
+        self.assertEqual(round(ns[16] / 1000, 1), -22.2, "us, the median")
+        self.assertEqual((round(ns[0] / 1000, 1), round(ns[-1] / 1000, 1)), (-26.6, 8.8))
+        rows = json.loads(self.run_command("analyze", "--gpu-util", "--json", "two.sbt").stdout)["gpu_util"]
+        self.assertEqual(len(rows), 2)
+        # What went over NVLink by NCCL's kernels is no copy; copies are between a GPU and its host.
+        self.assertEqual(self.run_command("query", "--csv", "two.sbt", "SELECT count(*) FROM copy WHERE "
+                                          "source_device_id IS NOT NULL").stdout.split()[-1], b"0")
+
 
 if __name__ == "__main__":
     unittest.main()
