@@ -41,6 +41,25 @@ one_at_a_time() {
   flock "$lock"
 }
 
+# unpack_package NAME PROGRAM: unpacks a Debian package into build/NAME, unless PROGRAM is there already. Ends the caller
+# with 77 where there is no such package.
+unpack_package() {
+  one_at_a_time "$1"
+  [[ ! -x build/$1/$2 ]] || return 0
+  local partial
+  partial="$(mktemp -d "build/$1.XXXXXX")"
+  chmod 755 "$partial" # mktemp's is for its owner alone, and apt fetches as another user
+  (cd "$partial" && quietly fetch.log apt-get -q -o Acquire::Retries=3 download "$1") || {
+    rm -rf "$partial"
+    printf '%s: cannot fetch the package (apt-get update may help)\n' "$(basename "$0")" >&2
+    exit 77
+  }
+  dpkg -x "$partial/$1"_*.deb "$partial/root"
+  rm -rf "build/$1"
+  mv "$partial/root" "build/$1"
+  rm -rf "$partial"
+}
+
 # Every C++ file of the project. The snippets in tests/request/cases stay as their documents show them.
 cpp_files() {
   find src include examples python tests -type f ! -path 'tests/request/cases/*' \( -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h' \) | sort
