@@ -115,3 +115,12 @@ def test_correlated_points():
     assert correlator.correct_timestamps("gpu", [0]) == [correlator.calculate_offset("gpu")]
     correlator.clear()
     assert correlator.get_correlation_points("gpu") == []
+
+
+@pytest.mark.parametrize("adapter, why", [("", "set ptp_interface"), ("lo", "lo: has no hardware clock"),
+                                          ("no-such-adapter", "there is no such network adapter")])
+def test_an_adapter_without_a_clock(adapter, why):
+    sync, result = synced(method=ts.TimeSyncMethod.PTP, ptp_interface=adapter)
+    assert not result
+    assert why in result.error_message
+    assert sync.get_sync_count() == 0 and sync.to_synchronized_time(7) == 7

@@ -10,6 +10,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/clocks/calendar_clock.hpp"
 #include "tracesmith/capture/clocks/clock_probe.hpp"
+#include "tracesmith/capture/clocks/hardware_clock.hpp"
 #include "tracesmith/capture/clocks/time_daemon.hpp"
 #include "tracesmith/capture/clocks/time_server.hpp"
 #include "tracesmith/clocks/clock_estimate.hpp"
@@ -50,7 +51,8 @@ SyncResult resultOf(const clocks::OffsetBound& bound, int64_t trip_ns) {
 }
 
 bool isMeasured(TimeSyncMethod method) {
-  return method == TimeSyncMethod::SystemClock || method == TimeSyncMethod::NTP;
+  return method == TimeSyncMethod::SystemClock || method == TimeSyncMethod::NTP ||
+         method == TimeSyncMethod::PTP;
 }
 
 /// a + b, limited to the range of int64_t.
@@ -148,6 +150,7 @@ struct TimeSync::State {
 
   SyncResult ask() const;
   SyncResult daemonOrServer() const;
+  SyncResult hardwareClock() const;
   void take(const SyncResult& result);
   /// Makes the estimates, if there are bounds.
   void estimate();
@@ -162,6 +165,14 @@ SyncResult TimeSync::State::daemonOrServer() const {
   return time ? resultOf(time->utc, 0) : failure(time.error().toString());
 }
 
+SyncResult TimeSync::State::hardwareClock() const {
+  if (config.ptp_interface.empty()) {
+    return failure("which network adapter? set ptp_interface, for example to eth0");
+  }
+  const Result<clocks::OffsetBound> clock = askHardwareClock(config.ptp_interface);
+  return clock ? resultOf(*clock, 0) : failure(clock.error().toString());
+}
+
 SyncResult TimeSync::State::ask() const {
   switch (config.method) {
     case TimeSyncMethod::SystemClock:
@@ -169,10 +180,7 @@ SyncResult TimeSync::State::ask() const {
     case TimeSyncMethod::NTP:
       return daemonOrServer();
     case TimeSyncMethod::PTP:
-      return failure(
-          "the clocks of network adapters are not read yet; use the method NTP where ptp4l and "
-          "phc2sys "
-          "keep the host's clock");
+      return hardwareClock();
     case TimeSyncMethod::CUDA:
     case TimeSyncMethod::MACA:
       if (gpu_offsets.empty()) {

@@ -104,9 +104,13 @@ TEST(TimeSync, TimesOfAGpu) {
 }
 
 TEST(TimeSync, WhatCannotBeAskedSaysWhy) {
-  TimeSync ptp({.method = TimeSyncMethod::PTP, .ptp_interface = "eth0"});
-  EXPECT_FALSE(ptp.initialize());
-  EXPECT_THAT(ptp.getLastSyncResult().error_message, HasSubstr("not read yet"));
+  for (const auto& [adapter, why] :
+       {std::pair("", "set ptp_interface"), std::pair("lo", "lo: has no hardware clock"),
+        std::pair("tracesmith-none", "there is no such network adapter")}) {
+    TimeSync ptp({.method = TimeSyncMethod::PTP, .ptp_interface = adapter});
+    EXPECT_FALSE(ptp.initialize());
+    EXPECT_THAT(ptp.getLastSyncResult().error_message, HasSubstr(why));
+  }
   TimeSync server({.method = TimeSyncMethod::NTP, .ntp_server = "127.0.0.1:1"});
   EXPECT_FALSE(server.initialize());
   EXPECT_THAT(server.getLastSyncResult().error_message, HasSubstr("127.0.0.1:1"));

@@ -18,6 +18,7 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/clocks/calendar_clock.hpp"
+#include "tracesmith/capture/clocks/network_bytes.hpp"
 #include "tracesmith/capture/clocks/udp_socket.hpp"
 
 namespace tracesmith {
@@ -26,16 +27,6 @@ namespace {
 constexpr uint16_t kChronyPort = 323, kNtpPort = 123;
 constexpr int kPatienceMs = 50;  // it is on this host
 constexpr double kMostSeconds = 1e6;
-
-/// Big-endian numbers of a packet. The caller has checked the size.
-uint64_t numberAt(std::string_view bytes, size_t at, size_t size) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < size; ++i) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
-  return value;
-}
-void put(std::string& bytes, size_t at, size_t size, uint64_t value) {
-  for (size_t i = size; i-- > 0; value >>= 8) bytes[at + i] = static_cast<char>(value & 0xff);
-}
 
 /// chrony's numbers: 7 bits of exponent, 25 of coefficient, both signed.
 double chronyFloat(uint32_t word) {
@@ -103,10 +94,10 @@ Result<DaemonTime> askChrony() {
   // Version 6 of its command protocol, request 33 (tracking); as long as the answer.
   const auto number = static_cast<uint32_t>(newNonce());
   std::string question(104, '\0');
-  put(question, 0, 1, 6);
-  put(question, 1, 1, 1);
-  put(question, 4, 2, 33);
-  put(question, 8, 4, number);
+  putNumber(question, 0, 1, 6);
+  putNumber(question, 1, 1, 1);
+  putNumber(question, 4, 2, 33);
+  putNumber(question, 8, 4, number);
   const auto answer = askLocal(kChronyPort, question);
   if (!answer) return fail(ErrorCode::kNotFound, "does not answer", "chrony");
   return chronyAnswer(*answer, number);
@@ -117,10 +108,10 @@ Result<DaemonTime> askNtpd() {
   const auto number = static_cast<uint16_t>(newNonce());
   const std::string names = "leap,stratum,refid,reftime,rootdelay,rootdisp,offset";
   std::string question(12, '\0');
-  put(question, 0, 1, 0x16);
-  put(question, 1, 1, 2);
-  put(question, 2, 2, number);
-  put(question, 10, 2, names.size());
+  putNumber(question, 0, 1, 0x16);
+  putNumber(question, 1, 1, 2);
+  putNumber(question, 2, 2, number);
+  putNumber(question, 10, 2, names.size());
   question += names;
   question.resize((question.size() + 3) / 4 * 4);
   const auto answer = askLocal(kNtpPort, question);

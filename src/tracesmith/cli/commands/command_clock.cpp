@@ -9,11 +9,13 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/capture/clocks/peer_clocks.hpp"
+#include "tracesmith/capture/clocks/ptp_daemon.hpp"
 #include "tracesmith/capture/clocks/time_daemon.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/terminal/busy_line.hpp"
 #include "tracesmith/cli/terminal/messages.hpp"
 #include "tracesmith/cli/terminal/standard_output.hpp"
+#include "tracesmith/cli/views/clock_status.hpp"
 #include "tracesmith/clocks/clock_estimate.hpp"
 #include "tracesmith/export/output/json_writer.hpp"
 #include "tracesmith/export/text/terminal_table.hpp"
@@ -47,13 +49,15 @@ class ClockCommand : public Command {
     choice(
         "ACTION", action_, "ACTION", {"serve", "measure", "status"},
         "serve: answer questions about this host's clock; measure: ask other hosts; status: what "
-        "this host's time daemon knows of UTC")
+        "this host's time daemons know")
         .required();
     texts("HOST", hosts_, "HOST",
           "For measure: name or address of a host that serves, also as HOST:PORT");
     count("--port", port_, "PORT", fmt::format("For serve: the UDP port (default {})", kClockPort));
     text("--bind", bind_, "ADDRESS", "For serve: answer at this address only (default: all)");
     time("-d,--duration", duration_ns_, "How long (default: serve until Ctrl-C, measure 10 s)");
+    text("--ptp-socket", ptp_socket_, "PATH",
+         "For status: the socket of ptp4l, its option uds_address (default: /var/run/ptp4l)");
     flag("--json", json_, "For measure and status: print JSON");
     describe(
         "Traces have the time of CLOCK_MONOTONIC, which every host counts from a moment of its "
@@ -70,10 +74,11 @@ class ClockCommand : public Command {
         "the port.");
     describe(
         "'status' asks chrony or ntpd on this host. 'profile' and 'record' store the same once a "
-        "second, so that traces of hosts that keep UTC need no other comparison.");
+        "second, so that traces of hosts that keep UTC need no other comparison. It also shows "
+        "what ptp4l says; that is no bound, so traces do not have it.");
     example("tracesmith clock serve", "Answer, until Ctrl-C");
     example("tracesmith clock measure node2 node3", "Measure two hosts for ten seconds");
-    example("tracesmith clock status", "See how well this host knows UTC");
+    example("tracesmith clock status", "See how well this host knows UTC, and what ptp4l says");
   }
 
   int run(Session& session) override {
@@ -117,37 +122,32 @@ class ClockCommand : public Command {
     if (!hosts_.empty()) {
       return failWith({ErrorCode::kInvalidArgument, "takes no hosts", "clock status"});
     }
-    const auto time = askTimeDaemon();
-    if (!time) {
-      Error error = time.error();
+    const Result<DaemonTime> utc = askTimeDaemon();
+    const Result<PtpStatus> ptp = askPtpDaemon(ptp_socket_);
+    const bool wanted_ptp = !ptp_socket_.empty();
+    if (!ptp && (wanted_ptp || ptp.error().code != ErrorCode::kNotFound)) {
+      wanted_ptp ? sayError(ptp.error()) : sayWarning(ptp.error().toString());
+    }
+    if (!utc && !ptp) {
+      Error error = utc.error();
       error.message +=
           "; traces of several hosts then have one time axis only if their clocks are compared "
           "(profile --sync-with)";
       return failWith(error);
     }
+    if (!utc && utc.error().code != ErrorCode::kNotFound) sayWarning(utc.error().toString());
+    ClockStatus found;
+    if (utc) found.utc = *utc;
+    if (ptp) found.ptp = *ptp;
     Output out = standardOutput();
     if (json_) {
       JsonWriter json(out, 2);
-      json.beginObject().field("daemon", time->daemon).field("stratum", time->stratum);
-      json.field("source", time->source).field("behind_utc_ns", time->behind_utc);
-      json.field("error_ns", time->error).field("root_delay_ns", time->root_delay);
-      json.field("dispersion_ns", time->dispersion).field("at_ns", time->utc.at);
-      json.field("offset_ns", time->utc.middle()).field("offset_error_ns", time->utc.halfWidth());
-      json.endObject();
+      writeClockStatus(json, found);
       out.put('\n');
-      return finishOutput(out, kExitOk);
+    } else {
+      out.write(clockStatusText(found, session.terminal.utf8 ? "µs" : "us"));
     }
-    const char* const micro = session.terminal.utf8 ? "µs" : "us";
-    const auto duration = [&](int64_t ns) { return formatDuration(ns, micro); };
-    out.write(
-        fmt::format("{} follows {} (stratum {})\n"
-                    "UTC is known to    {}: half of the root delay of {}, and a dispersion of {}\n"
-                    "the system clock   is {} {} UTC, as far as {} knows\n",
-                    time->daemon, printable(time->source), time->stratum, duration(time->error),
-                    duration(time->root_delay), duration(time->dispersion),
-                    duration(std::abs(time->behind_utc)),
-                    time->behind_utc < 0 ? "ahead of" : "behind", time->daemon));
-    return finishOutput(out, kExitOk);
+    return finishOutput(out, wanted_ptp && !ptp ? exitCodeFor(ptp.error()) : kExitOk);
   }
 
   int measure(const Session& session) {
@@ -265,6 +265,12 @@ class ClockCommand : public Command {
           .field("foreign", counts.foreign);
       json.field("impossible", counts.impossible).field("bursts", counts.bursts);
       json.field("bursts_without_bound", counts.without_bound);
+      json.key("bounds").beginArray();
+      for (const clocks::OffsetBound& bound : each.probe->bounds()) {
+        json.beginObject().field("at_ns", bound.at).field("low_ns", bound.low);
+        json.field("high_ns", bound.high).endObject();
+      }
+      json.endArray();
       json.key("steps").beginArray();
       for (const auto& step : each.estimate->steps()) {
         json.beginObject()
@@ -279,7 +285,7 @@ class ClockCommand : public Command {
     out.put('\n');
   }
 
-  std::string action_, bind_;
+  std::string action_, bind_, ptp_socket_;
   std::vector<std::string> hosts_;
   std::optional<uint64_t> port_;
   std::optional<int64_t> duration_ns_;
