@@ -376,7 +376,7 @@ SELECTS(MemcpyPeer, stream, MEMCPY2_FIELD_STREAM_ID);
 SELECTS(MemcpyPeer, source_device, MEMCPY2_FIELD_SRC_DEVICE_ID);
 SELECTS(MemcpyPeer, destination_device, MEMCPY2_FIELD_DST_DEVICE_ID);
 SELECTS(MemcpyPeer, correlation, MEMCPY2_FIELD_CORRELATION_ID);
-SELECTS_NO_MORE(MemcpyPeer, 9);
+SELECTS_NO_MORE(MemcpyPeer, 11);
 
 SELECTS(Memset, kind, MEMSET_FIELD_KIND);
 SELECTS(Memset, value, MEMSET_FIELD_VALUE);
