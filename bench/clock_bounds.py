@@ -25,20 +25,21 @@ AHEAD_S = 5000
 FIRST, SECOND = "10.78.78.1", "10.78.78.2"
 SERVE_PORT, RELAY_PORT = 9713, 9800
 MICRO = 1000
+NEAR = 50 * MICRO  # longer than the relay takes to wake up, as a rule: then the delay is exact
 
 # Of each: clock, delay there, delay back, jitter (ns), share of messages that is lost each way.
 SCENARIOS = {
     "plain": None,
     "delayed": ("none", 100 * MICRO, 100 * MICRO, 0, 0),
     "asymmetric 2:1": ("none", 200 * MICRO, 100 * MICRO, 0, 0),
-    "jitter": ("none", 50 * MICRO, 50 * MICRO, 30 * MICRO, 0),
-    "1 % lost": ("none", 20 * MICRO, 20 * MICRO, 10 * MICRO, 0.01),
-    "drift": ("drift", 0, 0, 0, 0),
-    "wander": ("wander", 0, 0, 0, 0),
-    "slew": ("slew", 0, 0, 0, 0),
-    "fast slew": ("fast_slew", 0, 0, 0, 0),
-    "step": ("step", 0, 0, 0, 0),
-    "step back": ("step_back", 0, 0, 0, 0),
+    "jitter": ("none", NEAR, NEAR, 30 * MICRO, 0),
+    "1 % lost": ("none", NEAR, NEAR, 30 * MICRO, 0.01),
+    "drift": ("drift", NEAR, NEAR, 0, 0),
+    "wander": ("wander", NEAR, NEAR, 0, 0),
+    "slew": ("slew", NEAR, NEAR, 0, 0),
+    "fast slew": ("fast_slew", NEAR, NEAR, 0, 0),
+    "step": ("step", NEAR, NEAR, 0, 0),
+    "step back": ("step_back", NEAR, NEAR, 0, 0),
 }
 STEADY = ("plain", "delayed", "asymmetric 2:1", "jitter", "1 % lost")
 LOSSY = "1 % lost"  # each lost message takes its time: the others would wait for it
@@ -153,7 +154,7 @@ def run_ptp4l(hosts, program, seconds, folder):
         with open(config, "w", encoding="utf-8") as file:
             file.write(f"[global]\nfree_running 1\nslaveOnly {slave}\nuds_address {folder}/{host}.socket\n"
                        "logSyncInterval -1\nlogMinDelayReqInterval -1\nlogAnnounceInterval -1\n"
-                       "freq_est_interval 0\n")
+                       "summary_interval -1\nfreq_est_interval 0\n")
         logs.append(os.path.join(folder, f"{host}.log"))
         with open(logs[-1], "w", encoding="utf-8") as log:
             hosts.start(host, program, "-S", "-m", "-i", "host", "-f", config, stdout=log, stderr=log)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,10 +23,12 @@
 
 #include "tests/clocks/virtual_clock.hpp"
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/clocks/arrival_times.hpp"
 #include "tracesmith/capture/clocks/clock_packet.hpp"
 
 namespace {
 
+using tracesmith::ArrivalTimes;
 using tracesmith::ClockPacket;
 using tracesmith::monotonicNs;
 
@@ -49,6 +52,7 @@ struct Link {
   int64_t forth_ns = 0, back_ns = 0;
   double jitter_ns = 0, loss = 0;
   sockaddr_in client{};  // who asked last
+  ArrivalTimes of_clients, of_server;
 };
 
 struct Packet {
@@ -81,9 +85,11 @@ class Relay {
     link.server = socketAt(address);
     if (::connect(link.server, reinterpret_cast<const sockaddr*>(&server_), sizeof server_) != 0)
       die("clock_relay: connect");
+    for (const int fd : {link.clients, link.server}) ArrivalTimes::enable(fd);
     links_.push_back(link);
     waiting_.push_back({link.clients, POLLIN, 0});
     waiting_.push_back({link.server, POLLIN, 0});
+    for (const bool is_answer : {false, true}) takeAll(links_.size() - 1, is_answer);
     return true;
   }
 
@@ -96,7 +102,7 @@ class Relay {
       }
       const int ready = ::ppoll(waiting_.data(), waiting_.size(), &patience, nullptr);
       for (size_t i = 0; ready > 0 && i < waiting_.size(); ++i) {
-        if ((waiting_[i].revents & (POLLIN | POLLERR)) != 0) take(i / 2, i % 2 == 1);
+        if ((waiting_[i].revents & (POLLIN | POLLERR)) != 0) takeAll(i / 2, i % 2 == 1);
       }
       while (!packets_.empty() && packets_.top().due <= monotonicNs()) {
         deliver(packets_.top());
@@ -106,27 +112,44 @@ class Relay {
   }
 
  private:
-  void take(size_t index, bool is_answer) {
+  /// All packets that are there. They are due by the time that they came, so how late this process
+  /// runs is no part of the delay, as long as that is longer.
+  void takeAll(size_t index, bool is_answer) {
+    while (take(index, is_answer)) {
+    }
+  }
+
+  bool take(size_t index, bool is_answer) {
     Link& link = links_[index];
     char bytes[512];
+    alignas(cmsghdr) char control[ArrivalTimes::kControlBytes];
     sockaddr_in from{};
-    socklen_t size = sizeof from;
-    const ssize_t got = ::recvfrom(is_answer ? link.server : link.clients, bytes, sizeof bytes, 0,
-                                   reinterpret_cast<sockaddr*>(&from), &size);
-    if (got < 0) return;
+    iovec into{bytes, sizeof bytes};
+    msghdr message{};
+    message.msg_name = &from;
+    message.msg_namelen = sizeof from;
+    message.msg_iov = &into;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    int64_t came = 0;
+    ArrivalTimes& arrivals = is_answer ? link.of_server : link.of_clients;
+    const ssize_t got = arrivals.receive(is_answer ? link.server : link.clients, message, came);
+    if (got < 0) return false;
     Packet packet;
-    packet.due = monotonicNs() + (is_answer ? link.back_ns : link.forth_ns);
+    packet.due = came + (is_answer ? link.back_ns : link.forth_ns);
     packet.link = index;
     packet.is_answer = is_answer;
     packet.bytes.assign(bytes, static_cast<size_t>(got));
     if (!is_answer) link.client = from;
-    if (link.loss > 0 && std::uniform_real_distribution<double>()(random_) < link.loss) return;
+    if (link.loss > 0 && std::uniform_real_distribution<double>()(random_) < link.loss) return true;
     if (link.jitter_ns > 0) {
       const double more = std::exponential_distribution<double>(1 / link.jitter_ns)(random_);
       packet.due += static_cast<int64_t>(more);
     }
     if (is_answer) changeTimes(*link.clock, packet.bytes);
     packets_.push(std::move(packet));
+    return true;
   }
 
   /// The server's times become those of the virtual clock.

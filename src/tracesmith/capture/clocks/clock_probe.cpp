@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ constexpr int64_t kMostWaitNs = 50'000'000;  // until `stop` is looked at
 
 Result<ClockProbe> ClockProbe::open(const std::string& host) {
   TS_TRY(const int fd, connectUdp(host, kClockPort));
+  ArrivalTimes::enable(fd);
   return ClockProbe(fd, host);
 }
 
@@ -32,6 +34,7 @@ ClockProbe::ClockProbe(ClockProbe&& other) noexcept
       host_(std::move(other.host_)),
       bounds_(std::move(other.bounds_)),
       clock_(other.clock_),
+      arrivals_(other.arrivals_),
       counts_(other.counts_) {}
 
 ClockProbe::~ClockProbe() {
@@ -42,6 +45,9 @@ Status ClockProbe::burst(int64_t patience_ns, const std::atomic<bool>& stop) {
   std::map<uint64_t, int64_t> open_questions;  // when each was sent, by its number
   std::vector<clocks::Exchange> exchanges;
   ++counts_.bursts;
+  sockaddr_storage peer{};
+  socklen_t peer_size = sizeof peer;
+  if (::getpeername(fd_, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) peer_size = 0;
   const uint64_t before = counts_.answered;
   for (int i = 0; i < kQuestions && !stop; ++i) {
     if (i == kMostUnanswered && counts_.answered == before) break;
@@ -51,7 +57,10 @@ Status ClockProbe::burst(int64_t patience_ns, const std::atomic<bool>& stop) {
     const int64_t deadline = question.sent + patience_ns;
     const auto bytes = question.bytes();
     ++counts_.asked;
-    if (::send(fd_, bytes.data(), bytes.size(), 0) < 0) {
+    // With the address, so that the kernel looks up the route each time, as for the answer: then
+    // both ways take about as long, and the middle of the bound is nearer to the truth.
+    const sockaddr* const to = peer_size == 0 ? nullptr : reinterpret_cast<const sockaddr*>(&peer);
+    if (::sendto(fd_, bytes.data(), bytes.size(), 0, to, peer_size) < 0) {
       if (errno == ECONNREFUSED) return nobodyListens();
       continue;  // no room: lost
     }
@@ -77,8 +86,15 @@ Status ClockProbe::burst(int64_t patience_ns, const std::atomic<bool>& stop) {
 Result<bool> ClockProbe::takeAnswer(std::map<uint64_t, int64_t>& open_questions,
                                     std::vector<clocks::Exchange>& exchanges) {
   char bytes[ClockPacket::kBytes + 1];
-  const ssize_t n = ::recv(fd_, bytes, sizeof bytes, 0);
-  const int64_t received = monotonicNs();
+  alignas(cmsghdr) char control[ArrivalTimes::kControlBytes];
+  iovec into{bytes, sizeof bytes};
+  msghdr message{};
+  message.msg_iov = &into;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  int64_t received = 0;
+  const ssize_t n = arrivals_.receive(fd_, message, received);
   if (n < 0 && errno == ECONNREFUSED) return tl::unexpected(nobodyListens().error());
   if (n < 0) return false;
   const auto answer = ClockPacket::of({bytes, static_cast<size_t>(n)});

@@ -14,6 +14,7 @@
 
 #include "tracesmith/base/linux/clock_identity.hpp"
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/clocks/arrival_times.hpp"
 #include "tracesmith/clocks/probe_burst.hpp"
 
 namespace tracesmith {
@@ -93,6 +94,7 @@ class ClockProbe {
   std::string host_;
   std::vector<clocks::OffsetBound> bounds_;
   ClockIdentity clock_;
+  ArrivalTimes arrivals_;
   ClockProbeCounts counts_;
 };
 

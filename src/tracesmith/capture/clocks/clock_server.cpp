@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/clocks/arrival_times.hpp"
 #include "tracesmith/capture/clocks/clock_packet.hpp"
 #include "tracesmith/capture/clocks/clock_probe.hpp"
 #include "tracesmith/capture/clocks/rate_limit.hpp"
@@ -25,12 +27,11 @@ constexpr int kMostInARow = 1024;
 class ReceivedPacket {
  public:
   /// False, with errno, if there is none.
-  bool receive(int fd) {
+  bool receive(int fd, ArrivalTimes& arrivals) {
     iovec into{data_, sizeof data_};
     msghdr message = header(&into);
     message.msg_controllen = sizeof control_;
-    const ssize_t n = ::recvmsg(fd, &message, 0);
-    time_ = monotonicNs();
+    const ssize_t n = arrivals.receive(fd, message, time_);
     if (n < 0) return false;
     size_ = static_cast<size_t>(n);
     from_size_ = message.msg_namelen;
@@ -43,18 +44,29 @@ class ReceivedPacket {
     msghdr message = header(&out);
     message.msg_namelen = from_size_;
     message.msg_controllen = control_size_;
-    // By the address that was asked, over whatever interface leads there.
+    // By the address that was asked, over whatever interface leads there. The kernel takes back
+    // that address alone, and not its time stamp.
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(in6_pktinfo))] = {};
+    size_t size = 0;
     for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
          each = CMSG_NXTHDR(&message, each)) {
       if (each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_PKTINFO) {
         auto* info = reinterpret_cast<in_pktinfo*>(CMSG_DATA(each));
         info->ipi_ifindex = 0;
         info->ipi_spec_dst = info->ipi_addr;
+        size = CMSG_SPACE(sizeof *info);
       } else if (each->cmsg_level == IPPROTO_IPV6 && each->cmsg_type == IPV6_PKTINFO) {
         auto* info = reinterpret_cast<in6_pktinfo*>(CMSG_DATA(each));
         if (!IN6_IS_ADDR_LINKLOCAL(&info->ipi6_addr)) info->ipi6_ifindex = 0;
+        size = CMSG_SPACE(sizeof *info);
+      } else {
+        continue;
       }
+      std::memcpy(control, each, each->cmsg_len);
+      break;
     }
+    message.msg_control = size == 0 ? nullptr : control;
+    message.msg_controllen = size;
     return ::sendmsg(fd, &message, 0) == static_cast<ssize_t>(bytes.size());
   }
 
@@ -77,7 +89,7 @@ class ReceivedPacket {
   size_t size_ = 0;
   sockaddr_storage from_{};
   socklen_t from_size_ = 0;
-  alignas(cmsghdr) char control_[128];
+  alignas(cmsghdr) char control_[64 + ArrivalTimes::kControlBytes];
   size_t control_size_ = 0;
   int64_t time_ = 0;
 };
@@ -134,6 +146,7 @@ Result<ClockServer> ClockServer::open(const std::string& address, uint16_t port)
       } else {
         ::setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes);
       }
+      ArrivalTimes::enable(fd);
       if (::bind(fd, each->ai_addr, each->ai_addrlen) == 0) {
         ::freeaddrinfo(found);
         return ClockServer(fd, portOf(fd));
@@ -156,6 +169,7 @@ ClockServer::~ClockServer() {
 Status ClockServer::serve(const std::atomic<bool>& stop) {
   // A client sends 16 questions a second. An address may have many clients (containers, ranks).
   RateLimit limit(4096);
+  ArrivalTimes arrivals;
   while (!stop.load()) {
     pollfd waiting{fd_, POLLIN, 0};
     if (::poll(&waiting, 1, 200) < 0 && errno != EINTR) {
@@ -164,7 +178,7 @@ Status ClockServer::serve(const std::atomic<bool>& stop) {
     // Not for ever: while packets keep coming there would be no end.
     for (int i = 0; i < kMostInARow && !stop; ++i) {
       ReceivedPacket packet;
-      if (!packet.receive(fd_)) {
+      if (!packet.receive(fd_, arrivals)) {
         if (errno == EAGAIN || errno == EINTR) break;
         if (errno == ECONNREFUSED) continue;  // of an answer to one who has left
         return failErrno(errno, "cannot read questions");
@@ -172,7 +186,7 @@ Status ClockServer::serve(const std::atomic<bool>& stop) {
       auto question = ClockPacket::of(packet.bytes());
       if (!question || question->kind != ClockPacket::kQuestion) {
         ++counts_.foreign;
-      } else if (!limit.take(addressOf(packet.from()), packet.time())) {
+      } else if (!limit.take(addressOf(packet.from()), monotonicNs())) {
         ++counts_.refused;
       } else {
         question->kind = ClockPacket::kAnswer;
