@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tracesmith/base/human_units.hpp"
 #include "tracesmith/model/ranks/rank_times.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
@@ -124,9 +125,19 @@ class ClockPaths {
   std::map<ClockName, Step> steps_;
 };
 
-clocks::ClockEstimate estimateOf(const ClockPaths::Step& step) {
-  return step.is_forward ? *clocks::ClockEstimate::of(*step.bounds)
-                         : *clocks::ClockEstimate::seenFromOther(*step.bounds);
+/// Reads evenly spaced ones of many.
+constexpr size_t kMostMoments = 64;
+/// A damaged trace can have many loops.
+constexpr size_t kMostLoops = 256, kMostNamed = 4;
+
+/// "a", "a and b", "a, b and c".
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 }  // namespace
@@ -146,8 +157,96 @@ void addClockFacts(Trace& facts, const Trace& of_rank) {
   }
 }
 
+/// The estimates of comparisons, each made once.
+class RankClocks::Builder {
+ public:
+  using Way = std::vector<ClockPaths::Step>;
+
+  explicit Builder(std::vector<clocks::ClockEstimate>& estimates) : estimates_(estimates) {}
+
+  size_t estimateOf(const ClockPaths::Step& step) {
+    const auto [at, is_new] = known_.try_emplace({step.bounds, step.is_forward}, estimates_.size());
+    if (is_new) {
+      estimates_.push_back(step.is_forward ? *clocks::ClockEstimate::of(*step.bounds)
+                                           : *clocks::ClockEstimate::seenFromOther(*step.bounds));
+    }
+    return at->second;
+  }
+
+  /// The loops that a comparison closes which no way has, if their offsets do not add up to 0.
+  std::vector<Loop> contradictionsIn(const Comparisons& comparisons, const ClockPaths& paths) {
+    std::vector<Loop> loops;
+    size_t checked = 0;
+    for (const auto& [pair, bounds] : comparisons) {
+      if (checked == kMostLoops) break;
+      std::optional<Way> from_measurer = paths.from(pair.first);
+      std::optional<Way> from_peer = paths.from(pair.second);
+      if (!from_measurer || !from_peer) continue;
+      while (!from_measurer->empty() && !from_peer->empty() &&
+             isSame(from_measurer->back(), from_peer->back())) {
+        from_measurer->pop_back();
+        from_peer->pop_back();
+      }
+      const bool is_on_way = (from_measurer->size() == 1 && from_peer->empty() &&
+                              from_measurer->front().bounds == &bounds) ||
+                             (from_peer->size() == 1 && from_measurer->empty() &&
+                              from_peer->front().bounds == &bounds);
+      if (is_on_way) continue;
+      ++checked;
+      Loop loop = furthestFromZero(bounds, *from_measurer, *from_peer);
+      if (loop.beyond() <= 0) continue;
+      loop.clocks.emplace_back(pair.first);
+      for (const ClockPaths::Step& step : *from_measurer) loop.clocks.emplace_back(step.to);
+      // The last one is where both ways meet; the peer's begins with the peer.
+      Way back(from_peer->rbegin(), from_peer->rend());
+      for (size_t i = 1; i < back.size(); ++i) loop.clocks.emplace_back(back[i].to);
+      if (!from_peer->empty()) loop.clocks.emplace_back(pair.second);
+      loops.push_back(std::move(loop));
+    }
+    std::stable_sort(loops.begin(), loops.end(),
+                     [](const Loop& a, const Loop& b) { return a.beyond() > b.beyond(); });
+    return loops;
+  }
+
+ private:
+  static bool isSame(const ClockPaths::Step& a, const ClockPaths::Step& b) {
+    return a.bounds == b.bounds && a.is_forward == b.is_forward;
+  }
+
+  clocks::TimeBound through(const Way& way, clocks::TimeBound time) {
+    for (const ClockPaths::Step& step : way) time = estimates_[estimateOf(step)].toOther(time);
+    for (int64_t* each : {&time.low, &time.value, &time.high}) {
+      *each = std::clamp(*each, -kMostTime, kMostTime);  // so that differences fit
+    }
+    return time;
+  }
+
+  /// One moment on two ways to one clock: as the measurer has it, and by way of its peer.
+  Loop furthestFromZero(const std::vector<clocks::OffsetBound>& bounds, const Way& from_measurer,
+                        const Way& from_peer) {
+    Loop furthest;
+    const size_t stride = (bounds.size() + kMostMoments - 1) / kMostMoments;
+    for (size_t i = 0; i < bounds.size(); i += stride) {
+      const clocks::OffsetBound& bound = bounds[i];
+      const clocks::TimeBound here = through(from_measurer, {bound.at, bound.at, bound.at});
+      const clocks::TimeBound there = through(
+          from_peer, {bound.at + bound.low, bound.at + bound.middle(), bound.at + bound.high});
+      Loop loop;
+      loop.sum = there.value - here.value;
+      loop.error = loop.sum > 0 ? (there.value - there.low) + (here.high - here.value)
+                                : (there.high - there.value) + (here.value - here.low);
+      if (i == 0 || loop.beyond() > furthest.beyond()) furthest = std::move(loop);
+    }
+    return furthest;
+  }
+
+  std::vector<clocks::ClockEstimate>& estimates_;
+  std::map<std::pair<const void*, bool>, size_t> known_;
+};
+
 RankClocks::RankClocks(const Trace& merged) {
   const std::vector<ClockName> names = clocksOfRanks(merged);
+  clock_of_.assign(names.begin(), names.end());
   for (const ClockName name : names) has_no_name_.push_back(name.empty());
   const std::set<uint32_t> numbers(merged.rank.number.begin(), merged.rank.number.end());
   // Ranks with one number have lost the metadata of all but one.
@@ -155,20 +254,41 @@ RankClocks::RankClocks(const Trace& merged) {
   Comparisons comparisons = comparisonsOf(merged, names);
   removeDeadEnds(comparisons, names);
   const ClockPaths paths(comparisons, names.front());
-  std::map<std::pair<const void*, bool>, size_t> known;
+  Builder builder(estimates_);
   for (const ClockName name : names) {
     const auto way = paths.from(name);
     if (!way) return;
     std::vector<size_t>& hops = hops_.emplace_back();
-    for (const ClockPaths::Step& step : *way) {
-      const auto [at, is_new] =
-          known.try_emplace({step.bounds, step.is_forward}, estimates_.size());
-      if (is_new) estimates_.push_back(estimateOf(step));
-      hops.push_back(at->second);
-    }
+    for (const ClockPaths::Step& step : *way) hops.push_back(builder.estimateOf(step));
     ++first_unknown_;
   }
   are_compared_ = true;
+  contradictions_ = builder.contradictionsIn(comparisons, paths);
+}
+
+std::vector<std::string> RankClocks::contradictions(std::span<const std::string> names) const {
+  std::vector<std::string> sentences;
+  for (const Loop& loop : contradictions_) {
+    if (sentences.size() == kMostNamed) {
+      sentences.push_back("clocks contradict each other in " +
+                          std::to_string(contradictions_.size() - kMostNamed) + " more loops");
+      break;
+    }
+    std::vector<std::string> of;
+    for (const std::string& clock : loop.clocks) {
+      const auto rank = std::find(clock_of_.begin(), clock_of_.end(), clock);
+      of.push_back(rank == clock_of_.end() ? clock
+                                           : names[static_cast<size_t>(rank - clock_of_.begin())]);
+    }
+    sentences.push_back("the clocks of " + listed(of) +
+                        " contradict each other: the offsets around the loop of their comparisons "
+                        "add up to " +
+                        formatOffset(loop.sum) + ", and their bounds allow " +
+                        formatDuration(loop.error) +
+                        ". Times of these ranks can be further off than stated; was a host "
+                        "suspended, or a time server wrong?");
+  }
+  return sentences;
 }
 
 std::string RankClocks::whyNot(std::span<const std::string> names) const {

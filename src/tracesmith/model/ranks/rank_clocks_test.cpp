@@ -109,6 +109,54 @@ TEST(RankClocks, GoOverOtherRanks) {
   }
 }
 
+/// Of three hosts each was compared with the next; the last comparison is wrong by `wrong`.
+std::vector<std::string> contradictionsOfThree(int64_t wrong) {
+  const Pace b{-40 * kSecond, -30}, c{7 * kSecond, 10};  // ahead of a, and of b
+  Trace trace = ranksWithClocks({"a", "b", "b", "c"});
+  compare(trace, 0, "b", kSecond, 9 * kSecond, 5'000, [&](int64_t t) { return b.of(t) - t; });
+  compare(trace, 1, "c", -39 * kSecond, -31 * kSecond, 5'000,
+          [&](int64_t t) { return c.of(t) - t; });
+  compare(trace, 0, "c", kSecond, 9 * kSecond, 7'000,
+          [&](int64_t t) { return c.of(b.of(t)) - t + wrong; });
+  const RankClocks clocks(trace);
+  EXPECT_TRUE(clocks.areCompared());
+  const std::string names[] = {"n0.sbt", "n1.sbt", "n2.sbt", "n3.sbt"};
+  return clocks.contradictions(names);
+}
+
+TEST(RankClocks, ALoopAddsUpToNothingOrIsNamed) {
+  EXPECT_THAT(contradictionsOfThree(0), ::testing::IsEmpty());
+  EXPECT_THAT(contradictionsOfThree(6'000), ::testing::IsEmpty()) << "as far as bounds allow";
+  for (const int64_t wrong : {int64_t{200'000}, -3 * kSecond}) {
+    const std::vector<std::string> found = contradictionsOfThree(wrong);
+    ASSERT_EQ(found.size(), 1u);
+    for (const char* name : {"n0.sbt", "n1.sbt", "n3.sbt"}) EXPECT_THAT(found[0], HasSubstr(name));
+    EXPECT_THAT(found[0], ::testing::Not(HasSubstr("n2.sbt"))) << "has the clock of n1.sbt";
+    EXPECT_THAT(found[0], HasSubstr("contradict each other"));
+  }
+  EXPECT_THAT(contradictionsOfThree(-3 * kSecond)[0],
+              ::testing::ContainsRegex("add up to [+-](3\\.0000|2\\.9999).* s, and their bounds"));
+}
+
+TEST(RankClocks, TwoHostsThatComparedEachOther) {
+  const Pace b{5 * kSecond, 20};
+  for (const int64_t wrong : {0, 100'000}) {
+    Trace trace = ranksWithClocks({"a", "b"});
+    compare(trace, 0, "b", kSecond, 9 * kSecond, 5'000, [&](int64_t t) { return b.of(t) - t; });
+    compare(trace, 1, "a", 6 * kSecond, 14 * kSecond, 9'000, [&](int64_t t) {
+      return static_cast<int64_t>(static_cast<double>(t - 5 * kSecond) / (1 + 20e-6)) - t + wrong;
+    });
+    const std::string names[] = {"n0.sbt", "n1.sbt"};
+    const std::vector<std::string> found = RankClocks(trace).contradictions(names);
+    if (wrong == 0) {
+      EXPECT_THAT(found, ::testing::IsEmpty());
+    } else {
+      ASSERT_EQ(found.size(), 1u);
+      EXPECT_THAT(found[0], HasSubstr("the clocks of n1.sbt and n0.sbt contradict each other"));
+    }
+  }
+}
+
 /// What the time daemon of a rank's host has said, once a second: off by a third of `half`, always
 /// to the same side.
 void compareWithUtc(Trace& trace, size_t rank, const Pace& ahead, int64_t half) {
