@@ -126,7 +126,7 @@ class MergeCommand : public Command {
       names.resize(facts.rank.size(), path);
     }
     RankClocks clocks(facts);
-    for (const std::string& sentence : clocks.contradictions(inputs_)) sayWarning(sentence);
+    for (const std::string& sentence : clocks.contradictions(names)) sayWarning(sentence);
     if (clocks.areCompared()) return std::optional(std::move(clocks));
     if (clock_ != "compared") return std::nullopt;
     return fail(ErrorCode::kInvalidArgument, clocks.whyNot(names), "--clock");
