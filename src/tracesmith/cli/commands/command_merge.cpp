@@ -61,7 +61,7 @@ class MergeCommand : public Command {
   int run(Session&) override {
     removeUnfinishedAtSignals();
     if (const Status given = checkFiles(); !given) return failWith(given.error());
-    sortByName();
+    sortByRank();
     Result<NewTrace> target = NewTrace::open(output_, force_);
     if (!target) return failWith(target.error());
     const Status merged = merge(*target);
@@ -89,12 +89,24 @@ class MergeCommand : public Command {
     return {};
   }
 
-  /// A shell lists rank-10 before rank-2.
-  void sortByName() {
-    std::stable_sort(inputs_.begin(), inputs_.end(), [](const auto& a, const auto& b) {
-      constexpr uint32_t kLast = UINT32_MAX;
-      return import::rankInName(a).value_or(kLast) < import::rankInName(b).value_or(kLast);
-    });
+  /// By what the name says, because a shell lists rank-10 before rank-2; else by the first MPI rank.
+  /// So the first one's clock is that of rank 0 as a rule.
+  void sortByRank() {
+    std::vector<std::pair<uint32_t, std::string>> by_rank;
+    for (const std::string& input : inputs_) by_rank.emplace_back(firstRankOf(input), input);
+    std::stable_sort(by_rank.begin(), by_rank.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = std::move(by_rank[i].second);
+  }
+
+  static uint32_t firstRankOf(const std::string& input) {
+    constexpr uint32_t kUnknown = UINT32_MAX;
+    if (const auto rank = import::rankInName(input)) return *rank;
+    if (!isTraceFile(input)) return kUnknown;
+    const Result<TraceFile> file = readTraceFile(input, {.tables = {TableId::kMetadata}});
+    if (!file) return kUnknown;  // said when it is read as a whole
+    const std::vector<MpiRank> ranks = mpiRanks(file->trace);
+    return ranks.empty() ? kUnknown : ranks.front().number;
   }
 
   static Status isNotMerged(const TraceFile& file) {
