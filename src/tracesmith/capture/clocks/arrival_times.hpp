@@ -22,8 +22,8 @@ class ArrivalTimes {
   /// Room that a message's control data needs for the stamp.
   static constexpr size_t kControlBytes = 64;
 
-  /// Has the kernel stamp the packets that come to a socket. Where it does not, packets arrive when
-  /// they are read.
+  /// Has the kernel stamp the packets that come to a socket. Where it does not, and for some
+  /// milliseconds if no other socket of the system has stamps, packets arrive when they are read.
   static void enable(int fd);
 
   /// recvmsg() without waiting, of one socket only. `arrived`: CLOCK_MONOTONIC, not before the
