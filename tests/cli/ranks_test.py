@@ -123,7 +123,7 @@ class Ranks(CommandTest):
                                  row_number() OVER (PARTITION BY s.device_id ORDER BY k.start_ns) AS number
                           FROM kernel k JOIN stream s ON s.id = k.stream_id
                           WHERE k.name LIKE 'ncclDevKernel_SendRecv%')
-            SELECT b.at - a.at FROM ends a JOIN ends b USING (number) WHERE a.gpu < b.gpu ORDER BY 1""")
+            SELECT b.at - a.at AS apart FROM ends a JOIN ends b USING (number) WHERE a.gpu < b.gpu ORDER BY 1""")
         self.assertEqual(apart.returncode, 0, apart.stderr)
         ns = [int(line) for line in apart.stdout.split()[1:]]
         self.assertEqual(len(ns), 33)
