@@ -89,8 +89,8 @@ class MergeCommand : public Command {
     return {};
   }
 
-  /// By what the name says, because a shell lists rank-10 before rank-2; else by the first MPI rank.
-  /// So the first one's clock is that of rank 0 as a rule.
+  /// By what the name says, because a shell lists rank-10 before rank-2; else by the first MPI
+  /// rank. So the first one's clock is that of rank 0 as a rule.
   void sortByRank() {
     std::vector<std::pair<uint32_t, std::string>> by_rank;
     for (const std::string& input : inputs_) by_rank.emplace_back(firstRankOf(input), input);
