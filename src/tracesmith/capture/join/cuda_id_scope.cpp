@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/join/cuda_events.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
@@ -14,7 +17,11 @@ namespace {
 
 constexpr int kMostCopies = 64;  // longest chain of graph copies
 
+/// "" for zeros, which are no UUID.
 std::string uuidText(const uint8_t (&uuid)[16]) {
+  if (std::all_of(std::begin(uuid), std::end(uuid), [](uint8_t byte) { return byte == 0; })) {
+    return "";
+  }
   std::string text = "GPU-";
   for (size_t i = 0; i < sizeof uuid; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
