@@ -258,6 +258,11 @@ class Implementation:
         for arguments in (("run.sbt",), ("run.sbt", "--rank", "2")):
             self.assertEqual(self.run_command("analyze", *arguments).returncode, 0)
         self.assert_fails(self.run_command("merge", "run.sbt", "-o", "again.sbt"), 1, "already holds ranks")
+        for job in ("a.sbt", "b.sbt"):
+            self.record([self.path("patterns")])
+            os.replace(self.path("run.sbt"), self.path(job))
+        self.assert_fails(self.run_command("merge", "a.sbt", "b.sbt", "-o", "two.sbt"), 2, "another MPI job than")
+        self.assertNotIn("two.sbt", self.files())
 
     def test_all_ranks_of_a_host_in_one_recording(self):
         """mpirun starts the recorder, once for each rank; the first of them records all."""

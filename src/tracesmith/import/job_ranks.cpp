@@ -39,12 +39,16 @@ std::string listOf(const std::vector<uint32_t>& numbers) {
 
 }  // namespace
 
+JobRank jobRankOf(const MpiRank& rank) {
+  return {rank.number, RankSource::kTrace, rank.world_size, rank.job};
+}
+
 /// MPI's, or {"backend": "nccl", "rank": 3, "world_size": 4, "pg_config": …} of PyTorch. Lists in
 /// it contain ranks of their own.
 std::optional<JobRank> rankInTrace(const Trace& trace) {
   const std::vector<MpiRank> of_mpi = mpiRanks(trace);
   if (of_mpi.size() == 1) {
-    return JobRank{of_mpi[0].number, RankSource::kTrace, of_mpi[0].world_size};
+    return jobRankOf(of_mpi[0]);
   }
   const std::string_view info = trace.metadataValue("source.distributedInfo");
   std::string text(info);
@@ -57,7 +61,7 @@ std::optional<JobRank> rankInTrace(const Trace& trace) {
     const JsonToken token = walker.value();
     if (token.type != JsonType::kInteger || !isRank(token.integer())) continue;
     const auto number = static_cast<uint32_t>(token.integer());
-    if (key == "rank") rank = JobRank{number, RankSource::kTrace, 0};
+    if (key == "rank") rank = JobRank{number, RankSource::kTrace, 0, 0};
     if (key == "world_size") world_size = number;
   }
   if (rank) rank->world_size = world_size;
@@ -130,6 +134,14 @@ std::vector<std::string> describeRanks(std::span<const std::string> paths,
         "rank {}",
         by_position.size(), ranks.size(), paths[first], ranks[first].number));
   }
+  const auto other = std::find_if(ranks.begin(), ranks.end(), [&](const JobRank& rank) {
+    return rank.world_size != 0 && rank.world_size != world_size;
+  });
+  if (other != ranks.end()) {
+    sentences.push_back(fmt::format("{} is of a job of {} ranks, another file of one of {}",
+                                    paths[static_cast<size_t>(other - ranks.begin())],
+                                    other->world_size, world_size));
+  }
   // A job of very many ranks of which few are given needs no list.
   std::vector<uint32_t> missing;
   for (uint32_t number = 0; number < world_size; ++number) {
@@ -143,9 +155,17 @@ std::vector<std::string> describeRanks(std::span<const std::string> paths,
   return sentences;
 }
 
-Status areDistinctRanks(std::span<const std::string> paths, std::span<const JobRank> ranks) {
+Status areRanksOfOneJob(std::span<const std::string> paths, std::span<const JobRank> ranks) {
   std::map<uint32_t, size_t> file_of;
+  std::optional<size_t> of_known_job;
   for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].job != 0) {
+      if (!of_known_job) of_known_job = i;
+      if (ranks[i].job != ranks[*of_known_job].job) {
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("is of another MPI job than {}", paths[*of_known_job]), paths[i]);
+      }
+    }
     const auto [at, fresh] = file_of.try_emplace(ranks[i].number, i);
     if (fresh) continue;
     return fail(ErrorCode::kInvalidArgument,

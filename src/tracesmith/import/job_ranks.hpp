@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/model/ranks/mpi_ranks.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith::import {
@@ -18,7 +19,10 @@ struct JobRank {
   uint32_t number = 0;
   RankSource from{};
   uint32_t world_size = 0;  ///< 0: unknown
+  uint64_t job = 0;         ///< equal for the MPI ranks of a job; 0: unknown
 };
+
+JobRank jobRankOf(const MpiRank& rank);
 
 /// The rank that the trace itself says: PyTorch's `distributedInfo`.
 std::optional<JobRank> rankInTrace(const Trace& trace);
@@ -31,12 +35,12 @@ std::optional<uint32_t> rankInName(std::string_view path);
 std::vector<JobRank> ranksOfFiles(std::span<const std::string> paths,
                                   std::span<const std::optional<JobRank>> in_traces);
 
-/// Sentences for people about ranks that are missing from their job, and about numbers that no
-/// trace said.
+/// Sentences for people about ranks that are missing from their job, about jobs of different sizes,
+/// and about numbers that no trace said.
 std::vector<std::string> describeRanks(std::span<const std::string> paths,
                                        std::span<const JobRank> ranks);
 
-/// Fails if two files are of the same rank.
-Status areDistinctRanks(std::span<const std::string> paths, std::span<const JobRank> ranks);
+/// Fails if two files are of the same rank, or of two MPI jobs.
+Status areRanksOfOneJob(std::span<const std::string> paths, std::span<const JobRank> ranks);
 
 }  // namespace tracesmith::import

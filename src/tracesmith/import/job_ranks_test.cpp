@@ -92,9 +92,24 @@ TEST(JobRanks, MissingRanksAndAssumedNumbersAreSaid) {
 TEST(JobRanks, TwoFilesOfOneRankAreNamed) {
   const Paths paths = {"a", "b"};
   const std::vector<JobRank> twice = {{1, RankSource::kTrace, 0}, {1, RankSource::kFileName, 0}};
-  const Status status = areDistinctRanks(paths, twice);
+  const Status status = areRanksOfOneJob(paths, twice);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().toString(), "b: is of rank 1, as a is; give one file for each rank");
+}
+
+TEST(JobRanks, TwoJobsAreNamed) {
+  const Paths paths = {"a", "b", "c"};
+  std::vector<JobRank> ranks = {{0, RankSource::kTrace, 4, 0},
+                                {1, RankSource::kTrace, 4, 77},
+                                {2, RankSource::kTrace, 4, 77}};
+  EXPECT_TRUE(areRanksOfOneJob(paths, ranks));
+  ranks[2].job = 78;
+  const Status status = areRanksOfOneJob(paths, ranks);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().toString(), "c: is of another MPI job than b");
+  ranks[1].world_size = 8;
+  EXPECT_THAT(describeRanks(paths, ranks),
+              ::testing::Contains("a is of a job of 4 ranks, another file of one of 8"));
 }
 
 }  // namespace

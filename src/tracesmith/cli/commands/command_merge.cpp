@@ -194,7 +194,7 @@ class MergeCommand : public Command {
     const std::vector<MpiRank> of_mpi = mpiRanks(file.trace);
     if (of_mpi.size() > 1) {
       for (const MpiRank& rank : of_mpi) {
-        in_traces_.push_back(import::JobRank{rank.number, RankSource::kTrace, rank.world_size});
+        in_traces_.push_back(import::jobRankOf(rank));
       }
     } else {
       in_traces_.push_back(import::rankInTrace(file.trace));
@@ -205,7 +205,7 @@ class MergeCommand : public Command {
                   "one trace is given, of one rank; merge joins the traces of several", file.path);
     }
     ranks_ = import::ranksOfFiles(paths_, in_traces_);
-    return import::areDistinctRanks(paths_, ranks_);
+    return import::areRanksOfOneJob(paths_, ranks_);
   }
 
   void reportOmissions(const TraceFile& file) {

@@ -86,7 +86,8 @@ std::vector<MpiRank> processesOfWorlds(const Trace& trace) {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (trace.text(rows.name[i]) != "MPI_COMM_WORLD") continue;
     if (rows.rank[i] < 0 || rows.rank[i] >= kMostRanks) return {};
-    ranks.push_back({rows.process_id[i], static_cast<uint32_t>(rows.rank[i]), rows.ranks[i]});
+    ranks.push_back(
+        {rows.process_id[i], static_cast<uint32_t>(rows.rank[i]), rows.ranks[i], rows.key[i]});
   }
   std::sort(ranks.begin(), ranks.end(),
             [](const MpiRank& a, const MpiRank& b) { return a.number < b.number; });

@@ -16,6 +16,7 @@ struct MpiRank {
   ProcessId process{};
   uint32_t number = 0;
   uint32_t world_size = 0;
+  uint64_t job = 0;  ///< equal for the ranks of a job; 0: unknown
 };
 
 /// Ordered by number. Empty also where two processes have one number, as in a trace of two jobs.
