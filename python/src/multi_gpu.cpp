@@ -176,7 +176,8 @@ void bindMultiGpu(nb::module_& m) {
             });
           },
           nb::arg("max_count") = 0,
-          "Removes and returns up to max_count events of all GPUs, in order of time; 0: all.")
+          "Removes and returns up to max_count events of all GPUs, in the order of their starts; "
+          "0: all that are there now.")
       .def(
           "get_events_from_gpu",
           [](Profiler& self, uint32_t gpu, size_t max_count) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of every kind whose traffic is known. Prints a checksum of what it received. The argument
-// `abort` ends the job by MPI_Abort, `fail` with exit code 3.
+// `abort` ends the job by MPI_Abort, `fail` with exit code 3; with `first` rank 0 just exits with
+// 5, while the others wait for it.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned long sum = 0;
 
@@ -125,6 +127,10 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&copy);
   printf("rank %d of %d received %lu\n", rank, ranks, sum);
   fflush(stdout);
+  if (argc > 1 && strcmp(argv[1], "first") == 0) {
+    if (rank == 0) _exit(5);
+    MPI_Recv(in, 1, MPI_INT, 0, 998, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
   if (argc > 1 && strcmp(argv[1], "abort") == 0) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);

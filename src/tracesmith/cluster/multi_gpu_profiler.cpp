@@ -2,6 +2,7 @@
 #include "tracesmith/cluster/multi_gpu_profiler.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -71,6 +72,8 @@ struct MultiGPUProfiler::State {
   std::deque<NVLinkTransfer> transfers;
   std::deque<PeerAccess> accesses;
   uint64_t seen = 0;  // events that the profiler has passed on
+  uint64_t lost = 0;  // events that it could not pass on, as far as known
+  pid_t owner = 0;
   MultiGPUStats counts;
   int64_t captured_ns = 0;
   int64_t started_ns = 0;  // of the current capture; 0: none
@@ -228,6 +231,8 @@ bool MultiGPUProfiler::initialize() {
   s.transfers.clear();
   s.accesses.clear();
   s.seen = 0;
+  s.lost = 0;
+  s.owner = ::getpid();
   s.counts = {};
   s.captured_ns = 0;
   return true;
@@ -235,7 +240,7 @@ bool MultiGPUProfiler::initialize() {
 
 void MultiGPUProfiler::finalize() {
   State& s = *state_;
-  if (!s.profiler) return;
+  if (!s.profiler || s.owner != ::getpid()) return;  // a child lacks the thread that has the lock
   if (isCapturing()) (void)stopCapture();
   s.profiler.reset();
   const std::lock_guard lock(s.mutex);
@@ -298,8 +303,12 @@ size_t MultiGPUProfiler::getEvents(std::vector<TraceEvent>& events, size_t max) 
     const std::lock_guard lock(state_->mutex);
     for (const auto& [id, gpu] : state_->gpus) buffers.push_back(gpu.events);
   }
+  const size_t before = events.size();
   size_t taken = 0;
-  while (max == 0 || taken < max) {
+  if (max == 0) {
+    for (const auto& buffer : buffers) taken += buffer->take(events, 0);
+  }
+  while (taken < max) {
     EventBuffer* first = nullptr;
     Timestamp earliest = 0;
     for (const auto& buffer : buffers) {
@@ -312,6 +321,9 @@ size_t MultiGPUProfiler::getEvents(std::vector<TraceEvent>& events, size_t max) 
     if (first == nullptr) break;
     taken += first->take(events, 1);
   }
+  std::stable_sort(
+      events.begin() + static_cast<ptrdiff_t>(before), events.end(),
+      [](const TraceEvent& a, const TraceEvent& b) { return a.timestamp < b.timestamp; });
   return taken;
 }
 
@@ -346,14 +358,15 @@ uint64_t MultiGPUProfiler::eventsFromGPU(uint32_t gpu_id) const {
 }
 
 MultiGPUStats MultiGPUProfiler::getStatistics() const {
-  const State& s = *state_;
+  State& s = *state_;
   // Read before `seen`, which grows: what the profiler has dropped from its own buffer, which holds
   // one event, is no loss.
   const uint64_t given =
       s.profiler ? s.profiler->eventsCaptured() + s.profiler->eventsDropped() : 0;
   const std::lock_guard lock(s.mutex);
   MultiGPUStats stats = s.counts;
-  if (given > s.seen) stats.total_dropped = given - s.seen;
+  if (given > s.seen) s.lost = std::max(s.lost, given - s.seen);
+  stats.total_dropped = s.lost;
   for (const auto& [id, gpu] : s.gpus) {
     stats.events_per_gpu[id] = gpu.events->captured();
     stats.dropped_per_gpu[id] = gpu.events->dropped();

@@ -24,6 +24,7 @@ struct MultiGPUConfig {
   bool enable_nvlink_tracking = true;
   bool enable_peer_access_tracking = true;
   bool capture_topology = true;  ///< initialize() looks at the machine
+  /// Of the buffers. With Block the delivery of events waits a moment; the program does not.
   OverflowPolicy overflow_policy = OverflowPolicy::DropOldest;
 };
 
@@ -60,7 +61,7 @@ struct MultiGPUStats {
 };
 
 /// Methods may be called from any thread, with the exceptions that IPlatformProfiler has. Numbers
-/// and lists are those since initialize().
+/// and lists are those since initialize(). A forked child may only destroy its copy.
 class MultiGPUProfiler {
  public:
   using EventCallback = IPlatformProfiler::EventCallback;
@@ -89,8 +90,8 @@ class MultiGPUProfiler {
   bool stopCapture();
   bool isCapturing() const;
 
-  /// Moves up to `max` events (0: all) of all GPUs to the end of `events`. Returns their number. Of
-  /// the GPUs' oldest events, it takes the one that started first.
+  /// Moves up to `max` events (0: all that are there now) of all GPUs to the end of `events`, in
+  /// the order of their starts. Returns their number. With `max` it takes those that wait longest.
   size_t getEvents(std::vector<TraceEvent>& events, size_t max = 0);
   size_t getEventsFromGPU(uint32_t gpu_id, std::vector<TraceEvent>& events, size_t max = 0);
   /// The newest per_gpu_buffer_size of each list.

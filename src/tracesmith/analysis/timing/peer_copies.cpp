@@ -11,6 +11,18 @@
 namespace tracesmith {
 namespace {
 
+bool isWithHost(CopyKind kind) {
+  return kind == CopyKind::kHostToDevice || kind == CopyKind::kDeviceToHost ||
+         kind == CopyKind::kHostToHost;
+}
+
+/// False also for a processor, which some tools count among the devices.
+bool isDevice(const Trace& trace, DeviceId device) {
+  const uint32_t row = indexOf(device);
+  return device != DeviceId::kNone && row < trace.device.size() &&
+         trace.device.kind[row] != DeviceKind::kCpu;
+}
+
 std::optional<topology::NodeIndex> nodeOf(const Trace& trace, const topology::Topology& topology,
                                           DeviceId device) {
   const uint32_t row = indexOf(device);
@@ -27,7 +39,8 @@ std::vector<PeerCopies> peerCopies(const Trace& trace) {
   for (size_t i = 0; i < t.size(); ++i) {
     const DeviceId from = t.source_device_id[i], to = t.destination_device_id[i];
     const bool is_timed = (t.flags[i] & op_flags::kNoDeviceTime) == 0;
-    if (from == DeviceId::kNone || to == DeviceId::kNone || from == to || !is_timed) continue;
+    if (from == to || !is_timed || isWithHost(t.kind[i])) continue;
+    if (!isDevice(trace, from) || !isDevice(trace, to)) continue;
     PeerCopies& copies = by_devices[{from, to}];
     ++copies.count;
     copies.total_ns += t.duration_ns[i];

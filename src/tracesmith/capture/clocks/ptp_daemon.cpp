@@ -45,6 +45,7 @@ class PtpSocket {
       return fail(ErrorCode::kInvalidArgument, "is too long for the path of a socket", path);
     }
     socket->fd_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (!own.empty()) ::unlink(own.c_str());  // of a process of this number that was killed
     const socklen_t size = own.empty() ? sizeof from.sun_family : sizeof from;
     if (socket->fd_ >= 0 &&
         ::bind(socket->fd_, reinterpret_cast<const sockaddr*>(&from), size) == 0) {

@@ -68,11 +68,15 @@ CounterTrackId SharedRows::counterTrack(const CounterTrackRow& row) {
 }
 
 DeviceId SharedRows::device(const DeviceRow& row) {
-  for (DeviceState& d : devices) {
-    const bool by_uuid = d.row.uuid != StringId::kNone && row.uuid != StringId::kNone;
-    const bool is_same =
-        by_uuid ? d.row.uuid == row.uuid : d.row.name == row.name && d.row.ordinal == row.ordinal;
-    if (d.row.backend == row.backend && d.row.platform == row.platform && is_same) return d.row.id;
+  const auto isAlike = [&](const DeviceRow& known) {
+    return known.backend == row.backend && known.platform == row.platform && known.name == row.name;
+  };
+  for (const DeviceState& d : devices) {
+    if (row.uuid != StringId::kNone && d.row.uuid == row.uuid && isAlike(d.row)) return d.row.id;
+  }
+  for (const DeviceState& d : devices) {
+    const bool are_known = d.row.uuid != StringId::kNone && row.uuid != StringId::kNone;
+    if (!are_known && isAlike(d.row) && d.row.ordinal == row.ordinal) return d.row.id;
   }
   DeviceState d;
   d.row = row;

@@ -69,8 +69,9 @@ struct SharedRows {
   ShapeId shape(const LaunchShapeRow& row);
   /// Id of the track; creates it when it is new.
   CounterTrackId counterTrack(const CounterTrackRow& row);
-  /// Id of the device that `row` describes, identified by backend, platform and UUID; where a UUID
-  /// is unknown, by name and ordinal. A process that sees some devices alone counts them from 0.
+  /// Id of the device that `row` describes, identified by backend, platform, name and
+  /// UUID; where a UUID is unknown, by the ordinal. A process that sees some devices alone counts
+  /// them from 0.
   DeviceId device(const DeviceRow& row);
   /// The PCI address of the device with this UUID, for devices that are known or come later.
   void noteAddress(const std::string& uuid, const std::string& pci_address);

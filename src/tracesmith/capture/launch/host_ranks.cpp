@@ -26,7 +26,10 @@
 namespace tracesmith {
 namespace {
 
-constexpr int64_t kPatienceNs = 60'000'000'000;
+constexpr int64_t kRecorderNs = 60'000'000'000;  // until one that is there has its agents ready
+constexpr int64_t kNoRecorderNs = 10'000'000'000;
+/// For ranks that are missing when the first one has ended: all ranks start before one can end MPI.
+constexpr int64_t kMissingNs = 2'000'000'000;
 constexpr int64_t kLookNs = 50'000'000;
 
 std::string variable(const char* name) {
@@ -163,10 +166,13 @@ std::string withHostName(const std::string& output) {
 
 Error joinHostRanks(const ProfileOptions& options, const HostRank& self) {
   const std::string session = SessionDir::pathFor(options.output);
-  const int64_t begin = monotonicNs();
   Environment env;
   std::optional<OpenRanks> joined;
-  while (!joined && monotonicNs() - begin < kPatienceNs) {
+  const int64_t begin = monotonicNs();
+  std::error_code ec;
+  for (int64_t waited = 0; !joined; waited = monotonicNs() - begin) {
+    const bool is_there = std::filesystem::exists(session, ec);
+    if (waited > (is_there ? kRecorderNs : kNoRecorderNs)) break;
     joined = joinNow(session, self);
     if (!joined) ::usleep(20'000);
   }
@@ -207,8 +213,9 @@ Result<HostRanks> HostRanks::open(const SessionDir& dir, const HostRank& self,
 
 std::vector<uint32_t> HostRanks::takeJoined(int64_t now_ns) {
   std::vector<uint32_t> pids;
-  if (now_ns < next_look_ns_) return pids;
+  if (now_ns < next_look_ns_ || (missing() == 0 && !is_closed_)) return pids;
   next_look_ns_ = now_ns + kLookNs;
+  std::map<uint32_t, uint64_t> there;
   for (const std::string& name : dir_.files().names()) {
     if (!name.ends_with(kRankSuffix)) continue;
     const std::string_view numbers = std::string_view(name).substr(0, name.find(kRankSuffix));
@@ -217,13 +224,16 @@ std::vector<uint32_t> HostRanks::takeJoined(int64_t now_ns) {
     uint64_t ticks = 0;
     if (!pid || dot == std::string_view::npos) continue;
     std::from_chars(numbers.data() + dot + 1, numbers.data() + numbers.size(), ticks);
+    there[*pid] = ticks;
     if (joined_.try_emplace(*pid, ticks).second) pids.push_back(*pid);
   }
+  // A rank that came too late removes its file again, and is not recorded.
+  if (is_closed_) joined_ = std::move(there);
   return pids;
 }
 
 bool HostRanks::areExpected(int64_t now_ns, int64_t own_end_ns) const {
-  if (!is_closed_ && missing() > 0 && now_ns - own_end_ns < kPatienceNs) return true;
+  if (!is_closed_ && missing() > 0 && now_ns - own_end_ns < kMissingNs) return true;
   return std::any_of(joined_.begin(), joined_.end(),
                      [](const auto& rank) { return runs(rank.first, rank.second); });
 }

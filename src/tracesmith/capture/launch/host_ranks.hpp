@@ -35,7 +35,8 @@ std::string withHostName(const std::string& output);
 
 /// Replaces this process, which is not the host's first rank, by the program of `options`, recorded
 /// by the session that writes to options.output. Returns only if that is not possible. Without a
-/// recorder within a minute it warns on standard error, and the program runs without.
+/// recorder it warns on standard error, and the program runs without: after ten seconds if there is
+/// no session, after a minute if there is one that does not get ready.
 Error joinHostRanks(const ProfileOptions& options, const HostRank& self);
 
 /// The recorder's view of the other ranks of its host.
@@ -47,8 +48,8 @@ class HostRanks {
 
   /// Process ids of the ranks that joined since the last call. Looks 20 times a second.
   std::vector<uint32_t> takeJoined(int64_t now_ns);
-  /// Whether a rank still runs, or is still awaited: for a minute after the recorder's own program
-  /// has ended.
+  /// Whether a rank still runs, or is still awaited: for two seconds after the recorder's own
+  /// program has ended.
   bool areExpected(int64_t now_ns, int64_t own_end_ns) const;
   /// No rank can join any more, except those that takeJoined() gives next.
   void close();

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,7 +79,7 @@ TEST(HostRanks, WaitForRanksThatMayJoinAndForThoseThatRun) {
   EXPECT_THAT(ranks->takeJoined(now), IsEmpty());
   EXPECT_EQ(ranks->missing(), 1U);
   EXPECT_TRUE(ranks->areExpected(now, now));
-  EXPECT_FALSE(ranks->areExpected(now + 61'000'000'000, now)) << "it does not come";
+  EXPECT_FALSE(ranks->areExpected(now + 3'000'000'000, now)) << "it does not come";
 
   const pid_t child = ::fork();
   if (child == 0) {
@@ -92,11 +93,14 @@ TEST(HostRanks, WaitForRanksThatMayJoinAndForThoseThatRun) {
   EXPECT_THAT(ranks->takeJoined(now + 1), IsEmpty()) << "it looks 20 times a second";
   EXPECT_THAT(ranks->takeJoined(now + 100'000'000), ElementsAre(child));
   EXPECT_THAT(ranks->takeJoined(now + 200'000'000), IsEmpty());
+  EXPECT_FALSE(ranks->isClosed());
   EXPECT_EQ(ranks->missing(), 0U);
   EXPECT_TRUE(ranks->areExpected(now + 61'000'000'000, now)) << "it runs";
   ranks->close();
   EXPECT_FALSE(dir->files().has(kOpenRanksName));
   EXPECT_TRUE(ranks->areExpected(now, now));
+  EXPECT_THAT(ranks->takeJoined(now + 300'000'000), IsEmpty());
+  EXPECT_TRUE(ranks->areExpected(now, now)) << "its file is there";
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_FALSE(ranks->areExpected(now, now));

@@ -197,7 +197,7 @@ void ProgramSession::watch() {
       limit.poll(*program_, now);
     } else if (!isContinued(limit, now)) {
       if (!host_ranks_ || host_ranks_->isClosed()) break;
-      host_ranks_->close();  // and look once more
+      host_ranks_->close();  // and looks once more
     }
     if (options_.progress && now >= next_progress) {
       next_progress = now + kProgressIntervalNs;
@@ -215,6 +215,10 @@ void ProgramSession::watch() {
 bool ProgramSession::isContinued(const TimeLimit& limit, int64_t now_ns) {
   const bool stop_asked = signals_.relay.stops() > stops_at_end_ || limit.hit();
   if (stop_asked) return false;
+  // mpirun ends the other ranks when it sees one fail, and what it sees is this process. Nor do
+  // ranks go on that it has told to stop.
+  const bool has_failed = ended_->exit_code != 0 || signals_.relay.stops() > 0;
+  if (host_ranks_ && has_failed) return false;
   if (host_ranks_ && host_ranks_->areExpected(now_ns, ended_ns_)) return true;
   return options_.wait_for_descendants && collector_->agentsAlive();
 }

@@ -185,7 +185,7 @@ class MergeCommand : public Command {
 
   /// Fails early if a rank is there twice, because a large job takes long.
   Status addRanksOf(const TraceFile& file) {
-    if (hasSeveralMpiJobs(file.trace)) {
+    if (hasSeveralMpiJobs(file.trace) && !import::rankInName(file.path)) {
       return fail(ErrorCode::kUnsupported,
                   "has several processes of one MPI rank: of two jobs, or started by "
                   "MPI_Comm_spawn. So its ranks cannot be told apart; record the jobs one by one",

@@ -170,6 +170,10 @@ class ProfileCommand : public Command {
                                .force = force_},
                               session);
     }
+    if (per_host_ && (output_ == "-" || output_.ends_with('/'))) {
+      say("profile: --per-host needs the name of a file, to which it adds the host's");
+      return kExitNotStarted;
+    }
     if (per_host_ && studio_) {
       say("profile: --per-host and --studio exclude each other");
       return kExitNotStarted;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "tracesmith/model/ranks/ranks.hpp"
@@ -58,14 +59,15 @@ void assignProcesses(ProcessTable& processes, const std::vector<MpiRank>& ranks)
   }
 }
 
-/// Rows that name no process get one of the first rank.
+/// Rows that neither name a process nor anything of one get a process of the first rank.
 void assignRowsOfNoProcess(Trace& trace) {
   auto others = ProcessId::kNone;
   forEachTable(trace, [&](auto& table) {
     using Table = std::decay_t<decltype(table)>;
     if constexpr (requires { table.process_id; } && !std::is_same_v<Table, LossTable>) {
-      for (ProcessId& process : table.process_id) {
-        if (process != ProcessId::kNone && indexOf(process) < trace.process.size()) continue;
+      const RankLookup ranks(trace);
+      for (size_t i = 0; i < table.size(); ++i) {
+        if (ranks.of(table, i) != RankId::kNone) continue;
         if (others == ProcessId::kNone) {
           others = idAt<ProcessId>(trace.process.size());
           trace.process.push({.id = others,
@@ -73,18 +75,28 @@ void assignRowsOfNoProcess(Trace& trace) {
                               .flags = process_flags::kTrackGroup,
                               .rank_id = idAt<RankId>(0)});
         }
-        process = others;
+        table.process_id[i] = others;
       }
     }
   });
 }
 
-/// Ordered by number; empty if a number is none, which is damage.
+/// Whether the communicator is its process's MPI_COMM_WORLD, which a program may rename: the first
+/// one, with all ranks of the job.
+bool isWorld(const Trace& trace, size_t row) {
+  const CommunicatorTable& rows = trace.communicator;
+  return trace.text(rows.name[row]) == "MPI_COMM_WORLD" ||
+         (rows.ordinal[row] == 1 &&
+          trace.text(rows.members[row]) == "0-" + std::to_string(rows.ranks[row] - 1));
+}
+
+/// Ordered by number; empty if a number is none, which is damage. A process that is a job of its
+/// own says nothing about ranks: it may just have loaded a library that starts MPI.
 std::vector<MpiRank> processesOfWorlds(const Trace& trace) {
   std::vector<MpiRank> ranks;
   const CommunicatorTable& rows = trace.communicator;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (trace.text(rows.name[i]) != "MPI_COMM_WORLD") continue;
+    if (rows.ranks[i] < 2 || !isWorld(trace, i)) continue;
     if (rows.rank[i] < 0 || rows.rank[i] >= kMostRanks) return {};
     ranks.push_back(
         {rows.process_id[i], static_cast<uint32_t>(rows.rank[i]), rows.ranks[i], rows.key[i]});
@@ -94,11 +106,10 @@ std::vector<MpiRank> processesOfWorlds(const Trace& trace) {
   return ranks;
 }
 
-/// Whether two of them do.
-bool haveOneNumber(const std::vector<MpiRank>& ranks) {
+bool areOfOneJob(const std::vector<MpiRank>& ranks) {
   return std::adjacent_find(ranks.begin(), ranks.end(), [](const MpiRank& a, const MpiRank& b) {
-           return a.number == b.number;
-         }) != ranks.end();
+           return a.number == b.number || a.world_size != b.world_size || a.job != b.job;
+         }) == ranks.end();
 }
 
 template <class Table>
@@ -110,10 +121,10 @@ void setRank(Table& table, RankId rank) {
 
 std::vector<MpiRank> mpiRanks(const Trace& trace) {
   std::vector<MpiRank> ranks = processesOfWorlds(trace);
-  return haveOneNumber(ranks) ? std::vector<MpiRank>() : ranks;
+  return areOfOneJob(ranks) ? ranks : std::vector<MpiRank>();
 }
 
-bool hasSeveralMpiJobs(const Trace& trace) { return haveOneNumber(processesOfWorlds(trace)); }
+bool hasSeveralMpiJobs(const Trace& trace) { return !areOfOneJob(processesOfWorlds(trace)); }
 
 Status forEachMpiRank(Trace trace, const std::function<Status(Trace)>& take) {
   const std::vector<MpiRank> ranks = mpiRanks(trace);

@@ -19,10 +19,11 @@ struct MpiRank {
   uint64_t job = 0;  ///< equal for the ranks of a job; 0: unknown
 };
 
-/// Ordered by number. Empty also where two processes have one number, as in a trace of two jobs.
+/// Ordered by number. Empty also for a trace of two jobs: where two processes have one number, or
+/// differ in the key or the size of MPI_COMM_WORLD. Jobs of one process do not count.
 std::vector<MpiRank> mpiRanks(const Trace& trace);
 
-/// Whether processes of several jobs have the numbers of ranks, so that mpiRanks() has none.
+/// Whether mpiRanks() has none because there are several jobs.
 bool hasSeveralMpiJobs(const Trace& trace);
 
 /// Calls take(part) with the part of each rank of mpiRanks(), in their order: a trace as if that

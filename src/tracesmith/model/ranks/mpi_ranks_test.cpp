@@ -119,5 +119,21 @@ TEST_F(MpiRanks, TwoJobsHaveNone) {
   EXPECT_TRUE(hasSeveralMpiJobs(trace_));
 }
 
+TEST_F(MpiRanks, AProcessThatIsAJobOfItsOwnIsNone) {
+  world(4, 0);
+  trace_.communicator.ranks[2] = 1;
+  EXPECT_EQ(mpiRanks(trace_).size(), 2U);
+}
+
+TEST_F(MpiRanks, ARenamedWorldIsOneAndAnotherJobIsTold) {
+  trace_.communicator.name[0] = trace_.strings.intern("all of us");
+  EXPECT_EQ(mpiRanks(trace_).size(), 1U);
+  trace_.communicator.ordinal[0] = 1;
+  trace_.communicator.members[0] = trace_.strings.intern("0-1");
+  EXPECT_EQ(mpiRanks(trace_).size(), 2U);
+  trace_.communicator.key[0] = 5;
+  EXPECT_TRUE(hasSeveralMpiJobs(trace_));
+}
+
 }  // namespace
 }  // namespace tracesmith

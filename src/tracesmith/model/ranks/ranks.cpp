@@ -128,6 +128,19 @@ std::string numbersText(const std::vector<uint32_t>& numbers) {
   return text;
 }
 
+/// Which clock all times of a merged trace are of, if not the first rank's.
+constexpr const char* kClockOfTimes = "clock_id_of_times";
+
+std::string_view clockOfRank(const Trace& trace, uint32_t number) {
+  return trace.metadataValue(rankMetadataPrefix(number) + "clock_id");
+}
+
+/// Of a trace whose ranks have one clock.
+std::string_view clockOfTimes(const Trace& trace) {
+  const std::string_view kept = trace.metadataValue(kClockOfTimes);
+  return kept.empty() ? clockOfRank(trace, trace.rank.number.front()) : kept;
+}
+
 /// Where the rank of a row is in the table of ranks.
 auto indexOfRank(const Trace& trace, const RankLookup& ranks) {
   return [&trace, &ranks](const auto& table, size_t row) -> std::optional<size_t> {
@@ -170,18 +183,17 @@ Status haveOneClock(const Trace& trace) {
 
 std::string clocksText(const Trace& trace) {
   if (!haveOneClock(trace)) return kRanksHaveOwnClocks;
-  const auto clockOf = [&](uint32_t number) {
-    return trace.metadataValue(rankMetadataPrefix(number) + "clock_id");
-  };
   const auto& numbers = trace.rank.number;
+  const std::string_view first = clockOfRank(trace, numbers.front());
   if (std::all_of(numbers.begin(), numbers.end(),
-                  [&](uint32_t n) { return clockOf(n) == clockOf(numbers.front()); })) {
+                  [&](uint32_t n) { return clockOfRank(trace, n) == first; })) {
     return "the ranks have one clock, because they ran on one host";
   }
   const auto& errors = trace.rank.clock_error_ns;
   const uint64_t worst = *std::max_element(errors.begin(), errors.end());
-  return "the clocks of the ranks were compared: times are of the first one's clock, and no "
-         "further off than " +
+  const std::string whose = clockOfTimes(trace) == first ? "the first one's" : "another rank's";
+  return "the clocks of the ranks were compared: times are of " + whose +
+         " clock, and no further off than " +
          formatDuration(static_cast<int64_t>(std::min<uint64_t>(worst, INT64_MAX)));
 }
 
@@ -293,12 +305,8 @@ Trace partOfRank(const Trace& trace, RankId rank) {
   Trace part = rowsOfRanks(trace, [&](RankId of_row) { return of_row == rank; }, {});
   keepMetadata(trace, rankMetadataPrefix(trace.rank.number[index - 1]), part);
   // Times that were converted to another clock are of none that others could be compared with.
-  const auto clock_of = [&](size_t i) {
-    return trace.metadataValue(rankMetadataPrefix(trace.rank.number[i]) + "clock_id");
-  };
-  const auto converted_to = static_cast<size_t>(trace.rank.clock_rank_id[index - 1]);
-  const bool is_converted = converted_to != 0 && converted_to <= trace.rank.size() &&
-                            clock_of(converted_to - 1) != clock_of(index - 1);
+  const bool is_converted = trace.rank.clock_rank_id[index - 1] != RankId::kNone &&
+                            clockOfTimes(trace) != clockOfRank(trace, trace.rank.number[index - 1]);
   if (is_converted) part.setMetadata("clock_id", "");
   return part;
 }
@@ -317,16 +325,7 @@ Trace partOfRanks(const Trace& trace, const std::vector<RankId>& chosen) {
   for (size_t i = 0; i < chosen.size(); ++i) {
     RankRow row = trace.rank.row(indexOf(chosen[i]));
     row.id = idAt<RankId>(i);
-    if (is_one_clock) {
-      row.clock_rank_id = idAt<RankId>(0);
-      // Times of the first one are as far off as well, if it was not the first one before.
-      const uint64_t of_first = i == 0 ? 0 : part.rank.clock_error_ns[0];
-      if (__builtin_add_overflow(row.clock_error_ns, of_first, &row.clock_error_ns)) {
-        row.clock_error_ns = UINT64_MAX;
-      }
-    } else {
-      row.clock_rank_id = RankId::kNone;
-    }
+    row.clock_rank_id = is_one_clock ? idAt<RankId>(0) : RankId::kNone;
     part.rank.push(row);
   }
   const auto& numbers = part.rank.number;
@@ -337,6 +336,9 @@ Trace partOfRanks(const Trace& trace, const std::vector<RankId>& chosen) {
       part.setMetadata(key, trace.text(trace.metadata.value[i]));
     }
   }
+  // The first rank of the whole trace, whose clock that is, may be no part of this one.
+  if (is_one_clock) part.setMetadata(kClockOfTimes, clockOfTimes(trace));
+  part.setMetadata("clocks", clocksText(part));
   return part;
 }
 
