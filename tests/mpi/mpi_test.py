@@ -287,7 +287,10 @@ class Implementation:
             with self.subTest(end=end):
                 alone = self.start([*self.launcher(), program, end])
                 result = self.start([*recorded(end + ".sbt"), end])
-                self.assertEqual(result.returncode, alone.returncode, result.stderr)
+                if end == "first":  # MPICH gives the code of any of the ranks, most of which it killed
+                    self.assertNotEqual(result.returncode, 0)
+                else:
+                    self.assertEqual(result.returncode, alone.returncode, result.stderr)
                 # mpirun gives the ranks a moment to end, and kills them then.
                 trace = f"{end}-{os.uname().nodename}.sbt"
                 if trace + ".session" in self.files():
