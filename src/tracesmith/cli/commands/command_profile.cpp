@@ -146,8 +146,8 @@ class ProfileCommand : public Command {
       say("profile: which program? for example: tracesmith profile -- ./my_gpu_program");
       return kExitNotStarted;
     }
-    if (keep_trace_ && !nsys_ && !xctrace_ && !mctracer_ && !msprof_) {
-      say("profile: --keep-trace needs another tool: --nsys, --xctrace, --mctracer or --msprof");
+    if (const char* const problem = problemOfOptions(); problem != nullptr) {
+      say(problem);
       return kExitNotStarted;
     }
     if (nsys_) {
@@ -169,14 +169,6 @@ class ProfileCommand : public Command {
                                .quiet = quiet_,
                                .force = force_},
                               session);
-    }
-    if (per_host_ && (output_ == "-" || output_.ends_with('/'))) {
-      say("profile: --per-host needs the name of a file, to which it adds the host's");
-      return kExitNotStarted;
-    }
-    if (per_host_ && studio_) {
-      say("profile: --per-host and --studio exclude each other");
-      return kExitNotStarted;
     }
     RecordingRequest request;
     request.outputs = recordingOutputs(
@@ -222,6 +214,17 @@ class ProfileCommand : public Command {
   }
 
  private:
+  /// Options that do not go together; nullptr: none.
+  const char* problemOfOptions() const {
+    if (keep_trace_ && !nsys_ && !xctrace_ && !mctracer_ && !msprof_) {
+      return "profile: --keep-trace needs another tool: --nsys, --xctrace, --mctracer or --msprof";
+    }
+    if (per_host_ && studio_) return "profile: --per-host and --studio exclude each other";
+    if (per_host_ && (output_ == "-" || output_.ends_with('/'))) {
+      return "profile: --per-host needs the name of a file, to which it adds the host's";
+    }
+    return nullptr;
+  }
   /// False: the options contradict each other, which was said.
   bool addStacks(ProfileOptions& profile) const {
     if (max_depth_ && stacks_.empty()) {
