@@ -12,7 +12,6 @@
 #include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/model/id_mapping.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
-#include "tracesmith/model/track_groups.hpp"
 
 namespace tracesmith {
 namespace {
@@ -97,24 +96,7 @@ void assignRank(Trace& trace, RankId rank) {
   mark(trace.topology_node);
   mark(trace.topology_link);
   mark(trace.clock_offset);
-  auto others = ProcessId::kNone;
-  forEachTable(trace, [&](auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (requires { table.process_id; } && !std::is_same_v<Table, LossTable>) {
-      const RankLookup ranks(trace);
-      for (size_t i = 0; i < table.size(); ++i) {
-        if (ranks.of(table, i) != RankId::kNone) continue;
-        if (others == ProcessId::kNone) {
-          others = idAt<ProcessId>(trace.process.size());
-          trace.process.push({.id = others,
-                              .command_line = trace.strings.intern("events of no process"),
-                              .flags = process_flags::kTrackGroup,
-                              .rank_id = rank});
-        }
-        table.process_id[i] = others;
-      }
-    }
-  });
+  giveProcessOf(trace, rank);
 }
 
 template <class F>

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tracesmith/model/ranks/ranks.hpp"
-#include "tracesmith/model/track_groups.hpp"
 
 namespace tracesmith {
 namespace {
@@ -59,28 +58,6 @@ void assignProcesses(ProcessTable& processes, const std::vector<MpiRank>& ranks)
   }
 }
 
-/// Rows that neither name a process nor anything of one get a process of the first rank.
-void assignRowsOfNoProcess(Trace& trace) {
-  auto others = ProcessId::kNone;
-  forEachTable(trace, [&](auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (requires { table.process_id; } && !std::is_same_v<Table, LossTable>) {
-      const RankLookup ranks(trace);
-      for (size_t i = 0; i < table.size(); ++i) {
-        if (ranks.of(table, i) != RankId::kNone) continue;
-        if (others == ProcessId::kNone) {
-          others = idAt<ProcessId>(trace.process.size());
-          trace.process.push({.id = others,
-                              .command_line = trace.strings.intern("events of no process"),
-                              .flags = process_flags::kTrackGroup,
-                              .rank_id = idAt<RankId>(0)});
-        }
-        table.process_id[i] = others;
-      }
-    }
-  });
-}
-
 /// Whether the communicator is its process's MPI_COMM_WORLD, which a program may rename: the first
 /// one, with all ranks of the job.
 bool isWorld(const Trace& trace, size_t row) {
@@ -129,7 +106,7 @@ bool hasSeveralMpiJobs(const Trace& trace) { return !areOfOneJob(processesOfWorl
 Status forEachMpiRank(Trace trace, const std::function<Status(Trace)>& take) {
   const std::vector<MpiRank> ranks = mpiRanks(trace);
   assignProcesses(trace.process, ranks);
-  assignRowsOfNoProcess(trace);
+  giveProcessOf(trace, idAt<RankId>(0));
   for (size_t i = 0; i < trace.loss.size(); ++i) {
     const bool has_process = indexOf(trace.loss.process_id[i]) < trace.process.size();
     if (!has_process) trace.loss.rank_id[i] = idAt<RankId>(0);

@@ -12,6 +12,7 @@
 #include "tracesmith/model/id_mapping.hpp"
 #include "tracesmith/model/ranks/rank_clocks.hpp"
 #include "tracesmith/model/ranks/rank_times.hpp"
+#include "tracesmith/model/track_groups.hpp"
 
 namespace tracesmith {
 namespace {
@@ -340,6 +341,27 @@ Trace partOfRanks(const Trace& trace, const std::vector<RankId>& chosen) {
   if (is_one_clock) part.setMetadata(kClockOfTimes, clockOfTimes(trace));
   part.setMetadata("clocks", clocksText(part));
   return part;
+}
+
+void giveProcessOf(Trace& trace, RankId rank) {
+  auto others = ProcessId::kNone;
+  forEachTable(trace, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if constexpr (requires { table.process_id; } && !std::is_same_v<Table, LossTable>) {
+      const RankLookup ranks(trace);
+      for (size_t i = 0; i < table.size(); ++i) {
+        if (ranks.of(table, i) != RankId::kNone) continue;
+        if (others == ProcessId::kNone) {
+          others = idAt<ProcessId>(trace.process.size());
+          trace.process.push({.id = others,
+                              .command_line = trace.strings.intern("events of no process"),
+                              .flags = process_flags::kTrackGroup,
+                              .rank_id = rank});
+        }
+        table.process_id[i] = others;
+      }
+    }
+  });
 }
 
 std::vector<TimeRange> rangesOfRanks(const Trace& trace) {

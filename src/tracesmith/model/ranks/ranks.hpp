@@ -77,6 +77,10 @@ class RankLookup {
   std::vector<RankId> process_, device_, clock_, thread_, context_, stream_, track_;
 };
 
+/// Gives the rows that lead to no rank a process of this rank, "events of no process". Losses stay
+/// as they are.
+void giveProcessOf(Trace& trace, RankId rank);
+
 /// Start of the first and end of the last event of each rank, each in its own clock; {0, 0} for a
 /// rank without events.
 std::vector<TimeRange> rangesOfRanks(const Trace& trace);
