@@ -134,3 +134,53 @@ class Column {
 };
 
 }  // namespace tracesmith
+
+// What a list of columns, X(number, type, name, encoding, meaning), becomes.
+#define TS_ROW_FIELD(number, type, name, encoding, meaning) type name{};
+#define TS_COLUMN_FIELD(number, type, name, encoding, meaning) Column<type> name;
+#define TS_COLUMN_PUSH(number, type, name, encoding, meaning) name.push_back(r.name);
+#define TS_COLUMN_GET(number, type, name, encoding, meaning) r.name = name[i];
+#define TS_COLUMN_SET(number, type, name, encoding, meaning) name[i] = r.name;
+#define TS_COLUMN_CLEAR(number, type, name, encoding, meaning) name.clear();
+#define TS_COLUMN_RESIZE(number, type, name, encoding, meaning) name.resize(n);
+#define TS_COLUMN_RESERVE(number, type, name, encoding, meaning) name.reserve(n);
+#define TS_COLUMN_VISIT(number, type, name, encoding, meaning) \
+  f(ColumnInfo{number, #name, Encoding::encoding, meaning}, self.name);
+#define TS_COLUMN_INFO(number, type, name, encoding, meaning) \
+  ColumnInfo{number, #name, Encoding::encoding, meaning},
+#define TS_COLUMN_SIZE(number, type, name, encoding, meaning) \
+  if (!found) {                                               \
+    found = true;                                             \
+    rows = name.size();                                       \
+  }
+
+#define TS_TABLE(number, Name, sql_name, columns)                              \
+  struct Name##Row {                                                           \
+    columns(TS_ROW_FIELD)                                                      \
+  };                                                                           \
+  struct Name##Table {                                                         \
+    static constexpr TableId kId = TableId::k##Name;                           \
+    static constexpr const char* kName = #sql_name;                            \
+    using Row = Name##Row;                                                     \
+    /** Describes the columns, in order. */                                    \
+    static constexpr ColumnInfo kColumns[] = {columns(TS_COLUMN_INFO)};        \
+    columns(TS_COLUMN_FIELD) size_t size() const {                             \
+      size_t rows = 0;                                                         \
+      bool found = false;                                                      \
+      columns(TS_COLUMN_SIZE) return rows;                                     \
+    }                                                                          \
+    bool empty() const { return size() == 0; }                                 \
+    void push(const Row& r){columns(TS_COLUMN_PUSH)} Row row(size_t i) const { \
+      Row r;                                                                   \
+      columns(TS_COLUMN_GET) return r;                                         \
+    }                                                                          \
+    void set(size_t i, const Row& r) { columns(TS_COLUMN_SET) }                \
+    void clear() { columns(TS_COLUMN_CLEAR) }                                  \
+    void resize(size_t n) { columns(TS_COLUMN_RESIZE) }                        \
+    void reserve(size_t n) { columns(TS_COLUMN_RESERVE) }                      \
+    /** Calls f(ColumnInfo, Column<T>&) for each column in order. */           \
+    template <class Self, class F>                                             \
+    static void visitColumns(Self& self, F&& f) {                              \
+      columns(TS_COLUMN_VISIT)                                                 \
+    }                                                                          \
+  };

@@ -59,6 +59,16 @@ std::string_view toString(CommKind v) {
   return nameOf(v, std::to_array<std::string_view>({"other", "collective", "send", "receive",
                                                     "exchange", "completion", "probe", "setup"}));
 }
+std::string_view toString(CommState v) {
+  return nameOf(v,
+                std::to_array<std::string_view>({"unknown", "scheduled", "started", "completed"}));
+}
+std::string_view toString(CommWorkKind v) {
+  return nameOf(v, std::to_array<std::string_view>({"operation", "channel", "send", "receive"}));
+}
+std::string_view toString(TimingSource v) {
+  return nameOf(v, std::to_array<std::string_view>({"unknown", "device", "host", "device_events"}));
+}
 std::string_view toString(RankSource v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "trace", "file_name", "position"}));
 }

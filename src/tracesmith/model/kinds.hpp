@@ -135,6 +135,27 @@ enum class CommKind : uint8_t {
   kProbe = 6,       ///< looks for a message
   kSetup = 7,       ///< creates or frees communicators, starts or ends the library
 };
+/// How far a call got when the program was looked at.
+enum class CommState : uint8_t {
+  kUnknown = 0,
+  kScheduled = 1,  ///< it was enqueued
+  kStarted = 2,    ///< the device has begun with it
+  kCompleted = 3,
+};
+/// What a row of `comm_work` is about.
+enum class CommWorkKind : uint8_t {
+  kOperation = 0,  ///< all that the call had to do
+  kChannel = 1,    ///< one channel of it, on the device
+  kSend = 2,       ///< what a thread of the library sent for it to one peer, by one channel
+  kReceive = 3,
+};
+/// Whose clock the times of a row are from.
+enum class TimingSource : uint8_t {
+  kUnknown = 0,
+  kDevice = 1,        ///< the device's, read in the kernel
+  kHost = 2,          ///< the host's, when a thread of the library noticed
+  kDeviceEvents = 3,  ///< the duration is between two events of the device, the start of the host
+};
 
 /// Bits of the `flags` column of kernel, copy, fill and sync rows.
 namespace op_flags {
@@ -189,6 +210,9 @@ std::string_view toString(ObjectKind v);
 std::string_view toString(ClockKind v);
 std::string_view toString(RankSource v);
 std::string_view toString(CommKind v);
+std::string_view toString(CommState v);
+std::string_view toString(CommWorkKind v);
+std::string_view toString(TimingSource v);
 std::string_view toString(TopologyNodeKind v);
 std::string_view toString(TopologyLinkType v);
 

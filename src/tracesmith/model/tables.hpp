@@ -317,24 +317,56 @@ struct ColumnInfo {
   X(3, uint32_t, tid, kCount, "the system's thread number") \
   X(4, StringId, name, kId, "name")
 
-/// Calls of MPI. A completion has a row for each request that it completes.
-#define TS_COMM_COLUMNS(X)                                                                      \
-  X(1, int64_t, start_ns, kTime, "host time at which the call started")                         \
-  X(2, int64_t, duration_ns, kCount, "how long the call took")                                  \
-  X(3, StringId, function, kId, "name of the function")                                         \
-  X(4, ProcessId, process_id, kId, "calling process")                                           \
-  X(5, ThreadId, thread_id, kId, "calling thread")                                              \
-  X(6, CommunicatorId, communicator_id, kId, "communicator")                                    \
-  X(7, CommKind, kind, kId, "collective, send, receive, completion, ...")                       \
-  X(8, uint64_t, sequence, kCount,                                                              \
-    "of a collective: calls of this function in this communicator so far")                      \
-  X(9, int64_t, peer, kCount, "rank in the communicator: the other one, or the root; -1: none") \
-  X(10, int64_t, tag, kCount, "of a message; -1: none")                                         \
-  X(11, uint64_t, send_bytes, kCount, "sent by this process")                                   \
-  X(12, uint64_t, receive_bytes, kCount,                                                        \
-    "received by it; of a request, in the row of its completion")                               \
-  X(13, uint64_t, correlation_id, kTime, "links it to its host call")                           \
-  X(14, uint64_t, request, kCount, "of a completion: correlation_id of the call that started it")
+/// Calls of MPI and NCCL. A completion has a row for each request that it completes.
+#define TS_COMM_COLUMNS(X)                                                                        \
+  X(1, int64_t, start_ns, kTime, "host time at which the call started")                           \
+  X(2, int64_t, duration_ns, kCount, "how long the call took; of NCCL, until it was enqueued")    \
+  X(3, StringId, function, kId, "name of the function")                                           \
+  X(4, ProcessId, process_id, kId, "calling process")                                             \
+  X(5, ThreadId, thread_id, kId, "calling thread")                                                \
+  X(6, CommunicatorId, communicator_id, kId, "communicator")                                      \
+  X(7, CommKind, kind, kId, "collective, send, receive, completion, ...")                         \
+  X(8, uint64_t, sequence, kCount,                                                                \
+    "of a collective: calls of this function in this communicator so far")                        \
+  X(9, int64_t, peer, kCount, "rank in the communicator: the other one, or the root; -1: none")   \
+  X(10, int64_t, tag, kCount, "of a message; -1: none")                                           \
+  X(11, uint64_t, send_bytes, kCount, "sent by this process")                                     \
+  X(12, uint64_t, receive_bytes, kCount,                                                          \
+    "received by it; of a request, in the row of its completion")                                 \
+  X(13, uint64_t, correlation_id, kTime, "links it to its host call")                             \
+  X(14, uint64_t, request, kCount, "of a completion: correlation_id of the call that started it") \
+  X(15, uint64_t, element_count, kCount, "elements, as the caller counts them")                   \
+  X(16, StringId, data_type, kId, "type of the elements, as float32")                             \
+  X(17, StringId, reduction, kId, "how elements are combined, as sum")                            \
+  X(18, StringId, algorithm, kId, "that the library chose, as RING")                              \
+  X(19, StringId, protocol, kId, "that the library chose, as SIMPLE")                             \
+  X(20, uint32_t, channels, kCount, "parts of the work that run side by side")                    \
+  X(21, CommState, state, kId, "how far it got, if a snapshot of the program says so")            \
+  X(22, uint64_t, stream, kCount, "handle of the stream that it was enqueued on")                 \
+  X(23, uint64_t, send_buffer, kCount, "address of what is sent")                                 \
+  X(24, uint64_t, receive_buffer, kCount, "address of what is received")                          \
+  X(25, uint64_t, group_id, kCount, "equal for calls of one process that were enqueued together") \
+  X(26, uint32_t, is_captured, kId, "1: into a graph, which runs it later")
+
+/// When a row of `comm` moved data, if it did so after the call: on the device, or by threads of
+/// the library.
+#define TS_COMM_WORK_COLUMNS(X)                                                               \
+  X(1, int64_t, start_ns, kTime, "host time at which it started")                             \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                                      \
+  X(3, ProcessId, process_id, kId, "process")                                                 \
+  X(4, uint64_t, correlation_id, kTime, "that of its row in comm")                            \
+  X(5, CommWorkKind, kind, kId, "all of it, or a part")                                       \
+  X(6, TimingSource, timing_source, kId, "whose clock its times are from")                    \
+  X(7, uint32_t, channel, kCount, "of a part: number of the channel")                         \
+  X(8, uint32_t, channels, kCount, "of all of it: channels whose end was seen")               \
+  X(9, int64_t, peer, kCount, "of a transfer: rank in the communicator; -1: none")            \
+  X(10, uint64_t, bytes, kCount, "of a transfer")                                             \
+  X(11, uint32_t, steps, kCount, "of a transfer: pieces that it was sent in")                 \
+  X(12, int64_t, gpu_wait_ns, kCount, "of a transfer: its pieces waited for the GPU, in sum") \
+  X(13, int64_t, peer_wait_ns, kCount, "for the peer's buffers to be free, in sum")           \
+  X(14, int64_t, network_wait_ns, kCount, "for the network, in sum")                          \
+  X(15, int64_t, device_start, kCount, "start as the device's clock gave it; 0: none did")    \
+  X(16, int64_t, error_ns, kCount, "of device times: start_ns is right within +- this")
 
 #define TS_DEVICE_COLUMNS(X)                                                                \
   X(1, DeviceId, id, kTime, "id of this row")                                               \
@@ -470,7 +502,9 @@ struct ColumnInfo {
   X(6, int64_t, rank, kCount, "rank of this process in it")                                        \
   X(7, StringId, members, kId, "its ranks' numbers in the job, in order, as 0-3,7; none: unknown") \
   X(8, int64_t, created_ns, kTime, "host time at which it was first seen")                         \
-  X(9, uint32_t, ordinal, kCount, "number within the process, from 1")
+  X(9, uint32_t, ordinal, kCount, "number within the process, from 1")                             \
+  X(10, StringId, library, kId, "MPI, NCCL, gloo, ...")                                            \
+  X(11, uint32_t, nodes, kCount, "hosts that its ranks are on; 0: unknown")
 
 #define TS_METADATA_COLUMNS(X)                                    \
   X(1, StringId, key, kId, "key; the last value of a key counts") \
@@ -513,7 +547,8 @@ struct ColumnInfo {
   Y(41, Range, range, TS_RANGE_COLUMNS)                           \
   Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)               \
   Y(43, FlowEvent, flow_event, TS_FLOW_EVENT_COLUMNS)             \
-  Y(44, Comm, comm, TS_COMM_COLUMNS)
+  Y(44, Comm, comm, TS_COMM_COLUMNS)                              \
+  Y(45, CommWork, comm_work, TS_COMM_WORK_COLUMNS)
 
 enum class TableId : uint16_t {
   kString = 1,
@@ -533,68 +568,7 @@ constexpr bool isReadApart(TableId id) {
   return id >= TableId::kSource && id <= TableId::kRecordedPlace;
 }
 
-#define TS_ROW_FIELD(number, type, name, encoding, meaning) type name{};
-#define TS_COLUMN_FIELD(number, type, name, encoding, meaning) Column<type> name;
-#define TS_COLUMN_PUSH(number, type, name, encoding, meaning) name.push_back(r.name);
-#define TS_COLUMN_GET(number, type, name, encoding, meaning) r.name = name[i];
-#define TS_COLUMN_SET(number, type, name, encoding, meaning) name[i] = r.name;
-#define TS_COLUMN_CLEAR(number, type, name, encoding, meaning) name.clear();
-#define TS_COLUMN_RESIZE(number, type, name, encoding, meaning) name.resize(n);
-#define TS_COLUMN_RESERVE(number, type, name, encoding, meaning) name.reserve(n);
-#define TS_COLUMN_VISIT(number, type, name, encoding, meaning) \
-  f(ColumnInfo{number, #name, Encoding::encoding, meaning}, self.name);
-#define TS_COLUMN_INFO(number, type, name, encoding, meaning) \
-  ColumnInfo{number, #name, Encoding::encoding, meaning},
-#define TS_COLUMN_SIZE(number, type, name, encoding, meaning) \
-  if (!found) {                                               \
-    found = true;                                             \
-    rows = name.size();                                       \
-  }
-
-/// For each table: NameRow (one row, for convenience) and NameTable (the columns).
-#define TS_Y(number, Name, sql_name, columns)                                  \
-  struct Name##Row {                                                           \
-    columns(TS_ROW_FIELD)                                                      \
-  };                                                                           \
-  struct Name##Table {                                                         \
-    static constexpr TableId kId = TableId::k##Name;                           \
-    static constexpr const char* kName = #sql_name;                            \
-    using Row = Name##Row;                                                     \
-    /** Describes the columns, in order. */                                    \
-    static constexpr ColumnInfo kColumns[] = {columns(TS_COLUMN_INFO)};        \
-    columns(TS_COLUMN_FIELD) size_t size() const {                             \
-      size_t rows = 0;                                                         \
-      bool found = false;                                                      \
-      columns(TS_COLUMN_SIZE) return rows;                                     \
-    }                                                                          \
-    bool empty() const { return size() == 0; }                                 \
-    void push(const Row& r){columns(TS_COLUMN_PUSH)} Row row(size_t i) const { \
-      Row r;                                                                   \
-      columns(TS_COLUMN_GET) return r;                                         \
-    }                                                                          \
-    void set(size_t i, const Row& r) { columns(TS_COLUMN_SET) }                \
-    void clear() { columns(TS_COLUMN_CLEAR) }                                  \
-    void resize(size_t n) { columns(TS_COLUMN_RESIZE) }                        \
-    void reserve(size_t n) { columns(TS_COLUMN_RESERVE) }                      \
-    /** Calls f(ColumnInfo, Column<T>&) for each column in order. */           \
-    template <class Self, class F>                                             \
-    static void visitColumns(Self& self, F&& f) {                              \
-      columns(TS_COLUMN_VISIT)                                                 \
-    }                                                                          \
-  };
-TS_TABLES(TS_Y)
-#undef TS_Y
-
-#undef TS_ROW_FIELD
-#undef TS_COLUMN_FIELD
-#undef TS_COLUMN_PUSH
-#undef TS_COLUMN_GET
-#undef TS_COLUMN_SET
-#undef TS_COLUMN_CLEAR
-#undef TS_COLUMN_RESIZE
-#undef TS_COLUMN_RESERVE
-#undef TS_COLUMN_VISIT
-#undef TS_COLUMN_SIZE
-#undef TS_COLUMN_INFO
+// For each table NameRow (one row, for convenience) and NameTable (the columns): column.hpp.
+TS_TABLES(TS_TABLE)
 
 }  // namespace tracesmith

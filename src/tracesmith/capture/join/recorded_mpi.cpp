@@ -54,7 +54,8 @@ bool RecordedMpi::defineCommunicator(ByteView record) {
       .rank = r.rank,
       .members = shared_.delta.strings.intern(textOf(runs, (r.header.flags & kMembersAreCut) != 0)),
       .created_ns = host_ns_(r.time),
-      .ordinal = r.header.aux};
+      .ordinal = r.header.aux,
+      .library = shared_.delta.strings.intern("MPI")};
   const auto [known, is_new] = communicators_.try_emplace(r.header.aux, row);
   if (is_new) {
     known->second.id = idAt<CommunicatorId>(shared_.communicators++);

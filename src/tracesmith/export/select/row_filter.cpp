@@ -23,6 +23,7 @@ constexpr bool isEvent(TableId id) {
     case TableId::kRange:
     case TableId::kFlowEvent:
     case TableId::kComm:
+    case TableId::kCommWork:
       return true;
     default:
       return false;

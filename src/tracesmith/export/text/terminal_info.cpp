@@ -138,7 +138,8 @@ std::string processNotes(const ProcessRow& p) {
 constexpr TableId kCounted[] = {TableId::kKernel,       TableId::kCopy,      TableId::kFill,
                                 TableId::kSync,         TableId::kHostCall,  TableId::kMemoryEvent,
                                 TableId::kProgramBuild, TableId::kFlow,      TableId::kCounter,
-                                TableId::kRange,        TableId::kFlowEvent, TableId::kComm};
+                                TableId::kRange,        TableId::kFlowEvent, TableId::kComm,
+                                TableId::kCommWork};
 
 bool isImported(const Trace& t) { return !t.metadataValue("imported_format").empty(); }
 

@@ -70,7 +70,9 @@ constexpr std::pair<TableId, const char*> kMeanings[] = {
     {TableId::kHostCall, "calls of the GPU's API, by thread"},
     {TableId::kMemoryEvent, "allocations and frees"},
     {TableId::kFlow, "dependencies between operations, by correlation id"},
-    {TableId::kComm, "calls of MPI: messages, collectives, and what completed them"},
+    {TableId::kComm, "calls of MPI and NCCL: messages, collectives, and what completed them"},
+    {TableId::kCommWork,
+     "when rows of comm moved data, if after the call: on the device or by threads of the library"},
     {TableId::kFlowEvent, "flow arrows of the trace's source, one row per end"},
     {TableId::kProgramBuild, "compilations of device programs"},
     {TableId::kCounter, "samples of counters"},
@@ -91,7 +93,7 @@ constexpr std::pair<TableId, const char*> kMeanings[] = {
      "names of frames: functions inlined at an address, and the function that has it"},
     {TableId::kModule, "executables and libraries that contain frames"},
     {TableId::kRank, "ranks of a merged trace"},
-    {TableId::kCommunicator, "communicators: groups of ranks that call MPI together"},
+    {TableId::kCommunicator, "communicators: groups of ranks that communicate"},
     {TableId::kTopologyNode, "GPUs, network adapters and processors of the host, as a tree"},
     {TableId::kClockOffset, "offsets of other hosts' clocks from this one's, with their bounds"},
     {TableId::kTopologyLink, "connections beside that tree, such as NVLink"},
@@ -132,10 +134,13 @@ bool zeroIsNull(TableId table, std::string_view column) {
     case TableId::kTopologyLink:
       return column != "number";
     case TableId::kCommunicator:
-      return oneOf(column, {"key"});
+      return oneOf(column, {"key", "nodes"});
     case TableId::kComm:
-      return oneOf(column,
-                   {"sequence", "send_bytes", "receive_bytes", "request", "correlation_id"});
+      return oneOf(column, {"sequence", "send_bytes", "receive_bytes", "request", "correlation_id",
+                            "element_count", "channels", "stream", "send_buffer", "receive_buffer",
+                            "group_id"});
+    case TableId::kCommWork:
+      return oneOf(column, {"correlation_id", "bytes", "steps", "device_start"});
     case TableId::kClockOffset:
       return column == "rank_id";
     case TableId::kClockSnapshot:
