@@ -138,12 +138,40 @@ HostTime ClockMap::toHost(ClockDomainId domain, int64_t clock_value) const {
   return curve(domain).toHost(clock_value);
 }
 
+namespace {
+
+/// Their starts are estimates of the moment at which they were written; the clock is better known
+/// by now. Those whose clock has no snapshot stay as they are.
+void convertCommWork(Trace& trace) {
+  CommWorkTable& work = trace.comm_work;
+  const auto is_none = [](ClockDomainId id) { return id == ClockDomainId::kNone; };
+  if (std::all_of(work.clock_domain_id.begin(), work.clock_domain_id.end(), is_none)) return;
+  const ClockMap clocks(trace);
+  for (size_t i = 0; i < work.size(); ++i) {
+    if (is_none(work.clock_domain_id[i])) continue;
+    const ClockCurve& curve = clocks.curve(work.clock_domain_id[i]);
+    work.clock_domain_id[i] = ClockDomainId::kNone;
+    if (curve.empty()) continue;
+    const HostTime start = curve.toHost(work.device_start[i]);
+    if (start.error_ns >= work.error_ns[i]) continue;
+    work.start_ns[i] = start.ns;
+    work.error_ns[i] = start.error_ns;
+  }
+}
+
+}  // namespace
+
 size_t convertToHostTime(Trace& trace) {
+  convertCommWork(trace);
   return convertToHostTime(trace, TableId::kKernel) + convertToHostTime(trace, TableId::kCopy) +
          convertToHostTime(trace, TableId::kFill) + convertToHostTime(trace, TableId::kSync);
 }
 
 size_t convertToHostTime(Trace& trace, TableId table_id) {
+  if (table_id == TableId::kCommWork) {
+    convertCommWork(trace);
+    return 0;
+  }
   const auto devices = trace.device.size();
   size_t unconverted = 0;
   auto convert = [&](auto& table) {

@@ -56,8 +56,8 @@ class ClockMap {
 };
 
 /// Converts every device-side row that has op_flags::kDeviceClock to host time, in place, and
-/// clears the bit. Rows whose clock has no snapshot keep their time stamp and the bit. Returns the
-/// number of such rows.
+/// clears the bit, and those of `comm_work` that have a clock. Rows whose clock has no snapshot
+/// keep their time stamp and the bit. Returns the number of such rows.
 size_t convertToHostTime(Trace& trace);
 /// The same for one table.
 size_t convertToHostTime(Trace& trace, TableId table);

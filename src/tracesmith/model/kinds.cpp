@@ -60,8 +60,8 @@ std::string_view toString(CommKind v) {
                                                     "exchange", "completion", "probe", "setup"}));
 }
 std::string_view toString(CommState v) {
-  return nameOf(v,
-                std::to_array<std::string_view>({"unknown", "scheduled", "started", "completed"}));
+  return nameOf(v, std::to_array<std::string_view>(
+                       {"unknown", "scheduled", "started", "completed", "called"}));
 }
 std::string_view toString(CommWorkKind v) {
   return nameOf(v, std::to_array<std::string_view>({"operation", "channel", "send", "receive"}));

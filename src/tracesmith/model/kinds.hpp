@@ -141,6 +141,7 @@ enum class CommState : uint8_t {
   kScheduled = 1,  ///< it was enqueued
   kStarted = 2,    ///< the device has begun with it
   kCompleted = 3,
+  kCalled = 4,  ///< the call is in the library, and nothing is enqueued yet
 };
 /// What a row of `comm_work` is about.
 enum class CommWorkKind : uint8_t {

@@ -366,7 +366,9 @@ struct ColumnInfo {
   X(13, int64_t, peer_wait_ns, kCount, "for the peer's buffers to be free, in sum")           \
   X(14, int64_t, network_wait_ns, kCount, "for the network, in sum")                          \
   X(15, int64_t, device_start, kCount, "start as the device's clock gave it; 0: none did")    \
-  X(16, int64_t, error_ns, kCount, "of device times: start_ns is right within +- this")
+  X(16, int64_t, error_ns, kCount, "of device times: start_ns is right within +- this")       \
+  X(17, ClockDomainId, clock_domain_id, kId,                                                  \
+    "on disk: clock of device_start, if start_ns is a first estimate")
 
 #define TS_DEVICE_COLUMNS(X)                                                                \
   X(1, DeviceId, id, kTime, "id of this row")                                               \

@@ -100,6 +100,17 @@ void DeviceClock::addToWindow(int64_t host_begin_ns, int64_t host_end_ns, int64_
   windows_.push_back({host_begin_ns, host_begin_ns - stamp, host_end_ns - stamp, stamp});
 }
 
+HostTime DeviceClock::toHostByBrackets(int64_t stamp) const {
+  // The last window has just begun, and may have few brackets.
+  HostTime best{stamp, INT64_MAX};
+  for (size_t i = windows_.size() < 2 ? 0 : windows_.size() - 2; i < windows_.size(); ++i) {
+    const Window& w = windows_[i];
+    const int64_t error = (w.high - w.low + 1) / 2 + driftWithin(stamp - w.stamp);
+    if (error <= best.error_ns) best = {stamp + w.low + (w.high - w.low) / 2, error};
+  }
+  return best;
+}
+
 size_t DeviceClock::chosen() const {
   // Soon after boot CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW agree within a bracket. The raw clock
   // is then chosen, because its map has an error bound that can include the difference
@@ -136,8 +147,12 @@ int64_t DeviceClock::identityError() const {
 }
 
 std::vector<ClockCurve::Snapshot> DeviceClock::takeBracketSnapshots(bool finish) {
+  return kind() == ClockKind::kBracketed ? takeSnapshots(finish)
+                                         : std::vector<ClockCurve::Snapshot>{};
+}
+
+std::vector<ClockCurve::Snapshot> DeviceClock::takeSnapshots(bool finish) {
   std::vector<ClockCurve::Snapshot> out;
-  if (kind() != ClockKind::kBracketed) return out;
   const size_t end = finish || windows_.empty() ? windows_.size() : windows_.size() - 1;
   for (; given_ < end; ++given_) {
     const Window& w = windows_[given_];

@@ -51,10 +51,15 @@ class DeviceClock {
   /// The clock that the brackets indicate so far. kHostMonotonic: stamps are host time already.
   ClockKind kind() const;
   bool observed() const { return observations_ > 0; }
+  /// `stamp` in host time by the brackets so far, whatever clock they indicate. Without any the
+  /// error is INT64_MAX.
+  HostTime toHostByBrackets(int64_t stamp) const;
 
   /// Snapshots of a bracketed clock that have not been returned yet. `finish` adds the last,
   /// unfinished second. Empty unless the kind is kBracketed.
   std::vector<ClockCurve::Snapshot> takeBracketSnapshots(bool finish);
+  /// The same, whatever clock the brackets indicate.
+  std::vector<ClockCurve::Snapshot> takeSnapshots(bool finish);
   /// Error bound of a host clock's map; it includes the other clocks that would also explain the
   /// brackets.
   int64_t identityError() const;

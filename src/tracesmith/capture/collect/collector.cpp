@@ -36,6 +36,7 @@ bool isCounted(ByteView record) {
     case arena::RecordKind::kCudaGraphNode:
     case arena::RecordKind::kUnwrappedLoader:
     case arena::RecordKind::kMpiCommunicator:
+    case arena::RecordKind::kNcclCommunicator:
       return false;
     default:
       return true;
@@ -417,8 +418,6 @@ void Collector::commit() {
 }
 
 void Collector::writeClocks(bool finish) {
-  // Domains 1..3 are the other clocks of the host, 4 is the time stamp counter, 4 + n is the
-  // bracketed clock of device n.
   constexpr size_t kHostKinds = HostClocks::kKinds.size();
   constexpr auto kCounterDomain = idAt<ClockDomainId>(kHostKinds);
   Trace& delta = shared_.delta;
@@ -437,12 +436,15 @@ void Collector::writeClocks(bool finish) {
   }
   written_clock_.resize(shared_.devices.size(), ClockKind::kHostMonotonic);
 
-  for (auto& [key, process] : processes_) process->joiner.giveCudaClockSnapshots();
+  for (auto& [key, process] : processes_) {
+    process->joiner.giveCudaClockSnapshots();
+    process->joiner.writeNcclClocks(finish);
+  }
   std::array<int64_t, kHostKinds> extra{};  // ambiguity left by the devices' brackets
   for (size_t i = 0; i < shared_.devices.size(); ++i) {
     SharedRows::DeviceState& device = shared_.devices[i];
     if (!device.vendor_snapshots.empty()) {
-      writeVendorClock(device, idAt<ClockDomainId>(kHostKinds + 1 + i));
+      writeVendorClock(device, SharedRows::deviceClock(i));
     }
     if (!device.clock.observed()) continue;
     const ClockKind kind = device.clock.kind();
@@ -453,7 +455,7 @@ void Collector::writeClocks(bool finish) {
       extra[k] = std::max(extra[k], device.clock.identityError());
     }
     if (kind == ClockKind::kBracketed) {
-      domain = idAt<ClockDomainId>(kHostKinds + 1 + i);
+      domain = SharedRows::deviceClock(i);
       delta.clock_domain.push({.id = domain,
                                .kind = kind,
                                .name = delta.strings.intern(

@@ -177,6 +177,7 @@ class Collector {
   static constexpr std::string_view kOpenClLibraries = "OpenCL libraries";
   static constexpr std::string_view kXRayRecords = "XRay records";
   static constexpr std::string_view kMpiRecords = "MPI calls";
+  static constexpr std::string_view kNcclRecords = "NCCL events";
   static constexpr std::string_view kCudaRecords = "CUDA records";
   static constexpr std::string_view kCudaActivity = "CUDA activity";
 

@@ -40,6 +40,7 @@ std::string Collector::sourceOf(const arena::ArenaHeader& header) {
   return std::string(agent == "xray"   ? kXRayRecords
                      : agent == "cuda" ? kCudaRecords
                      : agent == "mpi"  ? kMpiRecords
+                     : agent == "nccl" ? kNcclRecords
                                        : kOpenClRecords);
 }
 
@@ -149,7 +150,10 @@ std::string Collector::unwrappedLoadersOf(const Process& process) {
 void Collector::writeRecordLoss(Process& process, const std::string& source, Share& share) {
   const CollectorTotals t = totalsOf(process, share);
   const bool commands = source == kOpenClRecords;  // commands, which expect a completion
-  const uint64_t unresolved = commands ? unresolvedOf(process) : 0;
+  const bool events = source == kNcclRecords;      // of which some belong to others
+  const uint64_t unresolved = commands ? unresolvedOf(process)
+                              : events ? process.joiner.nccl().withoutParent()
+                                       : 0;
   std::vector<std::string> reasons;
   if (t.damaged > 0) {
     reasons.push_back(
@@ -180,7 +184,8 @@ void Collector::writeRecordLoss(Process& process, const std::string& source, Sha
     reasons.push_back(std::to_string(n) + " records were invalid");
   }
   if (unresolved > 0 && finished_) {
-    reasons.emplace_back("commands whose completion never came");
+    reasons.emplace_back(commands ? "commands whose completion never came"
+                                  : "events of operations whose start was not recorded");
   }
   std::string reason;
   for (const std::string& r : reasons) reason += (reason.empty() ? "" : "; ") + r;

@@ -220,7 +220,7 @@ void Collector::restoreLosses(const Trace& file, const ProcessIndex& processes) 
       of.closed.command_buffers = row.dropped;
     }
     if (source != kOpenClRecords && source != kXRayRecords && source != kCudaRecords &&
-        source != kMpiRecords) {
+        source != kMpiRecords && source != kNcclRecords) {
       continue;
     }
     Share& share = process->shares[source];
@@ -249,6 +249,11 @@ void Collector::restoreDictionaries(const Trace& file) {
   for (const CommunicatorId id : file.communicator.id) {
     shared_.communicators = std::max(shared_.communicators, static_cast<uint32_t>(id));
   }
+  for (const ClockDomainId id : file.clock_domain.id) {
+    if (id >= SharedRows::deviceClock(0)) {
+      shared_.communicator_clocks = static_cast<uint32_t>(indexOf(id)) / 2;
+    }
+  }
   shared_.stacks.restore(file);
 }
 
@@ -257,7 +262,8 @@ void Collector::restoreJoined(const Trace& file, const ProcessIndex& processes) 
     joiner.restoreModule(file.module.row(i));
   });
   processes.forRowsOf(file.communicator, [&](RecordJoiner& joiner, size_t i) {
-    joiner.restoreCommunicator(file.communicator.row(i));
+    const CommunicatorRow row = file.communicator.row(i);
+    joiner.restoreCommunicator(row, file.text(row.library));
   });
   processes.forRowsOf(file.object, [&](RecordJoiner& joiner, size_t i) {
     joiner.restoreObject(file.object.row(i));

@@ -16,6 +16,11 @@ void RecordJoiner::define(ByteView record) {
     if (header.kind == RecordKind::kMpiCommunicator) countDamagedUnless(is_valid);
     return;  // join() counts calls that are not valid
   }
+  if (RecordedNccl::isOne(header.kind)) {
+    const bool is_valid = nccl_.define(record);
+    if (header.kind == RecordKind::kNcclCommunicator) countDamagedUnless(is_valid);
+    return;
+  }
   switch (header.kind) {
     case RecordKind::kObject:
       defineObject(record);

@@ -105,6 +105,7 @@ void RecordJoiner::join(ByteView record, uint32_t tid) {
   const auto header = loadFixed<arena::RecordHeader>(record.data());
   ++shared_.events;
   if (RecordedMpi::isOne(header.kind)) return countDamagedUnless(mpi_.join(record, thread(tid)));
+  if (RecordedNccl::isOne(header.kind)) return countDamagedUnless(nccl_.join(record, thread(tid)));
   if (RecordedCuda::isOne(header.kind)) return countDamagedUnless(cuda_.join(record, thread(tid)));
   switch (header.kind) {
     case RecordKind::kNvtx:
@@ -572,6 +573,7 @@ void RecordJoiner::endPass() {
   command_events_.endPass();
   builds_.endPass();
   mpi_.endPass();
+  nccl_.endPass();
   cuda_.endPass();
 }
 

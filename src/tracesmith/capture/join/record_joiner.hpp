@@ -20,6 +20,7 @@
 #include "tracesmith/capture/join/recorded_calls.hpp"
 #include "tracesmith/capture/join/recorded_cuda.hpp"
 #include "tracesmith/capture/join/recorded_mpi.hpp"
+#include "tracesmith/capture/join/recorded_nccl.hpp"
 #include "tracesmith/capture/join/recorded_nvtx.hpp"
 #include "tracesmith/capture/join/recorded_stacks.hpp"
 #include "tracesmith/capture/join/traced_programs.hpp"
@@ -38,6 +39,7 @@ struct SharedRows {
   uint32_t streams = 0;
   uint32_t losses = 0;
   uint32_t communicators = 0;
+  uint32_t communicator_clocks = 0;  // clocks of their devices
   std::map<std::vector<uint64_t>, ShapeId> shapes;
   SharedStacks stacks;
   TracedPrograms programs;
@@ -69,6 +71,14 @@ struct SharedRows {
   ShapeId shape(const LaunchShapeRow& row);
   /// Id of the track; creates it when it is new.
   CounterTrackId counterTrack(const CounterTrackRow& row);
+  /// Clocks 1 to 3 are the other clocks of the host, 4 is the time stamp counter. The others take
+  /// turns: one of each device, one of each communicator's device.
+  static ClockDomainId deviceClock(size_t device) {
+    return idAt<ClockDomainId>(HostClocks::kKinds.size() + 1 + 2 * device);
+  }
+  ClockDomainId nextCommunicatorClock() {
+    return idAt<ClockDomainId>(HostClocks::kKinds.size() + 2 + 2 * communicator_clocks++);
+  }
   /// Id of the device that `row` describes, identified by backend, platform, name and
   /// UUID; where a UUID is unknown, by the ordinal. A process that sees some devices alone counts
   /// them from 0.
@@ -87,7 +97,8 @@ class RecordJoiner {
         calls_(shared.delta, shared.programs, process, shared.shortest_call_ns),
         cuda_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }),
         nvtx_(shared, process, [this](int64_t stamp) { return hostNs(stamp); }),
-        mpi_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
+        mpi_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }),
+        nccl_(shared, stacks_, process, [this](int64_t stamp) { return hostNs(stamp); }) {}
   RecordJoiner(const RecordJoiner&) = delete;
   RecordJoiner& operator=(const RecordJoiner&) = delete;
 
@@ -108,6 +119,7 @@ class RecordJoiner {
     calls_.finish();
     cuda_.finish();
     nvtx_.finish();
+    nccl_.finish();
   }
 
   /// Writes rows for commands that are under way and not yet in the `pending` table.
@@ -131,7 +143,9 @@ class RecordJoiner {
   /// Call it after all restorePending(); then call restored() once.
   void restoreRange(const RangeRow& row) { nvtx_.restoreRange(row); }
   void restored() { nvtx_.restored(); }
-  void restoreCommunicator(const CommunicatorRow& row) { mpi_.restoreCommunicator(row); }
+  void restoreCommunicator(const CommunicatorRow& row, std::string_view library) {
+    library == "NCCL" ? nccl_.restoreCommunicator(row) : mpi_.restoreCommunicator(row);
+  }
   void restoreModule(const ModuleRow& row) { stacks_.restoreModule(row); }
   /// Call it when a row of the file shows that this command has completed.
   void forgetPending(uint64_t correlation) {
@@ -150,6 +164,8 @@ class RecordJoiner {
   }
   void noteCudaClock(CudaFile& file) { cuda_.noteClock(file); }
   void giveCudaClockSnapshots() { cuda_.giveClockSnapshots(); }
+  /// Writes what the clocks of NCCL's devices are known by since the last time.
+  void writeNcclClocks(bool finish) { nccl_.writeClocks(finish); }
   void noteCudaFile(const CudaFile& file, bool dead) { cuda_.noteFile(file, dead); }
 
   ProcessId process() const { return process_; }
@@ -165,6 +181,7 @@ class RecordJoiner {
   const RecordedCalls& calls() const { return calls_; }
   const RecordedCuda& cuda() const { return cuda_; }
   const RecordedNvtx& nvtx() const { return nvtx_; }
+  const RecordedNccl& nccl() const { return nccl_; }
 
  private:
   struct Object {
@@ -235,6 +252,7 @@ class RecordJoiner {
   RecordedCuda cuda_;
   RecordedNvtx nvtx_;
   RecordedMpi mpi_;
+  RecordedNccl nccl_;
   // Times in these are stamps, not ns: a record's stamp is the same each time it is read, its ns
   // may not be.
   HandleHistory<Object> kernels_, memory_, streams_, contexts_;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tracesmith/capture/launch/mpi_program.hpp"
+#include "tracesmith/capture/launch/nccl_plugin.hpp"
 #include "tracesmith/capture/launch/preload_path.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
@@ -141,6 +142,8 @@ Environment settingsFor(const ProfileOptions& options, const std::string& sessio
   if (options.cuda_calls) settings.emplace_back(arena::kEnvCudaCalls, "1");
   if (options.cuda_latency) settings.emplace_back(arena::kEnvCudaLatency, "1");
   if (options.whole_cuda_graphs) settings.emplace_back(arena::kEnvCudaGraphs, "graph");
+  if (options.nccl == NcclEvents::kLight) settings.emplace_back(arena::kEnvNcclEvents, "light");
+  if (options.nccl == NcclEvents::kFull) settings.emplace_back(arena::kEnvNcclEvents, "full");
   return settings;
 }
 
@@ -153,6 +156,7 @@ Result<Environment> environmentFor(const ProfileOptions& options, const std::str
     TS_TRY(const std::string agent, findAgentLibrary("libtracesmith-mpi.so"));
     TS_CHECK_OK(preload(env, agent));
   }
+  if (options.nccl != NcclEvents::kNone) TS_CHECK_OK(addNcclPlugin(env));
   if (options.functions) {
     TS_TRY(const std::string tracer, findAgentLibrary("libtracesmith-xray.so"));
     TS_CHECK_OK(preload(env, tracer));

@@ -52,6 +52,14 @@ struct FunctionOptions {
   int64_t shortest_ns = 0;  ///< shorter calls make no rows
 };
 
+/// What NCCL is asked to report.
+enum class NcclEvents : uint8_t {
+  kNone = 0,
+  kLight = 1,    ///< calls, and when they were enqueued
+  kDefault = 2,  ///< also when each ran on the device
+  kFull = 3,     ///< also what NCCL's threads send and receive, and what they wait for
+};
+
 struct ProfileOptions {
   std::vector<std::string> command;  ///< argv of the program; found on PATH as a shell does
   std::string output = "trace.sbt";
@@ -70,6 +78,7 @@ struct ProfileOptions {
   bool whole_cuda_graphs = false;  ///< one row per launch of a CUDA graph instead of one per node
   bool per_host = false;           ///< one recording of all ranks on this host (host_ranks.hpp)
   bool mpi = false;  ///< calls of MPI, also if the command does not show that it uses it
+  NcclEvents nccl = NcclEvents::kDefault;
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;

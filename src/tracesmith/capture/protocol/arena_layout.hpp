@@ -49,6 +49,9 @@ constexpr const char* kEnvCudaCalls = "TRACESMITH_CUDA_CALLS";          // set: 
 constexpr const char* kEnvCudaLatency = "TRACESMITH_CUDA_LATENCY";      // set: queueing times too
 constexpr const char* kEnvCudaGraphs = "TRACESMITH_CUDA_GRAPHS";        // "node" or "graph"
 constexpr const char* kEnvCudaClock = "TRACESMITH_CUDA_CLOCK";          // CUPTI's: "ns" or "ticks"
+constexpr const char* kEnvNcclEvents = "TRACESMITH_NCCL";  // "light", "default" or "full"
+/// NCCL_PROFILER_PLUGIN as the user has set it; not set: not at all.
+constexpr const char* kEnvNcclNextPlugin = "TRACESMITH_NCCL_NEXT_PLUGIN";
 /// The complete value of OPENCL_LAYERS, which the ICD loader truncates.
 constexpr const char* kEnvOpenClLayers = "TRACESMITH_OPENCL_LAYERS";
 // Empty file "PID.ERRNO.unrecorded": a process could not create its arena and is not recorded.
@@ -187,6 +190,10 @@ enum class RecordKind : uint8_t {
   kUnwrappedLoader = 39,    // UnwrappedLoaderRecord + path; flags: UnwrappedLoader
   kMpiCall = 40,            // CallRecord + MpiCallPart + MpiDone[]
   kMpiCommunicator = 41,    // MpiCommunicatorRecord + MpiRun[] + name
+  kNcclStart = 42,          // NcclStartRecord and what follows it; flags: NcclEvent
+  kNcclStop = 43,           // NcclStopRecord
+  kNcclState = 44,          // NcclStateRecord
+  kNcclCommunicator = 45,   // NcclCommunicatorRecord + name
 };
 
 /// Header of every record. `words` is the length of the whole record in units of 8 bytes, at least

@@ -42,6 +42,9 @@ class ProfileCommand : public Command {
         flag("--mpi", mpi_,
              "Record calls of MPI also where the command does not show that it uses MPI, as a "
              "script"),
+        choice("--nccl", nccl_, "EVENTS", {"none", "light", "default", "full"},
+               "What NCCL and RCCL report: nothing, calls (light), also when they ran on the GPU "
+               "(default), or also what their threads send and wait for (full)"),
         flag("--per-host", per_host_,
              "Record all ranks on this host in one trace, OUTPUT-HOST.sbt; for ranks that each are "
              "'tracesmith profile', as mpirun or srun start them"),
@@ -195,6 +198,9 @@ class ProfileCommand : public Command {
     profile.whole_cuda_graphs = cuda_graphs_ == "graph";
     profile.mpi = mpi_;
     profile.per_host = per_host_;
+    if (nccl_ == "none") profile.nccl = NcclEvents::kNone;
+    if (nccl_ == "light") profile.nccl = NcclEvents::kLight;
+    if (nccl_ == "full") profile.nccl = NcclEvents::kFull;
     if (xray_) profile.functions.emplace().shortest_ns = xray_min_.value_or(0);
     if (record_) {
       RecordOptions& recording = profile.record.emplace();
@@ -251,6 +257,7 @@ class ProfileCommand : public Command {
   bool studio_ = false;
   bool xray_ = false;
   bool mpi_ = false;
+  std::string nccl_;
   bool per_host_ = false;
   bool unified_memory_ = false;
   bool cuda_calls_ = false;

@@ -119,6 +119,16 @@ Status TraceTables::Impl::readThese(Table& table, const ColumnNumbers& wanted) {
 /// whether they need it is cleared afterwards.
 template <class Table>
 Status TraceTables::Impl::readColumns(Table& table, const ColumnNumbers& wanted) {
+  if constexpr (std::is_same_v<Table, CommWorkTable>) {
+    const ColumnNumbers times = query_rules::numbersOf(
+        Table::kColumns, {"start_ns", "error_ns", "device_start", "clock_domain_id"});
+    if (in_host_time.count(Table::kId) == 0 && intersect(wanted, times)) {
+      TS_CHECK_OK(readThese(table, times));
+      convertToHostTime(now->trace, Table::kId);
+      converted.insert(Table::kId);
+      in_host_time.insert(Table::kId);
+    }
+  }
   if constexpr (sbt::kIsDeviceWork<Table>) {
     const ColumnNumbers times = query_rules::numbersOf(
         Table::kColumns, {"start_ns", "duration_ns", "queued_before_ns", "submitted_before_ns"});

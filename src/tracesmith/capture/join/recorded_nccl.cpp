@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/join/recorded_nccl.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "tracesmith/capture/agent_files/arena_file.hpp"
+#include "tracesmith/capture/join/record_joiner.hpp"
+#include "tracesmith/model/names/nccl_names.hpp"
+
+namespace tracesmith {
+namespace {
+
+using arena::NcclEvent;
+
+/// Operations that are kept for channels and proxies that may still come. NCCL can have as many
+/// under way as fit its queues, some thousands.
+constexpr size_t kMostUnended = 1u << 16;
+/// So much later no channel comes any more that is not known yet.
+constexpr int64_t kLongAgoNs = 1'000'000'000;
+/// After so many contradictions in a row the device's clock was set, or NCCL's times are right now.
+constexpr uint32_t kBelievedContradictions = 8;
+
+std::string_view textIn(const char (&name)[arena::kNcclNameBytes]) {
+  return {name, strnlen(name, sizeof name)};
+}
+
+bool isTransfer(NcclEvent event) {
+  return event == NcclEvent::kCollective || event == NcclEvent::kMessage ||
+         event == NcclEvent::kCopyCollective;
+}
+bool isCall(NcclEvent event) {
+  return event == NcclEvent::kCollectiveCall || event == NcclEvent::kMessageCall;
+}
+
+CommKind kindOf(NcclEvent event, std::string_view function) {
+  const bool is_message = event == NcclEvent::kMessage || event == NcclEvent::kMessageCall;
+  if (!is_message) return CommKind::kCollective;
+  return function == "Recv" ? CommKind::kReceive : CommKind::kSend;
+}
+
+}  // namespace
+
+bool RecordedNccl::define(ByteView record) {
+  const auto header = loadFixed<arena::RecordHeader>(record.data());
+  switch (header.kind) {
+    case arena::RecordKind::kNcclCommunicator:
+      return defineCommunicator(record);
+    case arena::RecordKind::kNcclStart:
+      return defineStart(record);
+    case arena::RecordKind::kNcclStop: {
+      arena::NcclStopRecord stop;
+      if (!takePart(record, stop)) return false;
+      const auto operation = operations_.find(stop.id);
+      if (operation == operations_.end()) return true;
+      int64_t& last = contexts_[operation->second.context].last_enqueued;
+      last = std::max(last, host_ns_(stop.time));
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+bool RecordedNccl::defineCommunicator(ByteView record) {
+  arena::NcclCommunicatorRecord r;
+  if (!takePart(record, r) || r.name_bytes > record.size()) return false;
+  if ((r.header.flags & 1) != 0) return true;
+  Context& context = contexts_[r.header.aux];
+  StringTable& strings = shared_.delta.strings;
+  CommunicatorRow row{.id = context.row.id,
+                      .process_id = process_,
+                      .name = strings.intern(asText(record.subspan(0, r.name_bytes))),
+                      .key = r.key,
+                      .ranks = r.ranks,
+                      .rank = r.rank,
+                      .created_ns = host_ns_(r.time),
+                      .ordinal = r.header.aux,
+                      .library = strings.intern("NCCL"),
+                      .nodes = r.nodes};
+  const bool is_new = row.id == CommunicatorId::kNone;
+  if (!is_new && row.key == context.row.key) return true;  // read again
+  if (is_new) row.id = idAt<CommunicatorId>(shared_.communicators++);
+  context.row = row;
+  shared_.delta.communicator.push(row);
+  return true;
+}
+
+bool RecordedNccl::defineStart(ByteView record) {
+  arena::NcclStartRecord start;
+  if (!takePart(record, start)) return false;
+  const auto event = static_cast<NcclEvent>(start.header.flags);
+  if (isCall(event)) {
+    arena::NcclCallPart part;
+    if (!takePart(record, part)) return false;
+    calls_.try_emplace(start.id, Call{.part = part,
+                                      .event = event,
+                                      .context = start.header.aux,
+                                      .start = host_ns_(start.time)});
+  } else if (isTransfer(event)) {
+    arena::NcclTransferPart part;
+    if (!takePart(record, part)) return false;
+    defineOperation(start.id, start, part);
+  }
+  return true;
+}
+
+void RecordedNccl::defineOperation(uint64_t id, const arena::NcclStartRecord& start,
+                                   const arena::NcclTransferPart& part) {
+  const auto [known, is_new] = operations_.try_emplace(id);
+  if (!is_new) return;
+  Operation& operation = known->second;
+  operation.part = part;
+  operation.event = static_cast<NcclEvent>(start.header.flags);
+  operation.context = start.header.aux;
+  operation.correlation = id;
+  operation.start = operation.called = host_ns_(start.time);
+  operation.stack = part.stack;
+  // Its kernel may run before NCCL reports it, but not before the call. Without events of calls:
+  // not before the communicator's last operation was reported.
+  const int64_t last = contexts_[operation.context].last_enqueued;
+  operation.not_before = last <= operation.start ? last : 0;
+  const auto call = calls_.find(start.parent);
+  if (call == calls_.end()) return;
+  operation.stream = call->second.part.stream;
+  operation.is_captured = call->second.part.is_captured != 0;
+  if (operation.is_captured || call->second.has_operation) return;
+  call->second.has_operation = true;
+  operation.correlation = start.parent;
+  operation.called = operation.not_before = call->second.start;
+  operation.stack = call->second.part.stack;
+  if (call->second.end != 0) calls_.erase(call);
+}
+
+bool RecordedNccl::join(ByteView record, ThreadId thread) {
+  const auto header = loadFixed<arena::RecordHeader>(record.data());
+  switch (header.kind) {
+    case arena::RecordKind::kNcclStart:
+      return joinStart(record, thread);
+    case arena::RecordKind::kNcclStop:
+      return joinStop(record);
+    case arena::RecordKind::kNcclState:
+      return joinState(record);
+    default:
+      return true;  // define() has taken it
+  }
+}
+
+bool RecordedNccl::joinStart(ByteView record, ThreadId thread) {
+  arena::NcclStartRecord start;
+  if (!takePart(record, start)) return false;
+  const auto event = static_cast<NcclEvent>(start.header.flags);
+  newest_ = std::max(newest_, host_ns_(start.time));
+  if (isCall(event)) {
+    if (const auto call = calls_.find(start.id); call != calls_.end()) {
+      call->second.thread = thread;
+    }
+  } else if (isTransfer(event)) {
+    if (const auto operation = operations_.find(start.id); operation != operations_.end()) {
+      operation->second.thread = thread;
+    }
+  } else if (event == NcclEvent::kKernelChannel) {
+    arena::NcclChannelPart part;
+    if (!takePart(record, part)) return false;
+    startChannel(start, part);
+  } else if (event == NcclEvent::kProxyOperation) {
+    arena::NcclProxyPart part;
+    if (!takePart(record, part)) return false;
+    const auto operation = operations_.find(start.parent);
+    Proxy proxy{.part = part, .start = host_ns_(start.time)};
+    if (operation != operations_.end()) {
+      proxy.correlation = operation->second.correlation;
+    } else {
+      ++without_parent_;  // of another process, or forgotten
+    }
+    proxies_.insert_or_assign(start.id, proxy);
+  } else if (event == NcclEvent::kProxyStep) {
+    steps_.insert_or_assign(start.id, Step{.proxy = start.parent, .since = host_ns_(start.time)});
+  }
+  return true;
+}
+
+void RecordedNccl::startChannel(const arena::NcclStartRecord& start,
+                                const arena::NcclChannelPart& part) {
+  const auto known = operations_.find(start.parent);
+  if (known == operations_.end()) {
+    ++without_parent_;
+    return;
+  }
+  Operation& operation = known->second;
+  channels_.insert_or_assign(start.id, std::pair(start.parent, part.channel));
+  operation.channels[part.channel] = Channel{
+      .seen_start = host_ns_(start.time),
+      .device_start = static_cast<int64_t>(std::min<uint64_t>(part.device_time, INT64_MAX))};
+}
+
+bool RecordedNccl::joinStop(ByteView record) {
+  arena::NcclStopRecord stop;
+  if (!takePart(record, stop)) return false;
+  const auto event = static_cast<NcclEvent>(stop.header.flags);
+  const int64_t time = host_ns_(stop.time);
+  newest_ = std::max(newest_, time);
+  if (isCall(event)) {
+    const auto call = calls_.find(stop.id);
+    if (call == calls_.end() || call->second.end != 0) return true;  // NCCL may end a call twice
+    call->second.end = time;
+    writeCall(stop.id, call->second);
+    if (call->second.has_operation) {
+      calls_.erase(call);
+    } else if (call->second.part.is_captured == 0) {
+      ended_calls_.push_back(stop.id);
+    }
+  } else if (isTransfer(event)) {
+    const auto known = operations_.find(stop.id);
+    if (known == operations_.end() || known->second.is_written) return true;
+    Operation& operation = known->second;
+    writeComm(operation, time, CommState::kUnknown);
+    if (operation.channels.empty()) {
+      unended_.push_back(stop.id);
+    } else if (operation.part.channels != 0 &&
+               operation.ended_channels >= operation.part.channels) {
+      writeWork(operation);
+      operations_.erase(known);
+    }
+  } else if (event == NcclEvent::kKernelChannel) {
+    endChannel(stop);
+  } else if (event == NcclEvent::kProxyOperation) {
+    endProxy(stop.id, time);
+  } else if (event == NcclEvent::kProxyStep) {
+    changeStep(stop.id, 0, 0, time);
+    steps_.erase(stop.id);
+  }
+  return true;
+}
+
+void RecordedNccl::endChannel(const arena::NcclStopRecord& stop) {
+  const auto known = channels_.find(stop.id);
+  if (known == channels_.end()) {
+    ++without_parent_;
+    return;
+  }
+  const auto [id, number] = known->second;
+  channels_.erase(known);
+  const auto found = operations_.find(id);
+  if (found == operations_.end()) {
+    ++without_parent_;
+    return;
+  }
+  Operation& operation = found->second;
+  Channel& channel = operation.channels[number];
+  channel.seen_end = host_ns_(stop.time);
+  operation.last_end = std::max(operation.last_end, channel.seen_end);
+  const bool is_told = stop.header.aux == 1 && stop.value <= INT64_MAX && channel.device_start > 0;
+  if (is_told) {
+    Context& context = contexts_[operation.context];
+    channel.device_end = static_cast<int64_t>(stop.value);
+    const bool is_possible =
+        channel.device_end >= channel.device_start &&
+        observeClock(context, operation.not_before, channel.seen_start, channel.device_start) &&
+        observeClock(context, operation.not_before, channel.seen_end, channel.device_end);
+    if (!is_possible) channel.device_start = channel.device_end = 0;
+  } else {
+    channel.device_start = 0;
+  }
+  ++operation.ended_channels;
+  if (operation.part.channels == 0) {
+    if (operation.ended_channels == 1) unknown_.push_back(id);
+  } else if (operation.ended_channels >= operation.part.channels && operation.is_written) {
+    writeWork(operation);
+    operations_.erase(found);
+  }
+}
+
+/// NCCL has been seen to give times of other work (github.com/NVIDIA/nccl/pull/2368). False: this
+/// is one, as far as the clock is known.
+bool RecordedNccl::observeClock(Context& context, int64_t not_before, int64_t seen,
+                                int64_t device_time) {
+  if (context.clock.observed()) {
+    const HostTime time = context.clock.toHostByBrackets(device_time);
+    if (time.ns - time.error_ns > seen || time.ns + time.error_ns < not_before) {
+      if (++context.contradictions < kBelievedContradictions) return false;
+    }
+  }
+  context.contradictions = 0;
+  if (context.clock_domain == ClockDomainId::kNone) {
+    context.clock_domain = shared_.nextCommunicatorClock();
+    shared_.delta.clock_domain.push({.id = context.clock_domain,
+                                     .kind = ClockKind::kBracketed,
+                                     .name = shared_.delta.strings.intern("timer of NCCL's GPU")});
+  }
+  context.clock.observe(not_before == 0 ? seen - kLongAgoNs : not_before, seen, device_time,
+                        shared_.host_clocks);
+  return true;
+}
+
+bool RecordedNccl::joinState(ByteView record) {
+  arena::NcclStateRecord state;
+  if (!takePart(record, state)) return false;
+  newest_ = std::max(newest_, host_ns_(state.time));
+  if (static_cast<NcclEvent>(state.header.flags) == NcclEvent::kProxyStep) {
+    changeStep(state.id, state.header.aux, state.bytes, host_ns_(state.time));
+  }
+  return true;
+}
+
+/// Adds the time in the state before. `state` 0: the step has ended.
+void RecordedNccl::changeStep(uint64_t id, uint32_t state, uint64_t bytes, int64_t time) {
+  // ncclProfilerProxyStep...: what a step waits for in this state.
+  constexpr uint32_t kSendGpuWait = 8, kSendWait = 9, kReceiveWait = 10, kReceiveFlushWait = 11,
+                     kReceiveGpuWait = 12, kSendPeerWait = 20;
+  const auto known = steps_.find(id);
+  if (known == steps_.end()) {
+    ++without_parent_;
+    return;
+  }
+  Step& step = known->second;
+  const int64_t waited = std::max<int64_t>(0, time - step.since);
+  const auto proxy = proxies_.find(step.proxy);
+  if (proxy != proxies_.end()) {
+    switch (step.state) {
+      case kSendGpuWait:
+      case kReceiveGpuWait:
+      case kReceiveFlushWait:
+        proxy->second.gpu_wait += waited;
+        break;
+      case kSendPeerWait:
+        proxy->second.peer_wait += waited;
+        break;
+      case kSendWait:
+      case kReceiveWait:
+        proxy->second.network_wait += waited;
+        break;
+      default:
+        break;
+    }
+    if (state == 0) {
+      ++proxy->second.steps;
+      proxy->second.bytes += step.bytes;
+    }
+  }
+  step.state = state;
+  step.since = time;
+  step.bytes = std::max(step.bytes, bytes);
+}
+
+void RecordedNccl::endProxy(uint64_t id, int64_t time) {
+  const auto known = proxies_.find(id);
+  if (known == proxies_.end()) {
+    ++without_parent_;
+    return;
+  }
+  const Proxy& proxy = known->second;
+  if (proxy.correlation != 0) {
+    shared_.delta.comm_work.push(
+        {.start_ns = proxy.start,
+         .duration_ns = std::max<int64_t>(0, time - proxy.start),
+         .process_id = process_,
+         .correlation_id = proxy.correlation,
+         .kind = proxy.part.is_send != 0 ? CommWorkKind::kSend : CommWorkKind::kReceive,
+         .timing_source = TimingSource::kHost,
+         .channel = proxy.part.channel,
+         .peer = proxy.part.peer,
+         .bytes = proxy.bytes,
+         .steps = proxy.steps,
+         .gpu_wait_ns = proxy.gpu_wait,
+         .peer_wait_ns = proxy.peer_wait,
+         .network_wait_ns = proxy.network_wait});
+  }
+  proxies_.erase(known);
+}
+
+void RecordedNccl::writeCall(uint64_t id, const Call& call) {
+  ++shared_.host_calls;
+  shared_.delta.host_call.push(
+      {.start_ns = call.start,
+       .duration_ns = std::max<int64_t>(0, call.end - call.start),
+       .name = shared_.delta.strings.intern("nccl" + std::string(textIn(call.part.function))),
+       .process_id = process_,
+       .thread_id = call.thread,
+       .correlation_id = id,
+       .kind = CallKind::kOther,
+       .call_path_id = stacks_.pathOfCall(call.part.stack)});
+}
+
+void RecordedNccl::addBytes(const Operation& operation, CommRow& row) const {
+  const uint64_t bytes = row.element_count * ncclTypeBytes(textIn(operation.part.data_type));
+  const auto context = contexts_.find(operation.context);
+  if (context == contexts_.end()) return;
+  const CommBytes both =
+      ncclBytes(textIn(operation.part.function), bytes, context->second.row.ranks,
+                operation.part.peer == context->second.row.rank);
+  row.send_bytes = both.sent;
+  row.receive_bytes = both.received;
+}
+
+void RecordedNccl::writeComm(Operation& operation, int64_t end, CommState state) {
+  StringTable& strings = shared_.delta.strings;
+  const std::string_view function = textIn(operation.part.function);
+  const auto context = contexts_.find(operation.context);
+  const bool is_copy = operation.event == NcclEvent::kCopyCollective;
+  CommRow row{
+      .start_ns = operation.called,
+      .duration_ns = std::max<int64_t>(0, end - operation.called),
+      .function = strings.intern("nccl" + std::string(function)),
+      .process_id = process_,
+      .thread_id = operation.thread,
+      .communicator_id =
+          context == contexts_.end() ? CommunicatorId::kNone : context->second.row.id,
+      .kind = kindOf(operation.event, function),
+      .sequence = operation.event == NcclEvent::kMessage ? 0 : operation.part.sequence + 1,
+      .peer = hasRoot(function) ? operation.part.peer : -1,
+      .tag = -1,
+      .correlation_id = operation.correlation,
+      .element_count = operation.part.element_count,
+      .data_type = strings.intern(ncclTypeName(textIn(operation.part.data_type))),
+      .algorithm = strings.intern(is_copy ? kCopyEngines : textIn(operation.part.algorithm)),
+      .protocol = strings.intern(textIn(operation.part.protocol)),
+      .channels = operation.part.channels,
+      .state = state,
+      .stream = operation.stream,
+      .send_buffer = operation.part.send_buffer,
+      .receive_buffer = operation.part.receive_buffer,
+      .group_id = operation.part.group,
+      .is_captured = operation.is_captured ? 1u : 0u};
+  if (row.kind == CommKind::kReceive) std::swap(row.send_buffer, row.receive_buffer);
+  addBytes(operation, row);
+  shared_.delta.comm.push(row);
+  operation.is_written = true;
+}
+
+void RecordedNccl::writeWork(const Operation& operation) {
+  CommWorkRow row{.process_id = process_,
+                  .correlation_id = operation.correlation,
+                  .timing_source = TimingSource::kDevice,
+                  .channels = operation.ended_channels,
+                  .peer = -1};
+  int64_t seen_start = INT64_MAX, seen_end = 0, first = INT64_MAX, last = 0;
+  for (const auto& [number, channel] : operation.channels) {
+    seen_start = std::min(seen_start, channel.seen_start);
+    if (channel.seen_end == 0) continue;
+    seen_end = std::max(seen_end, channel.seen_end);
+    if (channel.device_start == 0) row.timing_source = TimingSource::kHost;
+    first = std::min(first, channel.device_start);
+    last = std::max(last, channel.device_end);
+  }
+  if (seen_start == INT64_MAX) return;
+  const auto context = contexts_.find(operation.context);
+  const bool has_device_times = row.timing_source == TimingSource::kDevice && last > 0 &&
+                                context != contexts_.end() && context->second.clock.observed();
+  if (has_device_times) {
+    const HostTime start = context->second.clock.toHostByBrackets(first);
+    row.start_ns = start.ns;
+    row.error_ns = start.error_ns;
+    row.duration_ns = last - first;
+    row.device_start = first;
+    row.clock_domain_id = context->second.clock_domain;
+  } else {
+    row.timing_source = TimingSource::kHost;
+    row.start_ns = seen_start;
+    row.duration_ns = std::max<int64_t>(0, seen_end - seen_start);
+  }
+  shared_.delta.comm_work.push(row);
+}
+
+/// Operations that have no channels: NCCL was not asked for them. Calls that enqueue nothing.
+void RecordedNccl::forgetOldest() {
+  while (ended_calls_.size() > kMostUnended) {
+    const auto oldest = calls_.find(ended_calls_.front());
+    if (oldest != calls_.end()) {
+      writeWithoutOperation(oldest->first, oldest->second);
+      calls_.erase(oldest);
+    }
+    ended_calls_.pop_front();
+  }
+  while (unended_.size() > kMostUnended) {
+    const auto oldest = operations_.find(unended_.front());
+    unended_.pop_front();
+    if (oldest != operations_.end() && oldest->second.channels.empty()) operations_.erase(oldest);
+  }
+}
+
+void RecordedNccl::endPass() {
+  forgetOldest();
+  while (!unknown_.empty()) {
+    const auto known = operations_.find(unknown_.front());
+    if (known != operations_.end()) {
+      const Operation& operation = known->second;
+      if (newest_ - operation.last_end < kLongAgoNs) return;
+      if (operation.ended_channels == operation.channels.size()) {
+        writeWork(operation);
+        operations_.erase(known);
+      }
+    }
+    unknown_.pop_front();
+  }
+}
+
+/// Of a call of which nothing was enqueued: in a communicator of one rank, or so far.
+void RecordedNccl::writeWithoutOperation(uint64_t id, const Call& call) {
+  Operation none;
+  none.event = call.event;
+  none.context = call.context;
+  none.correlation = id;
+  none.called = call.start;
+  none.stream = call.part.stream;
+  none.thread = call.thread;
+  std::memcpy(none.part.function, call.part.function, sizeof none.part.function);
+  std::memcpy(none.part.data_type, call.part.data_type, sizeof none.part.data_type);
+  none.part.element_count = call.part.element_count;
+  none.part.peer = call.part.root;
+  const auto context = contexts_.find(call.context);
+  const bool is_alone = context != contexts_.end() && context->second.row.ranks == 1;
+  writeComm(none, call.end, is_alone ? CommState::kUnknown : CommState::kCalled);
+}
+
+void RecordedNccl::finish() {
+  for (auto& [id, operation] : operations_) {
+    if (!operation.is_written) writeComm(operation, operation.called, CommState::kCalled);
+    writeWork(operation);
+  }
+  operations_.clear();
+  for (auto& [id, call] : calls_) {
+    if (call.end == 0) {
+      call.end = call.start;
+      writeCall(id, call);
+    }
+    if (!call.has_operation && call.part.is_captured == 0) writeWithoutOperation(id, call);
+  }
+  calls_.clear();
+}
+
+void RecordedNccl::writeClocks(bool finish) {
+  for (auto& [number, context] : contexts_) {
+    if (context.clock_domain == ClockDomainId::kNone) continue;
+    for (const auto& s : context.clock.takeSnapshots(finish)) {
+      shared_.delta.clock_snapshot.push({.domain_id = context.clock_domain,
+                                         .host_ns = s.host_ns,
+                                         .clock_value = s.clock_value,
+                                         .error_ns = s.error_ns});
+    }
+  }
+}
+
+void RecordedNccl::restoreCommunicator(const CommunicatorRow& row) {
+  contexts_[row.ordinal].row = row;
+}
+
+}  // namespace tracesmith
