@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports by name: kernels, copies, collectives, hot spots; and memory.
+// Reports by name: kernels, copies, hot spots; and memory.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,11 +8,8 @@
 
 #include "tracesmith/analysis/report/report_operators.hpp"
 #include "tracesmith/analysis/report/report_parts.hpp"
-#include "tracesmith/analysis/timing/covered_time.hpp"
-#include "tracesmith/analysis/timing/distribution.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
 #include "tracesmith/analysis/timing/peer_copies.hpp"
-#include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith::report_parts {
@@ -217,41 +214,6 @@ void addCopies(Maker& maker) {
   }
   if (table.rows.empty()) table.note = "the trace has none";
   addPeerCopies(maker);
-}
-
-void addCommunication(Maker& maker) {
-  ReportTable& table = maker.table("comm", "Communication by kernel",
-                                   {{"name", "kernel", Q::kText},
-                                    {"count", "count", Q::kCount},
-                                    {"total_ns", "total", Q::kNs},
-                                    {"mean_ns", "mean", Q::kNs},
-                                    {"min_ns", "min", Q::kNs},
-                                    {"max_ns", "max", Q::kNs},
-                                    {"alone_ns", "without compute", Q::kNs}});
-  std::map<DeviceId, std::vector<Interval>> compute;
-  for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
-  }
-  std::map<DeviceId, CoveredTime> covered;
-  for (auto& [device, intervals] : compute) covered[device] = CoveredTime(std::move(intervals));
-  struct Of {
-    std::vector<double> durations;
-    int64_t alone = 0;
-  };
-  std::map<StringId, Of> by_name;
-  for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work != WorkClass::kCommunication) continue;
-    Of& of = by_name[op.name];
-    of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
-    of.alone += op.end_ns - op.begin_ns - covered[op.device].within(op.begin_ns, op.end_ns);
-  }
-  for (auto& [name, of] : by_name) {
-    const Distribution d = distributionOf(of.durations);
-    table.rows.push_back({maker.workName(name), count(d.count), static_cast<int64_t>(d.sum), d.mean,
-                          static_cast<int64_t>(d.min), static_cast<int64_t>(d.max), of.alone});
-  }
-  keepLargest(maker, table, "total_ns");
-  if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
 }
 
 }  // namespace tracesmith::report_parts

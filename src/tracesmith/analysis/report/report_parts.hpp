@@ -11,6 +11,7 @@
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
+#include "tracesmith/model/frame_symbols.hpp"
 
 namespace tracesmith::report_parts {
 
@@ -60,6 +61,10 @@ void note(ReportTable& table, const std::string& text);
 void noteRest(ReportTable& table, size_t all);
 /// Keeps only the rows with the largest values of a column (of int64_t), in descending order.
 void keepLargest(const Maker& maker, ReportTable& table, std::string_view key);
+
+/// "inner < its caller < ..."; for people only the innermost frames.
+std::string callStackText(const Maker& maker, const CallPathTable& paths,
+                          const FrameSymbols& symbols, CallPathId path);
 
 void addUtilization(Maker& maker);
 void addOverlap(Maker& maker);

@@ -31,25 +31,6 @@ bool costsMore(const Cost& a, const Cost& b) {
   return std::tie(a.device_ns, a.host_ns, a.bytes) > std::tie(b.device_ns, b.host_ns, b.bytes);
 }
 
-/// "inner < its caller < ..."; for people only the innermost ones.
-std::string pathText(const Maker& maker, const CallPathTable& paths, const FrameSymbols& symbols,
-                     CallPathId path) {
-  constexpr size_t kShown = 4;
-  std::string text;
-  size_t shown = 0;
-  std::vector<FrameFunction> functions;
-  const std::vector<FrameId> frames = framesOf(paths, path);
-  for (size_t i = frames.size(); i-- > 0;) {
-    symbols.functions(frames[i], functions);
-    for (const FrameFunction& function : functions) {
-      if (!maker.options.whole_paths && shown == kShown) return text + " < ...";
-      text += (shown++ == 0 ? "" : " < ") + symbols.label(frames[i], function);
-      if (function.line != 0) text += ":" + std::to_string(function.line);
-    }
-  }
-  return text;
-}
-
 /// Merges the costs of paths that are shown as one stack.
 std::vector<CallPathCost> joinedCosts(const CallPathTable& paths,
                                       const std::vector<CallPathCost>& costs) {
@@ -69,6 +50,24 @@ std::vector<CallPathCost> joinedCosts(const CallPathTable& paths,
 }
 
 }  // namespace
+
+std::string callStackText(const Maker& maker, const CallPathTable& paths,
+                          const FrameSymbols& symbols, CallPathId path) {
+  constexpr size_t kShown = 4;
+  std::string text;
+  size_t shown = 0;
+  std::vector<FrameFunction> functions;
+  const std::vector<FrameId> frames = framesOf(paths, path);
+  for (size_t i = frames.size(); i-- > 0;) {
+    symbols.functions(frames[i], functions);
+    for (const FrameFunction& function : functions) {
+      if (!maker.options.whole_paths && shown == kShown) return text + " < ...";
+      text += (shown++ == 0 ? "" : " < ") + symbols.label(frames[i], function);
+      if (function.line != 0) text += ":" + std::to_string(function.line);
+    }
+  }
+  return text;
+}
 
 void addCallStacks(Maker& maker) {
   std::vector<CallPathCost> paths = callPathCosts(maker.trace);
@@ -90,7 +89,7 @@ void addCallStacks(Maker& maker) {
     note(by_path, "without frames of the interpreter, libffi and the loader (--all-frames)");
   }
   for (size_t i = 0; i < maker.limit(paths.size()); ++i) {
-    by_path.rows.push_back(costRow(pathText(maker, shown, symbols, paths[i].path), paths[i]));
+    by_path.rows.push_back(costRow(callStackText(maker, shown, symbols, paths[i].path), paths[i]));
   }
   noteRest(by_path, paths.size());
   std::stable_sort(functions.begin(), functions.end(), costsMore<FunctionCost>);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 
 #include "tracesmith/analysis/diff/job_report.hpp"
 #include "tracesmith/analysis/report/report.hpp"
@@ -42,7 +43,7 @@ class AnalyzeCommand : public Command {
         "Host calls, call stacks and the longest single operations",
         "Allocations and their peak",
         "Copies and fills, with bandwidth",
-        "Collectives, and their time not hidden by compute",
+        "Communication: bandwidths, who sent what to whom, who waited for whom, hangs",
         "Launch delay and latency",
         "Launches queued in each stream",
         "Occupancy allowed by the launch shapes",
@@ -101,8 +102,12 @@ class AnalyzeCommand : public Command {
     if (!file) return failWith(file.error());
     if (const Status kept = keepRanks(*file, ranks_); !kept) return failWith(kept.error());
     if (isMerged(file->trace) && !rank_ && !selectsParts()) return runMerged(*file, session);
-    if (const Status chosen = chooseRank(*file, rank_); !chosen) return failWith(chosen.error());
-    ReportOptions options;
+    // What was communicated does not depend on the clocks of the ranks.
+    if (!isMerged(file->trace) || rank_ || !selectsOnlyCommunication() ||
+        haveOneClock(file->trace)) {
+      if (const Status chosen = chooseRank(*file, rank_); !chosen) return failWith(chosen.error());
+    }
+    ReportOptions options = reportOptions();
     options.analysis.as_hta = !as_hta_.empty();
     options.analysis.hta_main = as_hta_ == "0.6";
     if (!range_.empty()) {
@@ -110,11 +115,6 @@ class AnalyzeCommand : public Command {
         return failWith(found.error());
       }
     }
-    if (json_) options.limit = 0;
-    if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
-    options.whole_paths = json_;
-    options.short_names = !json_ && !full_names_;
-    options.all_frames = all_frames_;
     for (size_t i = 0; i < kAnalysisParts; ++i) {
       if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
     }
@@ -144,6 +144,22 @@ class AnalyzeCommand : public Command {
     std::vector<std::string> names;
     for (size_t i = 0; i < N; ++i) names.emplace_back(toString(static_cast<Enum>(i)));
     return names;
+  }
+
+  ReportOptions reportOptions() const {
+    ReportOptions options;
+    if (json_) options.limit = 0;
+    if (limit_) options.limit = options.longest = static_cast<size_t>(*limit_);
+    options.whole_paths = json_;
+    options.short_names = !json_ && !full_names_;
+    options.all_frames = all_frames_;
+    return options;
+  }
+
+  bool selectsOnlyCommunication() const {
+    constexpr auto kPart = static_cast<size_t>(AnalysisPart::kCommunication);
+    return parts_[kPart] && std::count(parts_.begin(), parts_.end(), true) == 1 && !findings_ &&
+           !operators_ && range_.empty() && as_hta_.empty();
   }
 
   /// Whether only some of the report is wanted.
@@ -211,22 +227,29 @@ class AnalyzeCommand : public Command {
       ranks.push_back({table.number[i], table.number_from[i], table.world_size[i]});
       runs.push_back(RankRun::of(partOfRank(file.trace, table.id[i]), paths.back(), 0));
     }
-    busy.end();
     JobReportOptions options;
     options.clocks = clocksText(file.trace);
     options.clock_pairs = clockPairs(file.trace);
+    std::vector<ReportTable> communication;
+    if (!file.trace.comm.empty()) {
+      ReportOptions of_all = reportOptions();
+      of_all.parts = {AnalysisPart::kCommunication};
+      communication = analyze(file.trace, of_all);
+    }
+    busy.end();
     return reportJob(std::move(runs), paths, ranks, std::move(options), session,
-                     reportLosses(file.reader, inputs_.front(), kExitOk));
+                     reportLosses(file.reader, inputs_.front(), kExitOk), std::move(communication));
   }
 
   int reportJob(std::vector<RankRun> runs, const std::vector<std::string>& paths,
                 const std::vector<import::JobRank>& ranks, JobReportOptions options,
-                Session& session, int code) const {
+                Session& session, int code, std::vector<ReportTable> more = {}) const {
     for (size_t i = 0; i < runs.size(); ++i) runs[i].rank = ranks[i].number;
     options.limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
     options.short_names = !json_ && !full_names_;
     options.notes = import::describeRanks(paths, ranks);
-    const Shown shown{std::nullopt, jobReport(std::move(runs), options)};
+    Shown shown{std::nullopt, jobReport(std::move(runs), options)};
+    std::move(more.begin(), more.end(), std::back_inserter(shown.report));
     return finish(shown, session, [&] { return code; });
   }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far times of two ranks compare.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tracesmith/model/trace.hpp"
+
+namespace tracesmith {
+
+/// Of a trace that is not merged, all times are of one clock.
+class CommClocks {
+ public:
+  explicit CommClocks(const Trace& trace);
+
+  /// False for a merged trace whose ranks have clocks that were not compared.
+  bool areComparable() const { return are_comparable_; }
+  /// Two times of these ranks are in the order of their events if they are further apart than this;
+  /// 0 if they are of one clock. Needs areComparable().
+  uint64_t apart(RankId a, RankId b) const;
+
+ private:
+  bool are_comparable_ = true;
+  std::vector<uint32_t> clock_of_;   // by rank
+  std::vector<uint64_t> errors_ns_;  // by rank
+};
+
+}  // namespace tracesmith
