@@ -10,7 +10,8 @@
 namespace tracesmith {
 namespace {
 
-constexpr uint64_t kMostPairs = 4'000'000;  // of all_to_all, of all communicators together
+// Of all_to_all: pairs of all communicators together, and ranks of one that are not in the trace.
+constexpr uint64_t kMostPairs = 4'000'000, kMostAbsent = 4'096;
 
 class TrafficCounter {
  public:
@@ -78,12 +79,14 @@ class TrafficCounter {
     uint64_t pairs = 0;
     for (const auto& [member, sent] : all_to_all_) {
       const CommMember& from = communicators_.members[member];
-      const uint64_t ranks = communicators_.all[from.communicator].ranks;
-      pairs += ranks;
-      if (ranks < 2 || pairs > kMostPairs) {
+      const JobCommunicator& communicator = communicators_.all[from.communicator];
+      const uint64_t ranks = communicator.ranks;
+      if (ranks < 2) continue;
+      if (ranks > kMostAbsent + communicator.members || pairs + ranks > kMostPairs) {
         out_.too_many_pairs += sent.calls;
         continue;
       }
+      pairs += ranks;
       for (uint64_t rank = 0; rank < ranks; ++rank) {
         const uint32_t to = communicators_.whoIs(from.communicator, static_cast<int64_t>(rank));
         if (to != from.who) add(from.who, to, 0, 0, sent.bytes / ranks);

@@ -62,6 +62,11 @@ struct Library {
 //   PyTorch       one_shot_all_reduce_kernel, two_shot_…, multimem_…: CUDASymmetricMemoryOps.cu
 //   TensorRT-LLM  oneShotAllReduceKernel: cpp/tensorrt_llm/kernels/customAllReduceKernels.cu;
 //                 FlashInfer's allreduce_fusion_kernel_oneshot_lamport
+//   vLLM, AITER   allreduce_prototype_twoshot: csrc/quickreduce/quick_reduce.h of
+//                 vllm-project/vllm, csrc/include/quick_all_reduce.cuh of ROCm/aiter
+//   XLA           AllReduceKernelImpl: stream_executor::gpu in openxla/xla
+//   DeepEP        deep_ep::intranode::dispatch and others: csrc/kernels of deepseek-ai/DeepEP; each
+//                 rank sends tokens to the ranks of their experts, and gets the results back
 constexpr Library kLibraries[] = {
     {"NCCL, RCCL", "nccl", NameRule::kAll},
     {"RCCL", "rccl", NameRule::kAll},
@@ -85,6 +90,14 @@ constexpr Library kLibraries[] = {
     {"all-reduce of a framework", "all_reduce_kernel", NameRule::kAnywhere},
     {"all-reduce of a framework", "allreducekernel", NameRule::kAnywhere},
     {"all-reduce of a framework", "allreduce_fusion_kernel", NameRule::kAnywhere},
+    {"all-reduce of a framework", "allreduce_prototype", NameRule::kAnywhere},
+    {"XLA", "allreducekernelimpl", NameRule::kAnywhere},
+    {"DeepEP", "deep_ep::intranode::dispatch", NameRule::kAnywhere, CollectiveOp::kAllToAll},
+    {"DeepEP", "deep_ep::intranode::combine", NameRule::kAnywhere, CollectiveOp::kAllToAll},
+    {"DeepEP", "deep_ep::internode::dispatch", NameRule::kAnywhere, CollectiveOp::kAllToAll},
+    {"DeepEP", "deep_ep::internode::combine", NameRule::kAnywhere, CollectiveOp::kAllToAll},
+    {"DeepEP", "deep_ep::internode_ll::dispatch", NameRule::kAnywhere, CollectiveOp::kAllToAll},
+    {"DeepEP", "deep_ep::internode_ll::combine", NameRule::kAnywhere, CollectiveOp::kAllToAll},
     {"HCCL (Ascend)", "allreduceaicpukernel", NameRule::kAnywhere},
 };
 

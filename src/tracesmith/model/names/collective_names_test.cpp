@@ -95,6 +95,12 @@ TEST(CollectiveNames, OfEachLibrary) {
             "all-reduce of a framework", "all_reduce"},
            {"void tensorrt_llm::kernels::oneShotAllReduceKernel<half>()",
             "all-reduce of a framework", "all_reduce"},
+           {"void quickreduce::allreduce_prototype_twoshot<AllReduceTwoshot<__half>, __half>()",
+            "all-reduce of a framework", "all_reduce"},
+           {"void stream_executor::gpu::AllReduceKernelImpl<float, 1>()", "XLA", "all_reduce"},
+           {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)", "DeepEP",
+            "all_to_all"},
+           {"void deep_ep::internode_ll::combine<true>(void*)", "DeepEP", "all_to_all"},
        }) {
     EXPECT_EQ(collectiveLibraryOf(c.name), c.library) << c.name;
     EXPECT_TRUE(isCollectiveKernel(c.name)) << c.name;
@@ -103,7 +109,8 @@ TEST(CollectiveNames, OfEachLibrary) {
   for (const char* name :
        {"ccl_label_components", "void reduce_kernel<512, 1>(AllReduce)", "mpileup_kernel", "gemm",
         "MPI_Init", "broadcast_kernel", "block_reduce_kernel", "glooper", "ucc_memory_map",
-        "void at::native::gatherTopK<float>()", "hcompute_scatter", ""}) {
+        "void at::native::gatherTopK<float>()", "hcompute_scatter",
+        "void deep_ep::layout::get_dispatch_layout<256>()", "OneShotAllReduceKernelImplTest", ""}) {
     EXPECT_FALSE(isCollectiveKernel(name)) << name;
     EXPECT_EQ(collectiveOf(name), CollectiveOp::kNone) << name;
   }
