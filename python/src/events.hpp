@@ -39,6 +39,7 @@ void bindCaptures(nanobind::module_& module);
 void bindMemory(nanobind::module_& module);
 void bindTopology(nanobind::module_& module);
 void bindTimeSync(nanobind::module_& module);
+void bindCommAnalysis(nanobind::module_& module);
 void bindMultiGpu(nanobind::module_& module);
 void bindJoins(nanobind::module_& module);
 void bindVerbs(nanobind::module_& module);

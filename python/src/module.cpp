@@ -21,6 +21,7 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindMemory(module);
   tracesmith::python::bindTopology(module);
   tracesmith::python::bindTimeSync(module);
+  tracesmith::python::bindCommAnalysis(module);
   tracesmith::python::bindMultiGpu(module);
   tracesmith::python::bindJoins(module);
   tracesmith::python::bindVerbs(module);

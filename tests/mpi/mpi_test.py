@@ -4,10 +4,13 @@
 
 import csv
 import io
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -184,6 +187,91 @@ class Implementation:
         self.assertEqual(self.value("SELECT count(*) FROM comm WHERE function = 'MPI_Waitall' AND tag = 7 AND "
                                     "receive_bytes = 64"), RANKS)
         self.assertIn(b"MPI calls", recorded.stderr + self.run_command("info", "run.sbt").stdout)
+
+    def communication(self, *arguments):
+        result = self.run_command("analyze", "--comm", "--json", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def check_waits(self, report):
+        """Of late.c. Other ranks may be late as well, but by less."""
+        ms = 1_000_000
+        late = {(row["function"], row["rank"]): row for row in report["comm_late_ranks"]}
+        barriers = late["MPI_Barrier", "2"]
+        self.assertEqual(barriers["calls"], 10)
+        self.assertGreaterEqual(barriers["times_last"], 6)
+        self.assertGreater(barriers["caused_ns"], max(late["MPI_Barrier", rank]["caused_ns"] for rank in "013"))
+        self.assertEqual(next(row for row in report["comm_collectives"] if row["function"] == "MPI_Allreduce" and
+                              row["sequence"] == 1)["last_rank"], "1")
+        arrivals = {row["function"]: row for row in report["comm_arrivals"]}
+        self.assertEqual({row["whole"] for row in arrivals.values()}, {1, 2, 10}, "all ranks came to each")
+        self.assertGreater(arrivals["MPI_Barrier"]["spread_p50_ns"], 15 * ms)
+        messages = {(row["from_rank"], row["to_rank"]): row for row in report["comm_messages"]}
+        self.assertEqual(set(messages), {("0", "1"), ("2", "3")})
+        self.assertEqual(messages["0", "1"]["late_sends"], 1)
+        self.assertGreater(messages["0", "1"]["receiver_waited_ns"], 15 * ms)
+        self.assertEqual(messages["2", "3"]["late_receives"], 1)
+        self.assertGreater(messages["2", "3"]["sender_waited_ns"], 15 * ms)
+        exposed = {row["function"]: row for row in report["comm_exposed"]}
+        self.assertEqual(exposed["MPI_Barrier"]["exposed_share"], 1)
+        self.assertGreater(exposed["MPI_Iallreduce"]["hidden_ns"], RANKS * 15 * ms)
+        self.assertEqual(report["comm_mismatches"], [])
+        self.assertEqual(report["comm_hangs"], [])
+
+    def test_who_waits_for_whom(self):
+        self.record([self.compile("late.c")])
+        report = self.communication("run.sbt")
+        self.check_waits(report)
+        part = 16 * 8  # of MPI_Alltoall
+        pairs = {(row["from_rank"], row["to_rank"]): row for row in report["comm_pairs"]}
+        self.assertEqual(len(pairs), RANKS * (RANKS - 1))
+        self.assertEqual((pairs["2", "3"]["messages"], pairs["2", "3"]["bytes"]), (1, (1 << 20) * 8 + part))
+        self.assertEqual((pairs["0", "1"]["message_bytes"], pairs["0", "1"]["collective_bytes"]), (800, part))
+        self.assertEqual(pairs["3", "0"]["bytes"], part)
+        matrix = {row["from_rank"]: row for row in report["comm_matrix"]}
+        self.assertEqual(matrix["2"]["to_3"], pairs["2", "3"]["bytes"])
+        self.assertIsNone(matrix["2"]["to_2"])
+        all_reduces = next(row for row in report["comm_operations"]
+                           if row["function"] == "MPI_Allreduce" and row["from_bytes"] == 4096)
+        self.assertEqual((all_reduces["calls"], all_reduces["bytes"]), (RANKS, RANKS * 8000))
+        self.assertAlmostEqual(all_reduces["busbw_bytes_per_s"] / all_reduces["algbw_bytes_per_s"], 1.5)
+        self.assertAlmostEqual(all_reduces["algbw_bytes_per_s"], RANKS * 8000 / all_reduces["total_ns"] * 1e9, places=3)
+        # The same in one trace of all ranks, beside what each rank did.
+        self.assertEqual(self.run_command("merge", "run.sbt", "-o", "job.sbt").returncode, 0)
+        self.check_waits(self.communication("job.sbt"))
+        job = json.loads(self.run_command("analyze", "--json", "job.sbt").stdout)
+        self.assertEqual(len(job["ranks"]), RANKS)
+        self.check_waits(job)
+        one = self.communication("job.sbt", "--rank", "2")
+        self.assertEqual(one["comm_arrivals"], [])
+        self.assertEqual([row["to_rank"] for row in one["comm_pairs"] if row["messages"]], ["3"])
+
+    def test_a_rank_that_never_comes(self):
+        """The test kills it while the others wait for it in an all-reduce."""
+        program = self.compile("late.c")
+        with subprocess.Popen([PROGRAM, "profile", "-q", "--stacks", "-o", "run.sbt", "--", *self.launcher(), program,
+                               "hang", self.path("pid")], cwd=self.dir, env=environment(),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
+            until = time.monotonic() + RUN_LIMIT_S
+            while not os.path.exists(self.path("pid")) or not os.path.getsize(self.path("pid")):
+                self.assertIsNone(recorder.poll())
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.05)
+            time.sleep(1)  # until the others are there
+            with open(self.path("pid"), encoding="utf-8") as file:
+                os.kill(int(file.read()), signal.SIGKILL)
+            self.assertNotEqual(recorder.wait(RUN_LIMIT_S), 0)
+        self.assertEqual(self.run_command("merge", "run.sbt", "-o", "job.sbt").returncode, 0)
+        for trace in ("run.sbt", "job.sbt"):
+            (hang,) = self.communication(trace)["comm_hangs"]
+            self.assertEqual((hang["waiting"], hang["rank"], hang["state"]), ("0-2", "3", "never came"))
+            self.assertIn("a call that did not return, after MPI_Iallreduce #1", hang["collective"])
+            self.assertEqual(hang["last"], "MPI_Wait of MPI_Iallreduce #1")
+            self.assertEqual(hang["process"], "ended by signal 9")
+            self.assertIn("main", hang["stack"])
+        text = self.run_command("analyze", "--comm", "job.sbt").stdout.decode()
+        self.assertIn("never came", text)
+        self.assertIn("tracesmith record --pid PID --stacks", " ".join(text.split()))
 
     def check_ring(self, source):
         program = self.compile(source)

@@ -125,8 +125,8 @@ TEST(CommArrivals, RootsAreWaitedForByOthersOnly) {
   const int64_t starts[] = {100, 150, 190};
   for (const char* function : {"MPI_Bcast", "MPI_Reduce"}) {
     for (uint32_t rank = 0; rank < 3; ++rank) {
-      CommRow& row = made.call(rank, world[rank], function, CommKind::kCollective, starts[rank],
-                               200);
+      CommRow& row =
+          made.call(rank, world[rank], function, CommKind::kCollective, starts[rank], 200);
       row.peer = 1;
       row.sequence = 1;
       row.send_bytes = 8;

@@ -9,16 +9,16 @@
 namespace tracesmith {
 namespace {
 
+using test::CommTrace;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using test::CommTrace;
 
 struct Hanging {
   explicit Hanging(const CommTrace& made)
       : job(made.trace),
         operations(commOperations(made.trace, job, made.deviceOps())),
-        found(commHangs(made.trace, operations, job,
-                        collectiveSets(made.trace, operations, job))) {}
+        found(commHangs(made.trace, operations, job, collectiveSets(made.trace, operations, job))) {
+  }
 
   std::vector<std::string> labels(const std::vector<uint32_t>& ranks) const {
     std::vector<std::string> texts;
@@ -38,8 +38,7 @@ TEST(CommHangs, ARankThatNeverCame) {
     for (uint64_t number = 0; number < 4; ++number) {
       const auto start = static_cast<int64_t>(100 * number + rank);
       if (rank == 1 && number > 1) continue;
-      CommRow& row =
-          made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
+      CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
       row.sequence = number;
       const uint64_t id = made.add();
       if (number < 2) made.work(rank, id, start + 10, 20);

@@ -24,13 +24,12 @@ Topology gpus(uint32_t count) {
   machine.nodes.push_back({.kind = NodeKind::kMachine});
   machine.nodes.push_back({.kind = NodeKind::kHostBridge, .parent = 0});
   for (uint32_t i = 0; i < count; ++i) {
-    machine.nodes.push_back(
-        {.kind = NodeKind::kGpu,
-         .parent = 1,
-         .number = static_cast<int32_t>(i),
-         .pci = topology::PciAddress{.bus = static_cast<uint8_t>(16 + i)},
-         .uplink_type = LinkType::kPcie,
-         .uplink_gbps = 64});
+    machine.nodes.push_back({.kind = NodeKind::kGpu,
+                             .parent = 1,
+                             .number = static_cast<int32_t>(i),
+                             .pci = topology::PciAddress{.bus = static_cast<uint8_t>(16 + i)},
+                             .uplink_type = LinkType::kPcie,
+                             .uplink_gbps = 64});
   }
   return machine;
 }

@@ -11,8 +11,8 @@
 namespace tracesmith {
 namespace {
 
-using ::testing::HasSubstr;
 using test::CommTrace;
+using ::testing::HasSubstr;
 
 std::vector<CommMismatch> mismatchesOf(const CommTrace& made) {
   const JobCommunicators job(made.trace);
@@ -86,7 +86,8 @@ TEST(CommMismatches, AnotherCallAtTheSamePlace) {
   const auto world = made.world("NCCL");
   for (uint32_t rank = 0; rank < 2; ++rank) {
     made.collective(rank, world[rank], "ncclAllReduce", 0, 100, 10, 8);
-    made.collective(rank, world[rank], rank == 0 ? "ncclAllGather" : "ncclBroadcast", 0, 200, 10, 8);
+    made.collective(rank, world[rank], rank == 0 ? "ncclAllGather" : "ncclBroadcast", 0, 200, 10,
+                    8);
   }
   EXPECT_THAT(onlyOf(made, CommMismatchKind::kOrder).example,
               HasSubstr("after ncclAllReduce #0 rank 1 called ncclBroadcast #0, rank 0 called "

@@ -18,7 +18,8 @@ class CommTrace {
   explicit CommTrace(uint32_t ranks) {
     for (uint32_t i = 0; i < ranks; ++i) {
       trace.process.push({.id = idAt<ProcessId>(i), .pid = 100 + i});
-      trace.thread.push({.id = idAt<ThreadId>(i), .process_id = idAt<ProcessId>(i), .tid = 100 + i});
+      trace.thread.push(
+          {.id = idAt<ThreadId>(i), .process_id = idAt<ProcessId>(i), .tid = 100 + i});
     }
   }
 
@@ -45,7 +46,8 @@ class CommTrace {
     const std::string members = "0-" + std::to_string(ranks - 1);
     std::vector<CommunicatorId> ids;
     for (uint32_t i = 0; i < ranks; ++i) {
-      ids.push_back(communicator(i, 7, i, ranks, library == "MPI" ? members : "", "world", library));
+      ids.push_back(
+          communicator(i, 7, i, ranks, library == "MPI" ? members : "", "world", library));
     }
     return ids;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `analyze --comm` of a merged trace of 1,000 ranks with 1,000 rows of `comm` each: collectives of all
-// ranks and of groups of 8, and a ring of messages. The limit is 5 s beyond reading the trace.
+// `analyze --comm` of a merged trace of 1,000 ranks with 1,000 rows of `comm` each: collectives of
+// all ranks and of groups of 8, and a ring of messages. The limit is 5 s beyond reading the trace.
 #include <cstdio>
 #include <string>
 

@@ -21,11 +21,11 @@ Messages messagesOf(const CommTrace& made) {
 TEST(MessageWaits, LateSendersAndLateReceivers) {
   CommTrace made(2);
   const auto world = made.world();
-  made.message(1, world[1], false, 0, 100, 60, 8, 1);   // waits for the sender
+  made.message(1, world[1], false, 0, 100, 60, 8, 1);  // waits for the sender
   made.message(0, world[0], true, 1, 150, 5, 8, 1);
   made.message(0, world[0], true, 1, 200, 90, 800, 2);  // waits for the receiver
   made.message(1, world[1], false, 0, 280, 20, 800, 2);
-  made.message(0, world[0], true, 1, 400, 5, 8, 3);     // was buffered
+  made.message(0, world[0], true, 1, 400, 5, 8, 3);  // was buffered
   made.message(1, world[1], false, 0, 500, 5, 8, 3);
   const Messages messages = messagesOf(made);
   ASSERT_EQ(messages.pairs.size(), 1u);

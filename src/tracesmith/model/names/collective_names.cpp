@@ -157,7 +157,7 @@ Match match(std::string_view name) {
     const size_t at = anywhere ? lower.find(library.text)
                                : (lower.starts_with(library.text) ? 0 : std::string::npos);
     if (at == std::string::npos) continue;
-    const bool ends_name = library.text.ends_with("kernel");
+    const bool ends_name = library.text.ends_with("kernel") || library.text.ends_with("kernelimpl");
     if (anywhere && !isWholeWord(name, at, library.text.size(), ends_name)) continue;
     // The text that identifies the library may also name the collective: all_reduce_kernel.
     out.words = wordsOf(lower, anywhere ? at : library.text.size());
