@@ -265,7 +265,8 @@ class Implementation:
         for trace in ("run.sbt", "job.sbt"):
             (hang,) = self.communication(trace)["comm_hangs"]
             self.assertEqual((hang["waiting"], hang["rank"], hang["state"]), ("0-2", "3", "never came"))
-            self.assertIn("a call that did not return, after MPI_Iallreduce #1", hang["collective"])
+            self.assertEqual((hang["collective"], hang["after"], hang["communicator"]),
+                             ("a call that did not return", "MPI_Iallreduce #1", "MPI_COMM_WORLD"))
             self.assertEqual(hang["last"], "MPI_Wait of MPI_Iallreduce #1")
             self.assertEqual(hang["process"], "ended by signal 9")
             self.assertIn("main", hang["stack"])

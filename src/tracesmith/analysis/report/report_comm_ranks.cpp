@@ -238,14 +238,15 @@ class HangTable {
 
   void add() {
     std::vector<ReportColumn> columns = {{"collective", "collective", Q::kText},
-                                         {"communicator", "communicator", Q::kText},
+                                         {"after", "after", Q::kText, 4},
+                                         {"communicator", "communicator", Q::kText, 3},
                                          {"waiting", "ranks in it", Q::kText},
-                                         {"since_ns", "since", Q::kTimeNs},
+                                         {"since_ns", "since", Q::kTimeNs, 5},
                                          {"rank", "rank", Q::kText},
                                          {"state", "which", Q::kText},
                                          {"last", "its last call", Q::kText},
-                                         {"last_end_ns", "ended", Q::kTimeNs},
-                                         {"process", "process", Q::kText}};
+                                         {"last_end_ns", "ended", Q::kTimeNs, 2},
+                                         {"process", "process", Q::kText, 1}};
     if (has_stacks_) columns.push_back({"stack", "stack of that call", Q::kText});
     ReportTable& table = facts_.maker.table(
         "comm_hangs", "Hangs: ranks in a collective that others did not come to", columns);
@@ -278,14 +279,8 @@ class HangTable {
   }
 
   std::string collectiveOf(const CommHang& hang) const {
-    if (hang.function != StringId::kNone) return nameOf(hang.function, hang.sequence);
-    std::string text = "a call that did not return";
-    if (hang.after != CommOperation::kNone) {
-      const CommOperation& last = facts_.operations[hang.after];
-      text += ", after " + nameOf(last.function, trace_.comm.sequence[last.row]) + " of " +
-              facts_.communicatorName(last.communicator);
-    }
-    return text;
+    return hang.function == StringId::kNone ? "a call that did not return"
+                                            : nameOf(hang.function, hang.sequence);
   }
 
   /// "MPI_Barrier #3", "MPI_Wait of MPI_Iallreduce #1".
@@ -305,10 +300,17 @@ class HangTable {
     const CommRank& rank = facts_.communicators.ranks()[who];
     const bool has_last = last.row != CommOperation::kNone;
     const auto time = [&](int64_t ns) { return lengthOf(facts_.maker.beginNs(), ns); };
+    // Of a call that did not return the trace knows what came before it.
+    uint32_t communicator = hang.communicator;
+    ReportValue after;
+    if (hang.after != CommOperation::kNone) {
+      const CommOperation& before = facts_.operations[hang.after];
+      after = nameOf(before.function, trace_.comm.sequence[before.row]);
+      communicator = before.communicator;
+    }
     std::vector<ReportValue> row = {collectiveOf(hang),
-                                    hang.communicator == CommOperation::kNone
-                                        ? ReportValue()
-                                        : facts_.communicatorName(hang.communicator),
+                                    after,
+                                    facts_.communicatorName(communicator),
                                     rankList(facts_, hang.waiting),
                                     time(hang.since_ns),
                                     rank.label,
