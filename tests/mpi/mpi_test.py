@@ -242,6 +242,15 @@ class Implementation:
         job = json.loads(self.run_command("analyze", "--json", "job.sbt").stdout)
         self.assertEqual(len(job["ranks"]), RANKS)
         self.check_waits(job)
+        # Without clocks that were compared nobody is late; bytes and matches are the same.
+        self.assertEqual(self.run_command("merge", "--clock", "none", "run.sbt", "-o", "own.sbt").returncode, 0)
+        own = self.communication("own.sbt")
+        self.assertNotIn("comm_late_ranks", own)
+        self.assertIn("each rank has its own clock", own["notes"]["comm_arrivals"])
+        self.assertEqual({row["not_resolved"] for row in own["comm_messages"]}, {1})
+        for table in ("comm_pairs", "comm_matrix", "comm_communicators", "comm_mismatches", "comm_hangs"):
+            self.assertEqual(own[table], report[table], table)
+        self.assert_fails(self.run_command("analyze", "--comm", "--idle", "own.sbt"), 2, "choose one with --rank")
         one = self.communication("job.sbt", "--rank", "2")
         self.assertEqual(one["comm_arrivals"], [])
         self.assertEqual([row["to_rank"] for row in one["comm_pairs"] if row["messages"]], ["3"])

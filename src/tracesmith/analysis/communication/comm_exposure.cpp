@@ -95,8 +95,9 @@ class ExposureFinder {
     const bool is_new =
         out_.rows.empty() || begin == 0 || intervals_[begin - 1].group() != first.group();
     if (is_new) out_.rows.push_back({first.function, first.communicator, first.on_device, 0, 0});
-    out_.rows.back().time_ns += time_ns;
-    out_.rows.back().exposed_ns += exposed_ns;
+    CommExposure& row = out_.rows.back();
+    row.time_ns = endOf(row.time_ns, time_ns);
+    row.exposed_ns = endOf(row.exposed_ns, exposed_ns);
   }
 
   const Trace& trace_;

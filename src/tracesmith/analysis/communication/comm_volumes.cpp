@@ -44,7 +44,9 @@ CommVolume volumeOf(const std::vector<CommOperation>& operations, uint64_t ranks
   }
   volume.timed = times.size();
   volume.time_ns = distributionOf(times);
-  volume.algbw = algorithmBandwidth(timed_bytes, static_cast<int64_t>(volume.time_ns.sum));
+  if (volume.time_ns.sum > 0) {
+    volume.algbw = static_cast<double>(timed_bytes) * 1e9 / volume.time_ns.sum;
+  }
   if (factor && volume.algbw > 0) {
     volume.busbw = volume.algbw * *factor;
     volume.best_busbw = best * *factor;

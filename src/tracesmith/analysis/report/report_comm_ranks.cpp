@@ -38,7 +38,7 @@ void addArrivals(const CommFacts& facts, const CommArrivals& arrivals) {
   for (const FunctionArrivals& of : arrivals.functions) {
     const bool is_known = of.spread_ns.count > 0;
     const auto time = [&](double ns) {
-      return is_known ? ReportValue(static_cast<int64_t>(ns)) : ReportValue();
+      return is_known ? ReportValue(wholeNs(ns)) : ReportValue();
     };
     table.rows.push_back({functionName(facts, of.function), facts.communicatorName(of.communicator),
                           count(of.collectives), count(of.whole), time(of.spread_ns.p50),

@@ -87,13 +87,13 @@ void addVolumes(const CommFacts& facts) {
     ReportValue share;
     if (limit && *limit > 0 && volume.best_busbw) share = *volume.best_busbw / *limit;
     const auto time = [&](double ns) {
-      return volume.timed == 0 ? ReportValue() : ReportValue(static_cast<int64_t>(ns));
+      return volume.timed == 0 ? ReportValue() : ReportValue(wholeNs(ns));
     };
     table.rows.push_back({std::string(maker.trace.text(volume.function)),
                           facts.communicatorName(volume.communicator),
                           volume.from_bytes == 0 ? ReportValue() : count(volume.from_bytes),
                           count(volume.calls), count(volume.bytes),
-                          static_cast<int64_t>(volume.time_ns.sum), time(volume.time_ns.p50),
+                          wholeNs(volume.time_ns.sum), time(volume.time_ns.p50),
                           time(volume.time_ns.p95), time(volume.time_ns.max), rateOf(volume.algbw),
                           rateOf(volume.busbw), rateOf(volume.best_busbw), rateOf(limit), share});
   }

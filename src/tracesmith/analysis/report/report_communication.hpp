@@ -2,6 +2,7 @@
 // What the reports on communication share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct CommFacts {
   std::string communicatorName(uint32_t communicator) const;
   std::string rankName(uint32_t who) const;
 };
+
+/// A time of a distribution; times of damaged rows may be beyond what an int64_t holds.
+inline int64_t wholeNs(double ns) {
+  return ns >= 9.2e18 ? INT64_MAX : ns <= -9.2e18 ? INT64_MIN : static_cast<int64_t>(ns);
+}
 
 /// Which ranks came late, what does not fit together, and where ranks hang.
 void addRankWaits(CommFacts& facts);
