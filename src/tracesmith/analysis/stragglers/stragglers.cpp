@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/stragglers/stragglers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tracesmith/analysis/stragglers/change_points.hpp"
+#include "tracesmith/analysis/stragglers/outliers.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// How much more than the typical is worth a word.
+constexpr double kLeastExcess = 0.02;
+/// Probability of a false alarm by one test in a job, whatever its number of ranks.
+constexpr double kFalseAlarm = 1e-3;
+/// Of connections: how much slower than the typical.
+constexpr double kSlowTransfer = 1.25;
+constexpr uint32_t kLeastSteps = 5;
+/// How far ranks that are alike differ: devices of one kind by about one percent.
+constexpr ExpectedSpread kExpected{0.005, 8};
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// What may make a rank take longer, as shares of the typical own work: each a test of its own.
+struct Features {
+  std::vector<double> slowness;  // of the same kernels
+  std::vector<double> amount;    // work-items
+  std::vector<double> idle;      // own work in which the device idles
+  std::vector<double> own;       // own work of any kind
+
+  explicit Features(const std::vector<RankWork>& work) {
+    for (const RankWork& rank : work) {
+      int64_t typical = 0, excess = 0, busy = 0;
+      for (size_t s = 0; s < rank.steps.size(); ++s) {
+        typical += rank.typical[s].own_ns;
+        excess += rank.steps[s].own_ns - rank.typical[s].own_ns;
+        busy += rank.steps[s].busy_ns - rank.typical[s].busy_ns;
+      }
+      const auto all = static_cast<double>(std::max<int64_t>(1, typical));
+      slowness.push_back(rank.slowness - 1);
+      amount.push_back(rank.amount - 1);
+      idle.push_back(rank.has_device ? static_cast<double>(excess - busy) / all : 0);
+      own.push_back(static_cast<double>(excess) / all);
+    }
+  }
+};
+
+struct Cause {
+  StragglerKind kind{};
+  double share = 0;  // of the typical own work
+  double p = 1;
+};
+
+/// The cause that explains most, of those that chance does not.
+std::optional<Cause> causeOf(const Features& features, const std::vector<RankWork>& work,
+                             size_t rank) {
+  const double least_p = kFalseAlarm / static_cast<double>(work.size());
+  std::optional<Cause> best;
+  const auto test = [&](StragglerKind kind, const std::vector<double>& values, double least) {
+    const double p = outlierP(values, rank, kExpected);
+    if (values[rank] < least || p > least_p) return;
+    if (!best || values[rank] > best->share) best = Cause{kind, values[rank], p};
+  };
+  if (work[rank].has_device) {
+    test(StragglerKind::kMoreWork, features.amount, kLeastExcess);
+    test(StragglerKind::kSlowDevice, features.slowness, kLeastExcess);
+    test(StragglerKind::kLateHost, features.idle, kLeastExcess);
+  } else {
+    test(StragglerKind::kSlowHost, features.own, kLeastExcess);
+  }
+  return best;
+}
+
+void explain(const RankWork& work, const Cause& cause, Straggler& s) {
+  s.kind = cause.kind;
+  s.p = cause.p;
+  switch (cause.kind) {
+    case StragglerKind::kSlowHost:
+      s.evidence = "the trace has no device work of it: whether it has more to do, or is slower, is "
+                   "not known";
+      break;
+    case StragglerKind::kLateHost:
+      s.evidence = fmt::format("its device idles {} of its own work longer than that of a typical "
+                               "rank", percent(cause.share));
+      break;
+    case StragglerKind::kMoreWork:
+      s.slowness = work.amount;
+      s.evidence = fmt::format("it runs {:.3f} times the work-items of a typical rank; the same "
+                               "kernels take {:.3f} times as long", work.amount, work.slowness);
+      break;
+    default:
+      s.slowness = work.slowness;
+      s.evidence = fmt::format("{} launches of the same kernels take {:.3f} times as long as in a "
+                               "typical rank", work.compared_kernels, work.slowness);
+  }
+}
+
+/// How the excess is spread over the steps.
+void describeSteps(const RankWork& work, Straggler& s) {
+  std::vector<double> excess, share;
+  for (size_t i = 0; i < work.steps.size(); ++i) {
+    excess.push_back(static_cast<double>(work.steps[i].own_ns - work.typical[i].own_ns));
+    share.push_back(work.excessOf(i));
+  }
+  const auto n = static_cast<double>(excess.size());
+  const double mean = std::accumulate(excess.begin(), excess.end(), 0.0) / n;
+  double squares = 0;
+  for (const double x : excess) squares += (x - mean) * (x - mean);
+  const double error = n < 2 ? 0 : 1.96 * std::sqrt(squares / (n - 1) / n);
+  s.excess_ns = static_cast<int64_t>(mean);
+  s.excess_low_ns = static_cast<int64_t>(mean - error);
+  s.excess_high_ns = static_cast<int64_t>(mean + error);
+  s.excess_share = std::accumulate(share.begin(), share.end(), 0.0) / n;
+  // The fewest steps that make up nine tenths of it.
+  std::vector<double> sorted = excess;
+  std::sort(sorted.rbegin(), sorted.rend());
+  double sum = 0;
+  for (const double x : sorted) {
+    if (sum >= 0.9 * mean * n || x <= 0) break;
+    sum += x;
+    ++s.steps;
+  }
+  const std::vector<size_t> points = findChangePoints(share);
+  if (points.size() == 1) {
+    const auto level = [&](size_t begin, size_t end) {
+      return std::accumulate(share.begin() + static_cast<ptrdiff_t>(begin),
+                             share.begin() + static_cast<ptrdiff_t>(end), 0.0) /
+             static_cast<double>(end - begin);
+    };
+    const double before = level(0, points[0]), after = level(points[0], share.size());
+    if (after > 3 * std::max(0.0, before)) s.since = static_cast<uint32_t>(points[0]);
+  }
+}
+
+void addRanks(StragglerReport& report) {
+  const std::vector<int64_t> transfers = transferTimes(report.timeline);
+  const Features features(report.work);
+  for (uint32_t rank = 0; rank < report.work.size(); ++rank) {
+    const RankWork& work = report.work[rank];
+    const std::optional<Cause> cause = causeOf(features, report.work, rank);
+    if (!cause) continue;
+    const JobReplay typical = replayJob(
+        report.timeline, ownTimesIfTypical(report.timeline, report.steps, rank), transfers);
+    Straggler s;
+    s.ranks = {rank};
+    s.gain_ns = report.length_ns - typical.length_ns;
+    s.gain_share = static_cast<double>(s.gain_ns) / static_cast<double>(report.length_ns);
+    explain(work, *cause, s);
+    describeSteps(work, s);
+    if (s.steps * 2 < report.steps.count) {
+      s.evidence += fmt::format("; nine tenths of it in {} of {} steps", s.steps, report.steps.count);
+    }
+    report.stragglers.push_back(std::move(s));
+  }
+}
+
+void addLinks(StragglerReport& report) {
+  const SlowLink slow = findSlowLink(report.links, report.timeline.ranks.size(), kSlowTransfer);
+  if (slow.groups.empty()) return;
+  std::vector<int64_t> transfers = transferTimes(report.timeline);
+  std::vector<bool> is_slow(report.links.groups.size(), false);
+  for (const uint32_t g : slow.groups) is_slow[g] = true;
+  uint64_t count = 0;
+  for (size_t n = 0; n < transfers.size(); ++n) {
+    const uint32_t group = report.links.group_of[n];
+    const auto& ranks = report.links.groups[group].ranks;
+    const bool has_one = std::any_of(slow.candidates.begin(), slow.candidates.end(), [&](uint32_t r) {
+      return std::binary_search(ranks.begin(), ranks.end(), r);
+    });
+    if (!is_slow[group] || !has_one) continue;
+    transfers[n] = report.links.if_typical_ns[n];
+    ++count;
+  }
+  const JobReplay typical = replayJob(report.timeline, ownTimes(report.timeline), transfers);
+  Straggler s;
+  s.kind = StragglerKind::kSlowLink;
+  s.ranks = slow.candidates;
+  s.gain_ns = report.length_ns - typical.length_ns;
+  s.gain_share = static_cast<double>(s.gain_ns) / static_cast<double>(report.length_ns);
+  s.slowness = slow.slowness;
+  s.evidence = fmt::format("{} transfers with it take {:.2f} times as long as the same ones of other "
+                           "ranks, once all have come", count, slow.slowness);
+  report.stragglers.push_back(std::move(s));
+}
+
+}  // namespace
+
+const char* toString(StragglerKind kind) {
+  switch (kind) {
+    case StragglerKind::kSlowDevice:
+      return "slow device";
+    case StragglerKind::kMoreWork:
+      return "more work";
+    case StragglerKind::kLateHost:
+      return "late host";
+    case StragglerKind::kSlowHost:
+      return "slow rank";
+    case StragglerKind::kSlowLink:
+      return "slow connection";
+  }
+  return "unknown";
+}
+
+StragglerReport findStragglers(const Trace& trace) {
+  StragglerReport report;
+  const DeviceOps ops = DeviceOps::of(trace);
+  JobCommunicators communicators(trace);
+  const std::vector<CommOperation> operations = commOperations(trace, communicators, ops);
+  report.timeline = jobTimeline(trace, operations, communicators, ops);
+  if (report.timeline.ranks.size() < 2) {
+    report.problem = "the trace has no collectives or messages between ranks that are in it";
+    return report;
+  }
+  report.steps = jobSteps(report.timeline);
+  if (report.steps.count < kLeastSteps) {
+    report.problem = fmt::format("what the ranks communicate repeats {} times; {} are needed",
+                                 report.steps.count, kLeastSteps);
+    return report;
+  }
+  const std::vector<int64_t> own = ownTimes(report.timeline);
+  const std::vector<int64_t> transfers = transferTimes(report.timeline);
+  const JobReplay replay = replayJob(report.timeline, own, transfers);
+  report.length_ns = std::max<int64_t>(1, replay.length_ns);
+  report.critical_ns.assign(report.timeline.ranks.size(), 0);
+  for (const CriticalPiece& piece : criticalPieces(report.timeline, replay, own, transfers)) {
+    report.own_ns += piece.own_ns;
+    report.transfer_ns += piece.transfer_ns;
+    report.critical_ns[report.timeline.parts[piece.part].rank] += piece.own_ns;
+  }
+  report.work = rankWork(trace, report.timeline, report.steps, communicators, ops);
+  report.links = linkTimes(report.timeline);
+  addRanks(report);
+  addLinks(report);
+  std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
+                   [](const Straggler& a, const Straggler& b) { return a.gain_ns > b.gain_ns; });
+  return report;
+}
+
+}  // namespace tracesmith
