@@ -8,6 +8,7 @@
 
 #include "tracesmith/analysis/diff/job_report.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/analysis/stragglers/straggler_report.hpp"
 #include "tracesmith/analysis/report/report_operators.hpp"
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
@@ -234,7 +235,9 @@ class AnalyzeCommand : public Command {
     if (!file.trace.comm.empty()) {
       ReportOptions of_all = reportOptions();
       of_all.parts = {AnalysisPart::kCommunication};
-      communication = analyze(file.trace, of_all);
+      communication = stragglerReport(findStragglers(file.trace));
+      std::vector<ReportTable> calls = analyze(file.trace, of_all);
+      std::move(calls.begin(), calls.end(), std::back_inserter(communication));
     }
     busy.end();
     return reportJob(std::move(runs), paths, ranks, std::move(options), session,
