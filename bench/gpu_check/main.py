@@ -19,6 +19,7 @@ import steps_attach
 import steps_clock
 import steps_cost
 import steps_memory
+import steps_nccl
 import steps_pytorch
 import steps_sanitizer
 import steps_stacks
@@ -35,8 +36,8 @@ STAND_IN_LABEL = "stand-in (not a GPU): nothing here says anything about one"
 # The most valuable questions first, for when the time is over early.
 STEPS = (*steps_truth.STEPS, *steps_memory.STEPS, *steps_work.STEPS, *steps_clock.STEPS, *steps_attach.STEPS,
          *steps_stacks.STEPS, *steps_topology.STEPS, *steps_cost.STEPS, *steps_use.STEPS, *steps_use.PYTHON_STEPS,
-         *steps_pytorch.STEPS, *steps_cost.LATER_STEPS, *steps_use.LATER_PYTHON_STEPS, *steps_sanitizer.STEPS,
-         *steps_clock.LATER_STEPS, *steps_cost.PYTHON_STEPS, *steps_use.LAST_STEPS)
+         *steps_pytorch.STEPS, *steps_nccl.STEPS, *steps_cost.LATER_STEPS, *steps_use.LATER_PYTHON_STEPS,
+         *steps_sanitizer.STEPS, *steps_clock.LATER_STEPS, *steps_cost.PYTHON_STEPS, *steps_use.LAST_STEPS)
 NO_TIME = "the time of the whole check was over"
 PATIENCE = 3  # with stand-ins: times of the limits, since such a machine may be busy with other tests
 LEAST_SHARE = 1 / 3  # of its limit: with less time left a step does not start

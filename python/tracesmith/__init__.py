@@ -73,6 +73,9 @@ from tracesmith._core import (
     NCCLOpType,
     NCCLOperation,
     NCCLRedOp,
+    NCCLStatistics,
+    NCCLTracker,
+    NCCLTrackerConfig,
     NVLinkTransfer,
     OperationDependency,
     OverflowPolicy,
@@ -133,6 +136,7 @@ from tracesmith._core import (
     is_cuda_available,
     is_maca_available,
     is_metal_available,
+    is_nccl_available,
     is_opencl_available,
     is_rocm_available,
     link_type_to_string,
@@ -169,6 +173,7 @@ from tracesmith._texts import Texts
 from tracesmith._trace import Answer, Loss, Trace, open
 
 _CLUSTER_AVAILABLE = True
+_NCCL_AVAILABLE = True
 _TIME_SYNC_AVAILABLE = True
 VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH = (int(part) for part in __version__.split("."))
 
@@ -230,6 +235,9 @@ __all__ = [
     "NCCLOpType",
     "NCCLOperation",
     "NCCLRedOp",
+    "NCCLStatistics",
+    "NCCLTracker",
+    "NCCLTrackerConfig",
     "NVLinkTransfer",
     "NoDataError",
     "NoSpaceError",
@@ -316,6 +324,7 @@ __all__ = [
     "is_cuda_available",
     "is_maca_available",
     "is_metal_available",
+    "is_nccl_available",
     "is_nccl_available",
     "is_opencl_available",
     "is_protobuf_available",

@@ -92,10 +92,10 @@ void addVolumes(const CommFacts& facts) {
     table.rows.push_back({std::string(maker.trace.text(volume.function)),
                           facts.communicatorName(volume.communicator),
                           volume.from_bytes == 0 ? ReportValue() : count(volume.from_bytes),
-                          count(volume.calls), count(volume.bytes),
-                          wholeNs(volume.time_ns.sum), time(volume.time_ns.p50),
-                          time(volume.time_ns.p95), time(volume.time_ns.max), rateOf(volume.algbw),
-                          rateOf(volume.busbw), rateOf(volume.best_busbw), rateOf(limit), share});
+                          count(volume.calls), count(volume.bytes), wholeNs(volume.time_ns.sum),
+                          time(volume.time_ns.p50), time(volume.time_ns.p95),
+                          time(volume.time_ns.max), rateOf(volume.algbw), rateOf(volume.busbw),
+                          rateOf(volume.best_busbw), rateOf(limit), share});
   }
   keepLargest(maker, table, "total_ns");
   note(table,

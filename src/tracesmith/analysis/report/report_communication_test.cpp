@@ -12,8 +12,8 @@
 namespace tracesmith {
 namespace {
 
-using ::testing::HasSubstr;
 using test::CommTrace;
+using ::testing::HasSubstr;
 
 std::map<std::string, ReportTable> reportOf(const Trace& trace) {
   ReportOptions options;
@@ -48,8 +48,7 @@ CommTrace lateJob() {
     for (uint64_t number = 0; number < 3; ++number) {
       if (rank == 2 && number == 2) continue;
       const auto start = static_cast<int64_t>(1'000 * number + (rank == 2 ? 300 : rank));
-      CommRow& row =
-          made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
+      CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
       row.sequence = number;
       row.send_bytes = row.receive_bytes = 4096;
       const uint64_t id = made.add();
@@ -133,13 +132,19 @@ TEST(ReportCommunication, AnyValuesDoNoHarm) {
                           .written = 1,
                           .dropped = 1});
     made.trace.stream.push({.id = StreamId{1}, .process_id = ProcessId{1}, .handle = 1});
-    made.trace.host_call.push({.start_ns = 3, .duration_ns = 5, .process_id = ProcessId{1},
-                               .thread_id = ThreadId{1}, .correlation_id = 1,
+    made.trace.host_call.push({.start_ns = 3,
+                               .duration_ns = 5,
+                               .process_id = ProcessId{1},
+                               .thread_id = ThreadId{1},
+                               .correlation_id = 1,
                                .call_path_id = CallPathId{1}});
-    made.trace.kernel.push({.start_ns = 5, .duration_ns = 50,
+    made.trace.kernel.push({.start_ns = 5,
+                            .duration_ns = 50,
                             .name = made.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
-                            .process_id = ProcessId{1}, .thread_id = ThreadId{1},
-                            .stream_id = StreamId{1}, .correlation_id = 1});
+                            .process_id = ProcessId{1},
+                            .thread_id = ThreadId{1},
+                            .stream_id = StreamId{1},
+                            .correlation_id = 1});
     damage(made.trace.comm, chance);
     damage(made.trace.comm_work, chance);
     damage(made.trace.communicator, chance);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes traces of training jobs on paper: data, tensor and pipeline parallel, with the noise of real
-// kernels and hosts, and with one fault. The ranks' clocks are not compared.
+// Makes traces of training jobs on paper: data, tensor and pipeline parallel, with the noise of
+// real kernels and hosts, and with one fault. The ranks' clocks are not compared.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ struct JobPlan {
   uint32_t steps = 24;
   uint32_t layers = 2, microbatches = 2, kernels = 3;  ///< kernels of a layer
   JobFault fault = JobFault::kNone;
-  uint32_t faulty = 0;      ///< rank
-  double amount = 0;        ///< of a slow GPU: 0.1 is 10 % less speed; imbalance: 10 % more work
-  uint32_t from_step = 0;   ///< the fault begins with it
-  double spread = 0.01;     ///< standard deviation of the ranks' own speeds
+  uint32_t faulty = 0;     ///< rank
+  double amount = 0;       ///< of a slow GPU: 0.1 is 10 % less speed; imbalance: 10 % more work
+  uint32_t from_step = 0;  ///< the fault begins with it
+  double spread = 0.01;    ///< standard deviation of the ranks' own speeds
   uint64_t seed = 1;
 
   uint32_t ranks() const { return data * tensor * pipeline; }
@@ -73,7 +73,8 @@ class GeneratedJob {
   };
 
   Place placeOf(uint32_t rank) const {
-    return {rank / (plan_.data * plan_.tensor), rank / plan_.tensor % plan_.data, rank % plan_.tensor};
+    return {rank / (plan_.data * plan_.tensor), rank / plan_.tensor % plan_.data,
+            rank % plan_.tensor};
   }
   uint32_t rankAt(uint32_t stage, uint32_t replica, uint32_t shard) const {
     return (stage * plan_.data + replica) * plan_.tensor + shard;
@@ -83,7 +84,8 @@ class GeneratedJob {
   }
 
   double draw(std::span<const double> quantiles) {
-    const double at = std::uniform_real_distribution<>(0, static_cast<double>(quantiles.size() - 1))(random_);
+    const double at =
+        std::uniform_real_distribution<>(0, static_cast<double>(quantiles.size() - 1))(random_);
     const auto i = static_cast<size_t>(at);
     const double next = quantiles[std::min(i + 1, quantiles.size() - 1)];
     return quantiles[i] + (at - static_cast<double>(i)) * (next - quantiles[i]);
@@ -100,13 +102,18 @@ class GeneratedJob {
                              : states_[r - 1].clock;
       trace.rank.push({.id = idAt<RankId>(r), .number = r, .clock_rank_id = idAt<RankId>(r)});
       trace.process.push({.id = idAt<ProcessId>(r), .pid = 1000 + r, .rank_id = idAt<RankId>(r)});
-      trace.thread.push({.id = idAt<ThreadId>(r), .process_id = idAt<ProcessId>(r), .tid = 1000 + r});
-      trace.device.push({.id = idAt<DeviceId>(r), .kind = DeviceKind::kGpu, .rank_id = idAt<RankId>(r)});
-      trace.stream.push({.id = idAt<StreamId>(r), .process_id = idAt<ProcessId>(r), .device_id = idAt<DeviceId>(r)});
+      trace.thread.push(
+          {.id = idAt<ThreadId>(r), .process_id = idAt<ProcessId>(r), .tid = 1000 + r});
+      trace.device.push(
+          {.id = idAt<DeviceId>(r), .kind = DeviceKind::kGpu, .rank_id = idAt<RankId>(r)});
+      trace.stream.push({.id = idAt<StreamId>(r),
+                         .process_id = idAt<ProcessId>(r),
+                         .device_id = idAt<DeviceId>(r)});
       trace.setMetadata(rankMetadataPrefix(r) + "clock_id", "host " + std::to_string(host));
     }
     for (uint32_t shape = 1; shape <= 2; ++shape) {
-      trace.launch_shape.push({.dimensions = 1, .global_x = shape == 1 ? kWorkItems : moreItems(), .local_x = 256});
+      trace.launch_shape.push(
+          {.dimensions = 1, .global_x = shape == 1 ? kWorkItems : moreItems(), .local_x = 256});
     }
     for (uint32_t s = 0; s < plan_.pipeline; ++s) {
       for (uint32_t d = 0; d < plan_.data; ++d) {
@@ -205,7 +212,8 @@ class GeneratedJob {
     }
     for (uint32_t r = 0; r < states_.size(); ++r) {
       if (isFaulty(r, JobFault::kPauses) && std::uniform_real_distribution<>()(random_) < 0.3) {
-        states_[r].host_us += plan_.amount * std::uniform_real_distribution<>(0.5, 1.5)(random_) * 10'000;
+        states_[r].host_us +=
+            plan_.amount * std::uniform_real_distribution<>(0.5, 1.5)(random_) * 10'000;
       }
     }
     for (bool moved = true; moved;) {
@@ -303,11 +311,15 @@ class GeneratedJob {
     const bool sends = i.kind == Instruction::kSend;
     CommRow row{.start_ns = at(s, s.arrived_us) - 20'000,
                 .duration_ns = 10'000,
-                .function = trace.strings.intern(is_collective ? "ncclAllReduce" : sends ? "ncclSend" : "ncclRecv"),
+                .function = trace.strings.intern(is_collective ? "ncclAllReduce"
+                                                 : sends       ? "ncclSend"
+                                                               : "ncclRecv"),
                 .process_id = idAt<ProcessId>(rank),
                 .thread_id = idAt<ThreadId>(rank),
                 .communicator_id = c.ids[static_cast<size_t>(place(rank))],
-                .kind = is_collective ? CommKind::kCollective : sends ? CommKind::kSend : CommKind::kReceive,
+                .kind = is_collective ? CommKind::kCollective
+                        : sends       ? CommKind::kSend
+                                      : CommKind::kReceive,
                 .sequence = is_collective ? ++c.calls[rank] : 0,
                 .peer = is_collective ? -1 : place(i.peer),
                 .tag = -1,

@@ -6,7 +6,6 @@
 namespace tracesmith {
 namespace {
 
-
 /// The part whose arrival decides when `part` can leave: itself, the root, or the last of all.
 uint32_t decidingPart(const JobTimeline& timeline, const SyncNode& node, uint32_t part,
                       uint32_t last, const std::vector<int64_t>& arrival) {
@@ -98,8 +97,8 @@ std::vector<CriticalPiece> criticalPieces(const JobTimeline& timeline, const Job
                                           const std::vector<int64_t>& transfer_ns) {
   std::vector<CriticalPiece> pieces;
   if (replay.leave_ns.empty()) return pieces;
-  auto at = static_cast<uint32_t>(
-      std::max_element(replay.leave_ns.begin(), replay.leave_ns.end()) - replay.leave_ns.begin());
+  auto at = static_cast<uint32_t>(std::max_element(replay.leave_ns.begin(), replay.leave_ns.end()) -
+                                  replay.leave_ns.begin());
   for (;;) {
     const uint32_t n = timeline.parts[at].node;
     const SyncNode& node = timeline.nodes[n];

@@ -10,8 +10,8 @@
 
 namespace tracesmith {
 
-/// What the length of a job is made of: the own work of one rank after the other, and transfers. The
-/// sum of all is the length, exactly.
+/// What the length of a job is made of: the own work of one rank after the other, and transfers.
+/// The sum of all is the length, exactly.
 struct CriticalPiece {
   uint32_t part = 0;  ///< the own work before it, and then its transfer
   int64_t own_ns = 0;
@@ -19,7 +19,7 @@ struct CriticalPiece {
 };
 
 struct JobReplay {
-  int64_t length_ns = 0;       ///< from the start of the first own work to the end of the last part
+  int64_t length_ns = 0;  ///< from the start of the first own work to the end of the last part
   std::vector<int64_t> arrival_ns, leave_ns;  ///< by part
   /// Nodes that wait for each other in a circle, because ranks recorded them in different orders.
   uint64_t in_circles = 0;

@@ -12,7 +12,9 @@ namespace {
 uint64_t signatureOf(const JobTimeline& timeline, const RankPart& part) {
   const SyncNode& node = timeline.nodes[part.node];
   uint64_t hash = 0xcbf29ce484222325;
-  const auto mix = [&](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15 + (hash >> 29); };
+  const auto mix = [&](uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15 + (hash >> 29);
+  };
   mix(static_cast<uint64_t>(node.op));
   mix(static_cast<uint64_t>(node.function));
   mix(node.bytes);
@@ -47,8 +49,9 @@ size_t periodOf(const std::vector<uint64_t>& items) {
   for (size_t k = 1; k <= kMostInAStep && k < places.size(); ++k) {
     std::map<size_t, size_t> distances;
     for (size_t i = k; i < places.size(); ++i) ++distances[places[i] - places[i - k]];
-    const auto most = std::max_element(distances.begin(), distances.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(distances.begin(), distances.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     if (repeatsAfter(items, most->first) && (best == 0 || most->first < best)) best = most->first;
   }
   return best;

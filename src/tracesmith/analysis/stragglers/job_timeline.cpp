@@ -12,7 +12,6 @@
 namespace tracesmith {
 namespace {
 
-
 /// Time in which the devices of a process did something else than communicating, as sums up to each
 /// start, so that any interval is a difference.
 class BusyTime {
@@ -50,8 +49,9 @@ class BusyTime {
 };
 
 /// Pairs of a send and its receive: in the order in which each side made them.
-void addMessages(const std::vector<CommOperation>& operations, const JobCommunicators& communicators,
-                 JobTimeline& timeline, std::vector<uint32_t>& node_of) {
+void addMessages(const std::vector<CommOperation>& operations,
+                 const JobCommunicators& communicators, JobTimeline& timeline,
+                 std::vector<uint32_t>& node_of) {
   // communicator, sender, receiver, tag
   using Key = std::tuple<uint32_t, int64_t, int64_t, int32_t>;
   std::map<Key, std::pair<std::vector<uint32_t>, std::vector<uint32_t>>> ends;
@@ -60,7 +60,8 @@ void addMessages(const std::vector<CommOperation>& operations, const JobCommunic
     if (o.member == kNoPart || o.peer < 0) continue;
     const int64_t self = communicators.members[o.member].rank;
     if (o.kind == CommKind::kSend) ends[{o.communicator, self, o.peer, o.tag}].first.push_back(i);
-    if (o.kind == CommKind::kReceive) ends[{o.communicator, o.peer, self, o.tag}].second.push_back(i);
+    if (o.kind == CommKind::kReceive)
+      ends[{o.communicator, o.peer, self, o.tag}].second.push_back(i);
   }
   for (const auto& [key, both] : ends) {
     const size_t pairs = std::min(both.first.size(), both.second.size());
@@ -74,7 +75,8 @@ void addMessages(const std::vector<CommOperation>& operations, const JobCommunic
       node.is_message = true;
       node.root_waits = WaitsFor::kNobody;  // the sender
       node.others_wait = WaitsFor::kRoot;
-      node_of[both.first[i]] = node_of[both.second[i]] = static_cast<uint32_t>(timeline.nodes.size());
+      node_of[both.first[i]] = node_of[both.second[i]] =
+          static_cast<uint32_t>(timeline.nodes.size());
       timeline.nodes.push_back(node);
     }
   }
@@ -126,7 +128,8 @@ void linkLane(std::span<RankPart> lane, uint32_t first, const BusyTime& busy) {
       part.busy_ns = busy.within(last_end, part.begin_ns);
     }
     const std::pair<int64_t, uint32_t> end{part.begin_ns + part.duration_ns, first + i};
-    ends.insert(std::upper_bound(ends.begin() + static_cast<ptrdiff_t>(ended), ends.end(), end), end);
+    ends.insert(std::upper_bound(ends.begin() + static_cast<ptrdiff_t>(ended), ends.end(), end),
+                end);
   }
 }
 
@@ -184,8 +187,9 @@ void timeTransfers(const std::vector<CommOperation>& operations,
     for (const uint32_t i : timeline.partsOf(node)) {
       const RankPart& part = timeline.parts[i];
       const CommOperation& o = operations[part.operation];
-      const bool is_root = node.is_message ? o.kind == CommKind::kSend
-                                           : o.peer >= 0 && communicators.members[o.member].rank == o.peer;
+      const bool is_root = node.is_message
+                               ? o.kind == CommKind::kSend
+                               : o.peer >= 0 && communicators.members[o.member].rank == o.peer;
       if (is_root) node.root = i;
       node.transfer_ns = std::min(node.transfer_ns, part.duration_ns);
     }
@@ -202,7 +206,8 @@ void findHosts(const Trace& trace, const JobCommunicators& communicators, JobTim
     const auto id = static_cast<size_t>(rank.rank_id);
     if (id != 0 && id <= trace.rank.size()) {
       host = trace.metadataValue(rankMetadataPrefix(trace.rank.number[id - 1]) + "clock_id");
-    } else if (const auto p = static_cast<size_t>(rank.process); p != 0 && p <= trace.process.size()) {
+    } else if (const auto p = static_cast<size_t>(rank.process);
+               p != 0 && p <= trace.process.size()) {
       host = trace.text(trace.process.boot_id[p - 1]);
     }
     timeline.host_of.push_back(

@@ -54,8 +54,8 @@ struct SyncNode {
 struct JobTimeline {
   std::vector<uint32_t> ranks;  ///< of JobCommunicators::ranks(), by their place here
   std::vector<std::string> labels;
-  std::vector<uint32_t> host_of;             ///< by rank: equal for ranks of one host
-  std::vector<RankPart> parts;               ///< by rank, then time
+  std::vector<uint32_t> host_of;                     ///< by rank: equal for ranks of one host
+  std::vector<RankPart> parts;                       ///< by rank, then time
   std::vector<std::pair<uint32_t, uint32_t>> lanes;  ///< by rank: first part, number of parts
   std::vector<SyncNode> nodes;
   std::vector<uint32_t> by_node;  ///< parts of each node

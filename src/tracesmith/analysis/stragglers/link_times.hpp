@@ -32,8 +32,9 @@ struct LinkTimes {
 /// Transfers compare if function, bytes and number of ranks are equal, in three groups at least.
 LinkTimes linkTimes(const JobTimeline& timeline);
 
-/// The rank that explains most of the excess of slow groups: it is in them, and in no other. kNoPart
-/// if there are none, or several ranks explain them equally well; those are in `candidates`.
+/// The rank that explains most of the excess of slow groups: it is in them, and in no other.
+/// kNoPart if there are none, or several ranks explain them equally well; those are in
+/// `candidates`.
 struct SlowLink {
   uint32_t rank = kNoPart;
   std::vector<uint32_t> candidates;

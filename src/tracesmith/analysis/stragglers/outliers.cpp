@@ -57,7 +57,8 @@ double outlierP(const std::vector<double>& values, size_t i, const ExpectedSprea
   const auto n = static_cast<double>(others.size());
   const double freedom = expected.freedom + n - 1;
   const double variance = (expected.freedom * expected.deviation * expected.deviation +
-                           (n - 1) * deviation * deviation) / freedom;
+                           (n - 1) * deviation * deviation) /
+                          freedom;
   if (variance <= 0) return values[i] > middle ? 0 : 1;
   return studentTail((values[i] - middle) / std::sqrt(variance * (1 + 1 / n)), freedom);
 }

@@ -22,9 +22,9 @@ struct RankWork {
   size_t peers = 0;               ///< ranks of its role, itself among them
   bool has_device = false;
   // Kernels of one name and launch shape in this rank beside the others:
-  double slowness = 1;        ///< weighted median of the ratios of their median durations
+  double slowness = 1;            ///< weighted median of the ratios of their median durations
   uint64_t compared_kernels = 0;  ///< launches of kernels that other ranks have as well
-  double amount = 1;          ///< work-items (threads) launched, beside the typical rank
+  double amount = 1;              ///< work-items (threads) launched, beside the typical rank
 
   /// How much longer than typical, as a share of the typical; 0 if nothing is typical.
   double excessOf(size_t step) const;

@@ -16,9 +16,13 @@ std::string rankNames(const StragglerReport& report, const Straggler& s) {
   constexpr size_t kMostNamed = 8;
   std::string names;
   for (size_t i = 0; i < s.ranks.size() && i < kMostNamed; ++i) {
-    names += (i == 0 ? "" : i + 1 == s.ranks.size() ? " or " : ", ") + report.timeline.labels[s.ranks[i]];
+    names += (i == 0                    ? ""
+              : i + 1 == s.ranks.size() ? " or "
+                                        : ", ") +
+             report.timeline.labels[s.ranks[i]];
   }
-  if (s.ranks.size() > kMostNamed) names += fmt::format(" or {} others", s.ranks.size() - kMostNamed);
+  if (s.ranks.size() > kMostNamed)
+    names += fmt::format(" or {} others", s.ranks.size() - kMostNamed);
   return names;
 }
 
@@ -43,20 +47,23 @@ ReportTable stragglersTable(const StragglerReport& report) {
   }
   for (const Straggler& s : report.stragglers) {
     const bool is_link = s.kind == StragglerKind::kSlowLink;
-    const bool has_slowness = is_link || s.kind == StragglerKind::kSlowDevice ||
-                              s.kind == StragglerKind::kMoreWork;
+    const bool has_slowness =
+        is_link || s.kind == StragglerKind::kSlowDevice || s.kind == StragglerKind::kMoreWork;
     const auto own = [&](int64_t ns) { return is_link ? ReportValue() : ReportValue(ns); };
     table.rows.push_back({rankNames(report, s), std::string(toString(s.kind)), s.gain_ns,
                           ReportValue(s.gain_share), own(s.excess_ns), own(s.excess_low_ns),
-                          own(s.excess_high_ns), has_slowness ? ReportValue(s.slowness) : ReportValue(),
+                          own(s.excess_high_ns),
+                          has_slowness ? ReportValue(s.slowness) : ReportValue(),
                           s.since ? ReportValue(int64_t{*s.since}) : ReportValue(), s.evidence});
   }
   const std::string basis = fmt::format("{} ranks over {} steps, by what they communicate",
                                         report.timeline.ranks.size(), report.steps.count);
-  note(table, table.rows.empty()
-                  ? "no rank and no connection takes longer than others by more than chance: " + basis
-                  : "the job would be shorter by so much if this were as in a typical rank of the same "
-                    "role: " + basis);
+  note(table,
+       table.rows.empty()
+           ? "no rank and no connection takes longer than others by more than chance: " + basis
+           : "the job would be shorter by so much if this were as in a typical rank of the same "
+             "role: " +
+                 basis);
   if (report.timeline.left_out > 0) {
     note(table, fmt::format("{} operations have no partner in the trace, and are left out",
                             report.timeline.left_out));
@@ -74,7 +81,8 @@ ReportTable jobTimeTable(const StragglerReport& report) {
     table.rows.push_back({what, ns, shareOf(ns, report.length_ns)});
   };
   std::vector<std::pair<int64_t, uint32_t>> ranks;
-  for (uint32_t r = 0; r < report.critical_ns.size(); ++r) ranks.emplace_back(report.critical_ns[r], r);
+  for (uint32_t r = 0; r < report.critical_ns.size(); ++r)
+    ranks.emplace_back(report.critical_ns[r], r);
   std::sort(ranks.rbegin(), ranks.rend());
   constexpr size_t kShown = 8;
   int64_t others = 0;
@@ -85,10 +93,12 @@ ReportTable jobTimeTable(const StragglerReport& report) {
       others += ranks[i].first;
     }
   }
-  if (ranks.size() > kShown) add(fmt::format("work of {} other ranks", ranks.size() - kShown), others);
+  if (ranks.size() > kShown)
+    add(fmt::format("work of {} other ranks", ranks.size() - kShown), others);
   add("transfers, once all have come", report.transfer_ns);
-  note(table, "the chain of work and transfers that each waits for the one before it; durations alone, "
-              "so the ranks' clocks do not matter");
+  note(table,
+       "the chain of work and transfers that each waits for the one before it; durations alone, "
+       "so the ranks' clocks do not matter");
   return table;
 }
 

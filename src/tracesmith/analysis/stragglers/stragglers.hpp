@@ -31,12 +31,12 @@ struct Straggler {
   double gain_share = 0;  ///< of the job's length
   /// Of a rank: own work in a step beyond the typical, with 95 % confidence.
   int64_t excess_ns = 0, excess_low_ns = 0, excess_high_ns = 0;
-  double excess_share = 0;  ///< of the typical
-  double slowness = 1;      ///< of kernels, work or transfers, beside the typical
-  uint64_t steps = 0;  ///< the fewest that have nine tenths of the excess
+  double excess_share = 0;        ///< of the typical
+  double slowness = 1;            ///< of kernels, work or transfers, beside the typical
+  uint64_t steps = 0;             ///< the fewest that have nine tenths of the excess
   std::optional<uint32_t> since;  ///< the step from which on
-  double p = 1;             ///< that chance does the same
-  std::string evidence;     ///< a sentence or two
+  double p = 1;                   ///< that chance does the same
+  std::string evidence;           ///< a sentence or two
 };
 
 struct StragglerReport {
@@ -44,12 +44,12 @@ struct StragglerReport {
   JobSteps steps;
   std::vector<RankWork> work;
   LinkTimes links;
-  int64_t length_ns = 0;           ///< of the job, replayed
-  int64_t own_ns = 0;              ///< of that, own work of ranks that others waited for
-  int64_t transfer_ns = 0;         ///< and transfers: both together are the length
-  std::vector<int64_t> critical_ns;  ///< by rank: own work that the length consists of
+  int64_t length_ns = 0;              ///< of the job, replayed
+  int64_t own_ns = 0;                 ///< of that, own work of ranks that others waited for
+  int64_t transfer_ns = 0;            ///< and transfers: both together are the length
+  std::vector<int64_t> critical_ns;   ///< by rank: own work that the length consists of
   std::vector<Straggler> stragglers;  ///< the costliest first
-  std::string problem;             ///< why nothing could be said; "": something could
+  std::string problem;                ///< why nothing could be said; "": something could
 };
 
 /// `trace`: of one clock or several; only durations count.

@@ -37,9 +37,9 @@ constexpr Subject kSubjects[] = {
 /// 8 to 512 ranks.
 JobPlan planOf(uint64_t seed, const Subject& subject) {
   std::mt19937_64 random(seed * 7919 + static_cast<uint64_t>(subject.fault));
-  constexpr uint32_t kShapes[][3] = {{8, 1, 1}, {4, 2, 1}, {4, 2, 2}, {2, 2, 4}, {8, 4, 1},
-                                     {4, 4, 2}, {8, 2, 4}, {16, 4, 1}, {8, 8, 2}, {16, 4, 4},
-                                     {32, 4, 2}, {16, 8, 4}};
+  constexpr uint32_t kShapes[][3] = {{8, 1, 1}, {4, 2, 1},  {4, 2, 2},  {2, 2, 4},
+                                     {8, 4, 1}, {4, 4, 2},  {8, 2, 4},  {16, 4, 1},
+                                     {8, 8, 2}, {16, 4, 4}, {32, 4, 2}, {16, 8, 4}};
   // Mostly small ones: a large one takes as long as fifty.
   const double at = std::pow(std::uniform_real_distribution<>(0, 1)(random), 1.5);
   size_t shape = static_cast<size_t>(at * static_cast<double>(std::size(kShapes)));
@@ -47,7 +47,8 @@ JobPlan planOf(uint64_t seed, const Subject& subject) {
   while (subject.fault == JobFault::kSlowNic && kShapes[shape][2] == 1) {
     shape = random() % std::size(kShapes);
   }
-  JobPlan plan{.data = kShapes[shape][0], .tensor = kShapes[shape][1], .pipeline = kShapes[shape][2]};
+  JobPlan plan{
+      .data = kShapes[shape][0], .tensor = kShapes[shape][1], .pipeline = kShapes[shape][2]};
   plan.ranks_per_host = plan.ranks() <= 16 ? 4 : 8;
   plan.steps = 20 + static_cast<uint32_t>(random() % 20);
   plan.fault = subject.fault;
@@ -59,7 +60,8 @@ JobPlan planOf(uint64_t seed, const Subject& subject) {
 
 /// The interval of a share that 95 of 100 such counts come from (Wilson 1927).
 std::pair<double, double> wilson(uint64_t hits, uint64_t n) {
-  const double z = 1.96, p = static_cast<double>(hits) / static_cast<double>(n), m = static_cast<double>(n);
+  const double z = 1.96, p = static_cast<double>(hits) / static_cast<double>(n),
+               m = static_cast<double>(n);
   const double middle = (p + z * z / (2 * m)) / (1 + z * z / m);
   const double half = z * std::sqrt(p * (1 - p) / m + z * z / (4 * m * m)) / (1 + z * z / m);
   return {middle - half, middle + half};
@@ -89,27 +91,31 @@ int main(int argc, char** argv) {
       kinds += rank_right && report.stragglers[0].kind == subject.kind ? 1 : 0;
       const bool is_clean = subject.fault == JobFault::kNone;
       if (verbose && (is_clean ? any : !rank_right || report.stragglers[0].kind != subject.kind)) {
-        fmt::print("  seed {} {}x{}x{} rank {} amount {:.2f}: {}\n", plan.seed, plan.data, plan.tensor,
-                   plan.pipeline, plan.faulty, plan.amount,
-                   any ? fmt::format("{} {} gain {:.3f} p {:.1e} {} ({} named)", report.stragglers[0].ranks[0],
-                                     toString(report.stragglers[0].kind), report.stragglers[0].gain_share,
-                                     report.stragglers[0].p, report.stragglers[0].evidence,
-                                     report.stragglers[0].ranks.size())
-                       : "nothing " + report.problem);
+        fmt::print(
+            "  seed {} {}x{}x{} rank {} amount {:.2f}: {}\n", plan.seed, plan.data, plan.tensor,
+            plan.pipeline, plan.faulty, plan.amount,
+            any ? fmt::format("{} {} gain {:.3f} p {:.1e} {} ({} named)",
+                              report.stragglers[0].ranks[0], toString(report.stragglers[0].kind),
+                              report.stragglers[0].gain_share, report.stragglers[0].p,
+                              report.stragglers[0].evidence, report.stragglers[0].ranks.size())
+                : "nothing " + report.problem);
       }
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (subject.fault == JobFault::kNone) {
-      fmt::print("{:22} {:4} jobs of {:3} ranks: {} alarms  ({:.1f} s)\n", subject.name, jobs, ranks / jobs,
-                 alarms, seconds);
+      fmt::print("{:22} {:4} jobs of {:3} ranks: {} alarms  ({:.1f} s)\n", subject.name, jobs,
+                 ranks / jobs, alarms, seconds);
       missed = missed || alarms > 0;
       continue;
     }
     const auto [low, high] = wilson(right, jobs);
-    fmt::print("{:22} {:4} jobs of {:3} ranks: rank right in {:.1f} % ({:.1f} to {:.1f}), and the kind in "
-               "{:.1f} %  ({:.1f} s)\n", subject.name, jobs, ranks / jobs,
-               100.0 * static_cast<double>(right) / static_cast<double>(jobs), 100 * low, 100 * high,
-               100.0 * static_cast<double>(kinds) / static_cast<double>(jobs), seconds);
+    fmt::print(
+        "{:22} {:4} jobs of {:3} ranks: rank right in {:.1f} % ({:.1f} to {:.1f}), and the kind in "
+        "{:.1f} %  ({:.1f} s)\n",
+        subject.name, jobs, ranks / jobs,
+        100.0 * static_cast<double>(right) / static_cast<double>(jobs), 100 * low, 100 * high,
+        100.0 * static_cast<double>(kinds) / static_cast<double>(jobs), seconds);
     missed = missed || static_cast<double>(right) < 0.95 * static_cast<double>(jobs);
   }
   return missed ? 1 : 0;

@@ -42,7 +42,8 @@ TEST(Stragglers, TheLengthOfAJobIsOwnWorkAndTransfers) {
   int64_t recorded = 0;
   for (uint32_t r = 0; r < report.timeline.ranks.size(); ++r) {
     const auto lane = report.timeline.laneOf(r);
-    recorded = std::max(recorded, lane.back().begin_ns + lane.back().duration_ns - lane.front().begin_ns);
+    recorded =
+        std::max(recorded, lane.back().begin_ns + lane.back().duration_ns - lane.front().begin_ns);
   }
   EXPECT_NEAR(static_cast<double>(report.length_ns), static_cast<double>(recorded),
               static_cast<double>(recorded) * 0.02);
@@ -60,9 +61,14 @@ TEST(Stragglers, EachFaultIsNamed) {
                         Case{test::JobFault::kSlowNic, 0.5, StragglerKind::kSlowLink}}) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {
       const uint32_t faulty = 3 + static_cast<uint32_t>(seed);
-      const test::GeneratedJob job(
-          {.data = 4, .tensor = 2, .pipeline = 2, .ranks_per_host = 4, .fault = c.fault, .faulty = faulty,
-           .amount = c.amount, .seed = seed});
+      const test::GeneratedJob job({.data = 4,
+                                    .tensor = 2,
+                                    .pipeline = 2,
+                                    .ranks_per_host = 4,
+                                    .fault = c.fault,
+                                    .faulty = faulty,
+                                    .amount = c.amount,
+                                    .seed = seed});
       const StragglerReport report = findStragglers(job.trace);
       ASSERT_FALSE(report.stragglers.empty()) << toString(c.kind) << " seed " << seed;
       const Straggler& first = report.stragglers.front();
@@ -83,8 +89,12 @@ TEST(Stragglers, CleanJobsHaveNone) {
 }
 
 TEST(Stragglers, AFaultThatBeginsLaterHasItsStep) {
-  const test::GeneratedJob job({.steps = 40, .fault = test::JobFault::kSlowGpu, .faulty = 5, .amount = 0.2,
-                                .from_step = 22, .seed = 3});
+  const test::GeneratedJob job({.steps = 40,
+                                .fault = test::JobFault::kSlowGpu,
+                                .faulty = 5,
+                                .amount = 0.2,
+                                .from_step = 22,
+                                .seed = 3});
   const StragglerReport report = findStragglers(job.trace);
   ASSERT_FALSE(report.stragglers.empty());
   EXPECT_THAT(report.stragglers.front().ranks, ElementsAre(5u));

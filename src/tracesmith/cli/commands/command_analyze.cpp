@@ -8,8 +8,8 @@
 
 #include "tracesmith/analysis/diff/job_report.hpp"
 #include "tracesmith/analysis/report/report.hpp"
-#include "tracesmith/analysis/stragglers/straggler_report.hpp"
 #include "tracesmith/analysis/report/report_operators.hpp"
+#include "tracesmith/analysis/stragglers/straggler_report.hpp"
 #include "tracesmith/base/files/distinct_files.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/files/trace_file.hpp"

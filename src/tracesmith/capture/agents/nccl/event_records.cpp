@@ -10,6 +10,7 @@
 
 #include "tracesmith/capture/agents/core/settings.hpp"
 #include "tracesmith/capture/agents/core/writer.hpp"
+#include "tracesmith/capture/protocol/nccl_listener.hpp"
 
 namespace tracesmith::agent::nccl {
 namespace {
@@ -66,8 +67,37 @@ class Busy {
   ThreadState& t_;
 };
 
+// The program's own listener.
+std::atomic<NcclListener> g_listener{nullptr};
+std::atomic<void*> g_listener_context{nullptr};
+std::atomic<int> g_listening{0};  // calls under way
+
+bool hasListener() { return g_listener.load(std::memory_order_relaxed) != nullptr; }
+
+template <class Record>
+void tell(Record record, const void* part, size_t part_bytes) {
+  g_listening.fetch_add(1);
+  if (const NcclListener listener = g_listener.load()) {
+    alignas(8) uint8_t bytes[sizeof record + sizeof(arena::NcclTransferPart)];
+    record.time = nowNs();
+    memcpy(bytes, &record, sizeof record);
+    if (part_bytes != 0) memcpy(bytes + sizeof record, part, part_bytes);
+    listener(g_listener_context.load(), bytes, sizeof record + part_bytes);
+  }
+  g_listening.fetch_sub(1);
+}
+
+bool isRingOpen() {
+  return g_arm.load(std::memory_order_acquire) == Arm::kArmed && ready() && capturing() &&
+         !isBusy(t_state);
+}
+
 template <class Record>
 void write(const Record& record, const void* part = nullptr, size_t part_bytes = 0) {
+  if (__builtin_expect(hasListener(), 0)) {
+    tell(record, part, part_bytes);
+    if (!isRingOpen()) return;
+  }
   ThreadState& t = t_state;
   const Busy busy(t);
   bump(t.ring->emitted);
@@ -100,6 +130,7 @@ bool isArmed() {
 }
 
 bool isRecording() {
+  if (__builtin_expect(hasListener(), 0)) return true;
   if (g_arm.load(std::memory_order_acquire) != Arm::kArmed || !ready() || !capturing()) {
     return false;
   }
@@ -109,6 +140,7 @@ bool isRecording() {
 }
 
 int wantedEvents() {
+  if (__builtin_expect(hasListener(), 0)) return g_wanted;
   if (!isArmed()) return 0;
   return capturing() ? g_wanted : kHostEvents;
 }
@@ -150,6 +182,17 @@ void writeState(const Handle& handle, int state, uint64_t bytes) {
 }
 
 void writeCommunicator(const CommunicatorFacts& facts, bool is_gone) {
+  if (hasListener()) {
+    tell(arena::NcclCommunicatorRecord{{arena::RecordKind::kNcclCommunicator,
+                                        static_cast<uint8_t>(is_gone ? 1 : 0), 0, facts.context},
+                                       0,
+                                       facts.key,
+                                       facts.rank,
+                                       static_cast<uint32_t>(facts.ranks < 0 ? 0 : facts.ranks),
+                                       static_cast<uint32_t>(facts.nodes < 0 ? 0 : facts.nodes),
+                                       0},
+         nullptr, 0);
+  }
   if (!isArmed() || !ready() || isBusy(t_state)) return;
   constexpr size_t kMostName = 256;
   ThreadState& t = t_state;
@@ -175,3 +218,12 @@ void writeCommunicator(const CommunicatorFacts& facts, bool is_gone) {
 }
 
 }  // namespace tracesmith::agent::nccl
+
+extern "C" __attribute__((visibility("default"))) void tracesmithNcclListen(
+    tracesmith::NcclListener listener, void* context) {
+  using namespace tracesmith::agent::nccl;  // NOLINT: a C function
+  g_listener.store(nullptr);
+  while (g_listening.load() != 0) sched_yield();
+  g_listener_context.store(context);
+  g_listener.store(listener);
+}

@@ -238,7 +238,7 @@ void* initCommunicator(int version, int* mask, const NewCommunicator& communicat
     context.mask = mask;
     context.has_next = initNext(version, communicator, &context.next);
   }
-  if (isArmed() && is_own && version >= 4) {
+  if (is_own && version >= 4) {
     context.told_key.store(communicator.key, std::memory_order_relaxed);
     writeCommunicator({.context = context.number,
                        .key = communicator.key,

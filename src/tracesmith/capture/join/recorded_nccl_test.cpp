@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events of NCCL that no program makes: cut records, events of operations that nobody knows, times
+// that contradict each other. tests/nccl/nccl_plugin_test.py has NCCL's own order.
+#include "tracesmith/capture/join/recorded_nccl.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tracesmith/capture/join/record_joiner.hpp"
+
+namespace tracesmith {
+namespace {
+
+using arena::NcclEvent;
+
+constexpr ProcessId kNcclProcess{3};
+
+template <class... Parts>
+Bytes ncclBytesOf(const Parts&... parts) {
+  Bytes bytes;
+  const auto add = [&bytes](const auto& part) {
+    const auto* p = reinterpret_cast<const uint8_t*>(&part);
+    bytes.insert(bytes.end(), p, p + sizeof part);
+  };
+  (add(parts), ...);
+  return bytes;
+}
+
+class RecordedNcclTest : public ::testing::Test {
+ protected:
+  static arena::NcclStartRecord start(NcclEvent event, int64_t time, uint64_t id,
+                                      uint64_t parent = 0) {
+    return {{arena::RecordKind::kNcclStart, static_cast<uint8_t>(event), 0, 1}, time, id, parent};
+  }
+  static arena::NcclStopRecord stop(NcclEvent event, int64_t time, uint64_t id,
+                                    uint64_t device_time = 0) {
+    return {
+        {arena::RecordKind::kNcclStop, static_cast<uint8_t>(event), 0, device_time != 0 ? 1u : 0u},
+        time,
+        id,
+        device_time};
+  }
+  static arena::NcclTransferPart transfer(uint32_t channels, const char* function = "AllReduce") {
+    arena::NcclTransferPart part{};
+    part.sequence = 4;
+    part.element_count = 100;
+    part.channels = channels;
+    std::strncpy(part.function, function, sizeof part.function);
+    std::strncpy(part.data_type, "ncclFloat32", sizeof part.data_type);
+    return part;
+  }
+  void give(const Bytes& record) {
+    EXPECT_TRUE(nccl_.define(record));
+    EXPECT_TRUE(nccl_.join(record, ThreadId{7}));
+  }
+  /// A collective that was enqueued from 1000 to 2000 ns.
+  void enqueue(uint64_t id, uint32_t channels) {
+    give(ncclBytesOf(start(NcclEvent::kCollective, 1000, id), transfer(channels)));
+    give(ncclBytesOf(stop(NcclEvent::kCollective, 2000, id)));
+  }
+  void run(uint64_t operation, uint64_t id, uint32_t channel, int64_t from, int64_t to,
+           uint64_t device_offset) {
+    give(ncclBytesOf(
+        start(NcclEvent::kKernelChannel, from + 100, id, operation),
+        arena::NcclChannelPart{static_cast<uint64_t>(from) + device_offset, channel, 0}));
+    give(ncclBytesOf(
+        stop(NcclEvent::kKernelChannel, to + 100, id, static_cast<uint64_t>(to) + device_offset)));
+  }
+  const CommTable& comm() const { return shared_.delta.comm; }
+  const CommWorkTable& work() const { return shared_.delta.comm_work; }
+
+  SharedRows shared_;
+  SharedStacks shared_stacks_;
+  RecordedStacks stacks_{shared_stacks_, shared_.delta, kNcclProcess};
+  RecordedNccl nccl_{shared_, stacks_, kNcclProcess, [](int64_t stamp) { return stamp; }};
+};
+
+TEST_F(RecordedNcclTest, AnOperationHasItsChannelsTimes) {
+  enqueue(9, 2);
+  ASSERT_EQ(comm().size(), 1u);
+  EXPECT_EQ(comm().row(0).sequence, 5u);
+  EXPECT_EQ(comm().row(0).send_bytes, 400u);
+  EXPECT_TRUE(work().empty());
+  run(9, 20, 0, 3000, 8000, 1'000'000);
+  EXPECT_TRUE(work().empty());
+  run(9, 21, 1, 3500, 9000, 1'000'000);
+  ASSERT_EQ(work().size(), 1u);
+  const CommWorkRow row = work().row(0);
+  EXPECT_EQ(row.timing_source, TimingSource::kDevice);
+  EXPECT_EQ(row.device_start, 1'003'000);
+  EXPECT_EQ(row.duration_ns, 6000);
+  EXPECT_EQ(row.channels, 2u);
+  EXPECT_LE(std::abs(row.start_ns - 3000), row.error_ns);
+}
+
+TEST_F(RecordedNcclTest, CutRecordsAreDamaged) {
+  const Bytes whole = ncclBytesOf(start(NcclEvent::kCollective, 1000, 9), transfer(2));
+  for (size_t bytes = sizeof(arena::RecordHeader); bytes < whole.size(); ++bytes) {
+    EXPECT_FALSE(nccl_.define(ByteView(whole).first(bytes))) << bytes;
+  }
+  const Bytes channel =
+      ncclBytesOf(start(NcclEvent::kKernelChannel, 1, 2, 3), arena::NcclChannelPart{});
+  EXPECT_FALSE(nccl_.join(ByteView(channel).first(channel.size() - 1), ThreadId{1}));
+  const Bytes named = ncclBytesOf(arena::NcclCommunicatorRecord{
+      {arena::RecordKind::kNcclCommunicator, 0, 0, 1}, 5, 99, 0, 4, 1, 100});
+  EXPECT_FALSE(nccl_.define(named));  // its name is missing
+  EXPECT_TRUE(shared_.delta.communicator.empty());
+}
+
+TEST_F(RecordedNcclTest, EventsOfUnknownOperationsAreCounted) {
+  run(77, 20, 0, 3000, 8000, 5);
+  give(ncclBytesOf(stop(NcclEvent::kProxyOperation, 9, 1)));
+  give(ncclBytesOf(stop(NcclEvent::kCollective, 9, 1)));
+  EXPECT_TRUE(work().empty());
+  EXPECT_TRUE(comm().empty());
+  EXPECT_EQ(nccl_.withoutParent(), 3u);  // the channel's start and end, and the proxy
+}
+
+TEST_F(RecordedNcclTest, ATimeOfOtherWorkIsNotBelieved) {
+  for (uint64_t i = 0; i < 5; ++i) {
+    enqueue(100 + i, 1);
+    run(100 + i, 200 + i, 0, 3000, 8000, 1'000'000'000);
+  }
+  enqueue(300, 1);
+  run(300, 301, 0, 3000, 8000, 9'000'000'000);  // eight seconds later
+  ASSERT_EQ(work().size(), 6u);
+  EXPECT_EQ(work().row(4).timing_source, TimingSource::kDevice);
+  EXPECT_EQ(work().row(5).timing_source, TimingSource::kHost);
+  EXPECT_EQ(work().row(5).start_ns, 3100);
+}
+
+TEST_F(RecordedNcclTest, ADeviceClockThatWasSetIsBelievedAfterAWhile) {
+  enqueue(1, 1);
+  run(1, 2, 0, 3000, 8000, 1'000'000'000);
+  for (uint64_t i = 0; i < 20; ++i) {
+    enqueue(100 + i, 1);
+    run(100 + i, 200 + i, 0, 3000, 8000, 9'000'000'000);
+  }
+  EXPECT_EQ(work().row(work().size() - 1).timing_source, TimingSource::kDevice);
+}
+
+TEST_F(RecordedNcclTest, WhatNeverEndedIsThereAtTheEnd) {
+  enqueue(1, 2);
+  run(1, 2, 0, 3000, 8000, 1'000);
+  give(ncclBytesOf(start(NcclEvent::kCollective, 5000, 3), transfer(1)));  // and is not enqueued
+  arena::NcclCallPart part{};
+  std::strncpy(part.function, "Broadcast", sizeof part.function);
+  give(ncclBytesOf(start(NcclEvent::kCollectiveCall, 6000, 4), part));
+  nccl_.finish();
+  ASSERT_EQ(comm().size(), 3u);
+  EXPECT_EQ(comm().row(0).state, CommState::kUnknown);
+  EXPECT_EQ(comm().row(1).state, CommState::kCalled);
+  EXPECT_EQ(comm().row(2).state, CommState::kCalled);
+  EXPECT_EQ(shared_.delta.text(comm().row(2).function), "ncclBroadcast");
+  ASSERT_EQ(work().size(), 1u);
+  EXPECT_EQ(work().row(0).channels, 1u);  // of two
+}
+
+TEST_F(RecordedNcclTest, ACollectorThatTakesOverKnowsTheCommunicators) {
+  nccl_.restoreCommunicator(
+      {.id = CommunicatorId{8}, .process_id = kNcclProcess, .key = 5, .ranks = 4, .ordinal = 1});
+  enqueue(1, 0);
+  EXPECT_EQ(comm().row(0).communicator_id, CommunicatorId{8});
+}
+
+}  // namespace
+}  // namespace tracesmith
