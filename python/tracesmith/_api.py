@@ -31,7 +31,6 @@ __all__ = [
     "export_perfetto",
     "is_bpf_available",
     "is_cluster_available",
-    "is_nccl_available",
     "is_protobuf_available",
     "is_time_sync_available",
     "is_xctrace_available",
@@ -155,11 +154,6 @@ def is_bpf_available() -> bool:
 def is_cluster_available() -> bool:
     """True: `MultiGPUProfiler`, `GPUTopology`, and traces of several hosts (`tracesmith merge`)."""
     return True
-
-
-def is_nccl_available() -> bool:
-    """False: NCCL is not hooked. Its kernels and ranges are in `trace.collectives`."""
-    return False
 
 
 def is_time_sync_available() -> bool:
