@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -14,11 +12,6 @@
 
 namespace tracesmith::import {
 namespace {
-
-/// Higher numbers are no ranks, but ids or times.
-constexpr int64_t kMostRanks = 10'000'000;
-
-bool isRank(int64_t number) { return number >= 0 && number < kMostRanks; }
 
 /// "1, 4 to 6 and 9".
 std::string listOf(const std::vector<uint32_t>& numbers) {
@@ -66,25 +59,6 @@ std::optional<JobRank> rankInTrace(const Trace& trace) {
   }
   if (rank) rank->world_size = world_size;
   return rank;
-}
-
-std::optional<uint32_t> rankInName(std::string_view path) {
-  std::string name(path.substr(path.rfind('/') + 1));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::string_view kWord = "rank";
-  for (size_t at = name.rfind(kWord); at != std::string::npos;
-       at = at == 0 ? std::string::npos : name.rfind(kWord, at - 1)) {
-    size_t digits = at + kWord.size();
-    if (digits < name.size() && std::string_view("-_.=").find(name[digits]) != std::string::npos) {
-      ++digits;
-    }
-    uint32_t number = 0;
-    const auto [end, error] =
-        std::from_chars(name.data() + digits, name.data() + name.size(), number);
-    if (error == std::errc() && isRank(number)) return number;
-  }
-  return std::nullopt;
 }
 
 std::vector<JobRank> ranksOfFiles(std::span<const std::string> paths,

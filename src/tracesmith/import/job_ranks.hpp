@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/import/common/rank_in_name.hpp"
 #include "tracesmith/model/ranks/mpi_ranks.hpp"
 #include "tracesmith/model/trace.hpp"
 
@@ -26,9 +27,6 @@ JobRank jobRankOf(const MpiRank& rank);
 
 /// The rank that the trace itself says: PyTorch's `distributedInfo`.
 std::optional<JobRank> rankInTrace(const Trace& trace);
-
-/// The number after "rank" in a file's name: rank-3.json.gz, run_rank3.sbt, rank_003.json.
-std::optional<uint32_t> rankInName(std::string_view path);
 
 /// The ranks of the files of one job, in their order: what the trace says (`in_traces`), else what
 /// the name says, else the lowest number that no other file has, by position.

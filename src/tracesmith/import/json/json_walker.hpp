@@ -54,6 +54,11 @@ class JsonWalker {
   JsonFault fault_ = JsonFault::kNone;
 };
 
+/// A value as it appears in the document: a text with its quotes.
+inline std::string_view wholeValue(const JsonToken& token) {
+  return token.text ? std::string_view(token.raw.data() - 1, token.raw.size() + 2) : token.raw;
+}
+
 /// Calls each(key, value) for the members of the object `raw`.
 template <class Each>
 void forMembers(std::string_view raw, const Each& each) {
