@@ -24,6 +24,7 @@
 #include "tracesmith/import/common/stream_input.hpp"
 #include "tracesmith/import/common/temporary_file.hpp"
 #include "tracesmith/import/execution_trace/execution_trace_importer.hpp"
+#include "tracesmith/import/flight_recorder/flight_recorder_importer.hpp"
 #include "tracesmith/import/nsys/nsys_importer.hpp"
 #include "tracesmith/import/nsys/nsys_report.hpp"
 #include "tracesmith/import/perfetto/perfetto_importer.hpp"
@@ -50,6 +51,8 @@ std::span<const Importer> importers() {
       kRpdImporter,
       kRocpdImporter,
       kXRayImporter,
+      kFlightRecorderPickleImporter,
+      kFlightRecorderJsonImporter,
       kPerfettoImporter,
       kXctraceImporter,
       kChakraImporter,
