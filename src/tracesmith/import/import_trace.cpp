@@ -25,6 +25,8 @@
 #include "tracesmith/import/common/temporary_file.hpp"
 #include "tracesmith/import/execution_trace/execution_trace_importer.hpp"
 #include "tracesmith/import/flight_recorder/flight_recorder_importer.hpp"
+#include "tracesmith/import/nccl/inspector_importer.hpp"
+#include "tracesmith/import/nccl/ras_importer.hpp"
 #include "tracesmith/import/nsys/nsys_importer.hpp"
 #include "tracesmith/import/nsys/nsys_report.hpp"
 #include "tracesmith/import/perfetto/perfetto_importer.hpp"
@@ -51,6 +53,9 @@ std::span<const Importer> importers() {
       kRpdImporter,
       kRocpdImporter,
       kXRayImporter,
+      kNcclInspectorImporter,
+      kNcclRasJsonImporter,
+      kNcclRasTextImporter,
       kFlightRecorderPickleImporter,
       kFlightRecorderJsonImporter,
       kPerfettoImporter,

@@ -36,6 +36,34 @@ JobRank jobRankOf(const MpiRank& rank) {
   return {rank.number, RankSource::kTrace, rank.world_size, rank.job};
 }
 
+namespace {
+
+/// The rank in the largest communicator of NCCL, if the trace is of one process with one rank in
+/// each, and no other source says which ranks the communicators have.
+std::optional<JobRank> rankInCommunicator(const Trace& trace) {
+  const CommunicatorTable& rows = trace.communicator;
+  std::optional<size_t> largest;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (trace.text(rows.library[i]) != "NCCL" || rows.key[i] == 0 || rows.ranks[i] < 2 ||
+        !isRank(rows.rank[i]) || rows.members[i] != StringId::kNone) {
+      continue;
+    }
+    if (largest && (rows.process_id[*largest] != rows.process_id[i] ||
+                    rows.key[*largest] == rows.key[i])) {  // several processes, or several GPUs
+      return std::nullopt;
+    }
+    const auto before = [&](size_t a, size_t b) {
+      return std::pair(~rows.ranks[a], rows.key[a]) < std::pair(~rows.ranks[b], rows.key[b]);
+    };
+    if (!largest || before(i, *largest)) largest = i;
+  }
+  if (!largest) return std::nullopt;
+  return JobRank{static_cast<uint32_t>(rows.rank[*largest]), RankSource::kTrace,
+                 rows.ranks[*largest], 0, rows.key[*largest]};
+}
+
+}  // namespace
+
 /// MPI's, or {"backend": "nccl", "rank": 3, "world_size": 4, "pg_config": …} of PyTorch. Lists in
 /// it contain ranks of their own.
 std::optional<JobRank> rankInTrace(const Trace& trace) {
@@ -49,7 +77,7 @@ std::optional<JobRank> rankInTrace(const Trace& trace) {
   JsonWalker walker({text.data(), info.size()});
   std::optional<JobRank> rank;
   uint32_t world_size = 0;
-  if (!walker.enter('{')) return rank;
+  if (!walker.enter('{')) return rankInCommunicator(trace);
   for (std::string_view key; walker.member(key);) {
     const JsonToken token = walker.value();
     if (token.type != JsonType::kInteger || !isRank(token.integer())) continue;
@@ -58,15 +86,19 @@ std::optional<JobRank> rankInTrace(const Trace& trace) {
     if (key == "world_size") world_size = number;
   }
   if (rank) rank->world_size = world_size;
-  return rank;
+  return rank ? rank : rankInCommunicator(trace);
 }
 
 std::vector<JobRank> ranksOfFiles(std::span<const std::string> paths,
                                   std::span<const std::optional<JobRank>> in_traces) {
   std::vector<JobRank> ranks(paths.size());
   std::set<uint32_t> taken;
+  const bool have_one_communicator =
+      std::all_of(in_traces.begin(), in_traces.end(), [&](const std::optional<JobRank>& rank) {
+        return rank && rank->communicator == in_traces[0]->communicator;
+      });
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (in_traces[i]) {
+    if (in_traces[i] && (in_traces[i]->communicator == 0 || have_one_communicator)) {
       ranks[i] = *in_traces[i];
     } else if (const std::optional<uint32_t> number = rankInName(paths[i])) {
       ranks[i] = {*number, RankSource::kFileName, 0};

@@ -21,15 +21,20 @@ struct JobRank {
   RankSource from{};
   uint32_t world_size = 0;  ///< 0: unknown
   uint64_t job = 0;         ///< equal for the MPI ranks of a job; 0: unknown
+  /// Not 0: `number` is the one in the communicator with this key, which may have only some of the
+  /// job's ranks.
+  uint64_t communicator = 0;
 };
 
 JobRank jobRankOf(const MpiRank& rank);
 
-/// The rank that the trace itself says: PyTorch's `distributedInfo`.
+/// The rank that the trace itself says: MPI's, PyTorch's `distributedInfo`, or the one in the
+/// largest communicator of NCCL.
 std::optional<JobRank> rankInTrace(const Trace& trace);
 
 /// The ranks of the files of one job, in their order: what the trace says (`in_traces`), else what
-/// the name says, else the lowest number that no other file has, by position.
+/// the name says, else the lowest number that no other file has, by position. Ranks in
+/// communicators count only if all files are of the same one.
 std::vector<JobRank> ranksOfFiles(std::span<const std::string> paths,
                                   std::span<const std::optional<JobRank>> in_traces);
 

@@ -49,6 +49,47 @@ TEST(JobRanks, TraceSaysItsRank) {
   EXPECT_FALSE(rankInTrace(trace));
 }
 
+CommunicatorRow ncclRow(Trace& trace, uint64_t key, uint32_t ranks, int64_t rank) {
+  return {.id = idAt<CommunicatorId>(trace.communicator.size()),
+          .process_id = ProcessId{1},
+          .key = key,
+          .ranks = ranks,
+          .rank = rank,
+          .library = trace.strings.intern("NCCL")};
+}
+
+TEST(JobRanks, TheLargestCommunicatorOfNcclSaysTheRank) {
+  Trace trace;
+  trace.communicator.push(ncclRow(trace, 7, 2, 1));
+  trace.communicator.push(ncclRow(trace, 8, 16, 9));
+  trace.communicator.push(ncclRow(trace, 9, 4, 3));
+  const std::optional<JobRank> rank = rankInTrace(trace);
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(rank->number, 9U);
+  EXPECT_EQ(rank->world_size, 16U);
+  EXPECT_EQ(rank->communicator, 8U);
+  Trace two_gpus = trace;
+  two_gpus.communicator.push(ncclRow(two_gpus, 8, 16, 10));
+  EXPECT_FALSE(rankInTrace(two_gpus));
+  Trace group;  // its ranks are known to have other numbers in the job
+  CommunicatorRow row = ncclRow(group, 7, 2, 1);
+  row.members = group.strings.intern("4-5");
+  group.communicator.push(row);
+  EXPECT_FALSE(rankInTrace(group));
+}
+
+TEST(JobRanks, RanksInCommunicatorsCountIfAllAreOfTheSame) {
+  const JobRank first{1, RankSource::kTrace, 4, 0, 8};
+  const JobRank same{0, RankSource::kTrace, 4, 0, 8};
+  const JobRank other{0, RankSource::kTrace, 4, 0, 9};
+  const Paths paths = {"a.log", "b.log"};
+  EXPECT_THAT(numbersOf(ranksOfFiles(paths, InTraces{first, same})), ElementsAre(1, 0));
+  const std::vector<JobRank> by_position = ranksOfFiles(paths, InTraces{first, other});
+  EXPECT_THAT(numbersOf(by_position), ElementsAre(0, 1));
+  EXPECT_EQ(by_position[0].from, RankSource::kPosition);
+  EXPECT_THAT(numbersOf(ranksOfFiles(paths, InTraces{first, std::nullopt})), ElementsAre(0, 1));
+}
+
 TEST(JobRanks, MpiSaysTheRank) {
   Trace trace;
   const StringId world = trace.strings.intern("MPI_COMM_WORLD");
