@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "tracesmith/base/hash.hpp"
+#include "tracesmith/import/chrome/chrome_collectives.hpp"
 #include "tracesmith/import/chrome/chrome_counters.hpp"
 #include "tracesmith/import/chrome/chrome_rows.hpp"
 #include "tracesmith/import/chrome/chrome_slices.hpp"
@@ -55,7 +56,8 @@ class ChromeImporter {
         sources_(delta_, dialect, unit_ns_),
         tracks_(delta_, dialect),
         row_maker_(delta_, tracks_),
-        counters_(delta_) {}
+        counters_(delta_),
+        collectives_(delta_, tracks_) {}
 
   /// Sets the execution traces whose nodes operators get as attributes.
   void joinWith(ExecutionTraceJoin* join) { join_ = join; }
@@ -91,6 +93,7 @@ class ChromeImporter {
   ChromeTracks tracks_;
   ChromeRows row_maker_;
   ChromeCounters counters_;
+  ChromeCollectives collectives_;
   ExecutionTraceJoin* join_ = nullptr;
   Status status_;
   const ChromeEvent* e_ = nullptr;
@@ -208,7 +211,11 @@ void ChromeImporter::event(const ChromeEvent& event) {
     if (end_of_slice) {
       table = slice(plan, time_ns);
     } else {
-      row(plan, time_ns, length());
+      const int64_t lasted = length();
+      row(plan, time_ns, lasted);
+      if (phase == 'X' && ChromeCollectives::isAbout(event, table)) {
+        collectives_.event(event, table, time_ns, lasted);
+      }
     }
     ++counts.rows;
     if (table == TableId::kRange) {
@@ -237,6 +244,7 @@ void ChromeImporter::event(const ChromeEvent& event) {
 void ChromeImporter::member(std::string_view name, std::string_view raw) {
   if (name == "baseTimeNanoseconds") base_ns_ = JsonToken{.raw = raw}.integer();
   tracks_.member(name, raw);
+  collectives_.member(name, raw);
   keepSourceMember(name, raw, [&](const std::string& key, std::string_view value) {
     delta_.setMetadata(key, value);
   });
@@ -362,6 +370,7 @@ Status ChromeImporter::finish(const JsonEvents& document) {
   const auto& damage = document.damage();
   counts.damage.insert(counts.damage.begin(), damage.begin(), damage.end());
   endSlices();
+  rows_ += collectives_.finish();
   tracks_.settle();
   unixTime();
   if (join_ != nullptr) joined();

@@ -352,7 +352,7 @@ void ChromeTracks::findLateLaunches() {
         continue;
       }
       if (table.process_id[i] == ProcessId::kNone) {
-        table.process_id[i] = main_process_ == ProcessId::kNone ? likely_process_ : main_process_;
+        table.process_id[i] = mainProcess();
       }
       if (launch == launched_by_.end() && table.correlation_id[i] != 0) {
         written_.insert(table.correlation_id[i]);

@@ -44,6 +44,10 @@ class ChromeTracks {
       likely_process_ = process;
     }
   }
+  /// The process that work belongs to if nothing else tells.
+  ProcessId mainProcess() const {
+    return main_process_ == ProcessId::kNone ? likely_process_ : main_process_;
+  }
   /// Where a piece of device work ran, and which thread launched it.
   struct Work {
     StreamId stream{};

@@ -17,7 +17,7 @@ constexpr size_t kMostValues = 1000;
 constexpr size_t kLongestConstant = 64;
 
 EventField fieldOf(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, EventField>, 41> kFields = {{
+  constexpr std::array<std::pair<std::string_view, EventField>, 51> kFields = {{
       {"ts", EventField::kTime},
       {"dur", EventField::kDuration},
       {"name", EventField::kName},
@@ -62,6 +62,17 @@ EventField fieldOf(std::string_view key) {
       {"args.Record function id", EventField::kArgRecordFunction},
       {"args.Sequence number", EventField::kArgSequenceNumber},
       {"args.Fwd thread id", EventField::kArgForwardThread},
+      // What PyTorch says about collectives (chrome_collectives.hpp).
+      {"args.Collective name", EventField::kArgCollective},
+      {"args.dtype", EventField::kArgDataType},
+      {"args.In msg nelems", EventField::kArgInElements},
+      {"args.Out msg nelems", EventField::kArgOutElements},
+      {"args.Process Group Name", EventField::kArgGroupName},
+      {"args.Process Group Description", EventField::kArgGroupDescription},
+      {"args.Process Group Ranks", EventField::kArgGroupRanks},
+      {"args.Group size", EventField::kArgGroupSize},
+      {"args.Rank", EventField::kArgRank},
+      {"args.Seq", EventField::kArgCollectiveSequence},
   }};
   for (const auto& [name, field] : kFields) {
     if (name == key) return field;

@@ -57,6 +57,16 @@ enum class EventField : uint8_t {
   kArgRecordFunction,
   kArgSequenceNumber,
   kArgForwardThread,
+  kArgCollective,  ///< this and the following: of a collective (chrome_collectives.hpp)
+  kArgDataType,
+  kArgInElements,
+  kArgOutElements,
+  kArgGroupName,
+  kArgGroupDescription,
+  kArgGroupRanks,
+  kArgGroupSize,
+  kArgRank,
+  kArgCollectiveSequence,
   kNone,  ///< any other
 };
 constexpr size_t kEventFields = static_cast<size_t>(EventField::kNone);
