@@ -8,6 +8,7 @@
 
 #include "tracesmith/base/proto_reader.hpp"
 #include "tracesmith/import/common/damage_log.hpp"
+#include "tracesmith/import/common/source_numbers.hpp"
 #include "tracesmith/import/execution_trace/execution_nodes.hpp"
 #include "tracesmith/import/execution_trace/execution_trace_importer.hpp"
 #include "tracesmith/import/perfetto/perfetto_sequence.hpp"
@@ -87,6 +88,7 @@ class ChakraReader {
 
  private:
   Attribute attribute(std::string_view bytes, KeptEvent* kept);
+  void communication(const Attribute& a, NodeCommunication& to);
 
   TraceBuilder& builder_;
   ExecutionNodes& nodes_;
@@ -140,6 +142,16 @@ Attribute ChakraReader::attribute(std::string_view bytes, KeptEvent* kept) {
     if (kept != nullptr) kept->integer(key, a.integer);
   });
   return a;
+}
+
+void ChakraReader::communication(const Attribute& a, NodeCommunication& to) {
+  if (a.name == "pg_name") to.group = a.text.empty() ? StringId::kNone : builder_.text(a.text);
+  if (!a.is_integer) return;
+  if (a.name == "comm_type") to.type = a.integer;
+  if (a.name == "comm_size") to.bytes = positive(a.integer);
+  if (a.name == "comm_src") to.source = a.integer;
+  if (a.name == "comm_dst") to.destination = a.integer;
+  if (a.name == "comm_tag") to.tag = a.integer;
 }
 
 void ChakraReader::metadata(std::string_view bytes) {
@@ -203,6 +215,7 @@ bool ChakraReader::node(std::string_view bytes) {
         if (a.name == "tensor_size" || a.name == "comm_size") {
           n.bytes = static_cast<uint64_t>(a.integer);
         }
+        communication(a, n.communication);
         break;
       }
       default:
@@ -278,6 +291,7 @@ Result<ImportCounts> runChakra(const ImportInput& input, TraceWriter& writer, Tr
       damage.add(offset + at - length, length, "a node that is not protobuf", 1);
     }
   }
+  nodes.finish();
   counts.bytes = offset + end;
   counts.events = nodes.nodes();
   counts.rows = nodes.rows();

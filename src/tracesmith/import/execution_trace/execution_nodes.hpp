@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,15 @@ enum class NodeType : uint8_t {
 };
 std::string_view toString(NodeType type);
 
+/// What Chakra's nodes that communicate say about it (attributes comm_type, comm_size, comm_src,
+/// comm_dst, comm_tag, pg_name).
+struct NodeCommunication {
+  int64_t type = -1;  ///< CollectiveCommType of a collective; -1: not given
+  uint64_t bytes = 0;
+  int64_t source = -1, destination = -1, tag = -1;  ///< of a message; -1: not given
+  StringId group{};                                 ///< the process group's name
+};
+
 struct ExecutionNode {
   uint64_t id = 0;
   StringId name{};
@@ -35,6 +45,7 @@ struct ExecutionNode {
   bool on_device = false;
   int64_t tid = 0;  ///< thread; for device work: stream
   uint64_t bytes = 0;
+  NodeCommunication communication;
   KeptEvent kept;
 };
 
@@ -48,6 +59,9 @@ class ExecutionNodes {
   void setPid(int64_t pid) { pid_ = pid; }
   /// Returns false if the node did not become a row.
   bool add(ExecutionNode& node);
+  /// Call after the last node. Nodes of a graph without any times that communicate get rows of
+  /// `comm`, at time 0.
+  void finish();
   uint64_t nodes() const { return nodes_; }
   uint64_t rows() const { return rows_; }
   /// Note for the user about nodes that are in no table; "" if there are none.
@@ -55,10 +69,18 @@ class ExecutionNodes {
   const SpansOfSource& spans() const { return spans_; }
 
  private:
+  /// The row of `comm` of a node that communicates; nullopt of any other.
+  std::optional<CommRow> commOf(const ExecutionNode& node);
+  void addComm(const ExecutionNode& node, ProcessId process);
+  CommunicatorId communicator(StringId group);
+
   TraceBuilder& builder_;
   KeptEvents kept_;
   int64_t pid_;
   SpansOfSource spans_;
+  std::map<StringId, CommunicatorId> communicators_;  // by name
+  std::vector<CommRow> untimed_;                      // of nodes without a start
+  bool has_untimed_ = false;                          // rows of `comm`
   uint64_t nodes_ = 0;
   uint64_t rows_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "tracesmith/import/common/damage_log.hpp"
+#include "tracesmith/import/common/source_numbers.hpp"
 #include "tracesmith/import/execution_trace/execution_nodes.hpp"
 #include "tracesmith/import/json/json_list.hpp"
 #include "tracesmith/import/json/json_token.hpp"
@@ -38,6 +39,7 @@ class NodeReader {
   bool member(std::string_view key, od::value value, ExecutionNode& node);
   bool attributes(od::array list, ExecutionNode& node);
   void meaning(std::string_view key, const Scalar& value, ExecutionNode& node);
+  void communication(std::string_view key, const Scalar& value, NodeCommunication& to);
   bool keep(std::string_view key, od::value value, KeptEvent& kept, Scalar& scalar);
   static bool ids(od::value value, std::vector<uint64_t>& out);
 
@@ -117,7 +119,19 @@ void NodeReader::meaning(std::string_view key, const Scalar& value, ExecutionNod
     node.start_ns = microsecondsInNs(value.number);
   } else if ((key == "duration_micros" || key == "runtime") && value.integer) {
     node.duration_ns = microsecondsInNs(value.number);
+  } else {
+    communication(key, value, node.communication);
   }
+}
+
+void NodeReader::communication(std::string_view key, const Scalar& value, NodeCommunication& to) {
+  if (key == "pg_name" && value.text) to.group = builder_.text(value.words);
+  if (!value.integer) return;
+  if (key == "comm_type") to.type = value.number;
+  if (key == "comm_size") to.bytes = positive(value.number);
+  if (key == "comm_src") to.source = value.number;
+  if (key == "comm_dst") to.destination = value.number;
+  if (key == "comm_tag") to.tag = value.number;
 }
 
 /// Converts [{"name": "rf_id", "type": "uint64", "value": 4}, …] to {"rf_id:uint64": 4, …}.
@@ -216,6 +230,7 @@ Result<ImportCounts> runJson(const ImportInput& input, TraceWriter& writer, Trac
         return !builder.failed();
       });
   if (!list.found()) return fail(ErrorCode::kNotATrace, "has no list of nodes", input.path);
+  nodes.finish();
   for (const SourceDamage& d : list.damage) damage.add(d.offset, d.bytes, d.reason, d.events);
   counts.damage = damage.places();
   counts.events = nodes.nodes();

@@ -183,6 +183,73 @@ TEST(ExecutionTraceImporter, NodesOfChakraThatHaveAStartAreRows) {
   EXPECT_EQ((*gemm)["data_deps"], nlohmann::json::parse("[1,2]"));
 }
 
+std::string nodeOf(uint64_t id, std::string_view name, uint64_t type, uint64_t start,
+                   const std::vector<Message>& attributes) {
+  Message node = Message().number(1, id).text(2, name).number(3, type);
+  if (start != 0) node = node.number(6, start).number(7, 10);
+  for (const Message& a : attributes) node = node.of(10, a);
+  return delimited(node);
+}
+
+std::string communicating(uint64_t start) {
+  const Message group = Message().text(1, "pg_name").text(29, "3");
+  return delimited(Message().text(1, "0.0.4").of(2, attribute("pid", 13, 99))) +
+         nodeOf(1, "ncclDevKernel_AllReduce", 7, start,
+                {attribute("is_cpu_op", 27, 0), attribute("comm_type", 9, 0),
+                 attribute("comm_size", 9, 4096), group}) +
+         nodeOf(2, "coll", 7, start,
+                {attribute("is_cpu_op", 27, 1), attribute("comm_type", 9, 7),
+                 attribute("comm_size", 9, 100)}) +
+         nodeOf(3, "to 5", 5, start,
+                {attribute("comm_size", 9, 10), attribute("comm_dst", 5, 0),
+                 attribute("comm_dst", 9, 5), attribute("comm_tag", 9, 77)}) +
+         nodeOf(4, "from 6", 6, start,
+                {attribute("comm_size", 9, 20), attribute("comm_src", 9, 6)}) +
+         nodeOf(5, "gemm", 4, start, {attribute("comm_type", 9, 0)});
+}
+
+TEST(ExecutionTraceImporter, NodesThatCommunicateAreCallsAsWell) {
+  const ImportedText got = importText(communicating(100));
+  ASSERT_TRUE(got.ok) << got.error;
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.comm.size(), 4U);
+  EXPECT_EQ(t.text(t.comm.function[0]), "ncclAllReduce");
+  EXPECT_EQ(t.comm.kind[0], CommKind::kCollective);
+  EXPECT_EQ(t.comm.send_bytes[0], 4096U);
+  EXPECT_EQ(t.comm.correlation_id[0], 1U);
+  EXPECT_EQ(t.comm.duration_ns[0], 0);
+  ASSERT_EQ(t.comm_work.size(), 1U);  // one is on the device
+  EXPECT_EQ(t.comm_work.start_ns[0], 100'000);
+  EXPECT_EQ(t.comm_work.duration_ns[0], 10'000);
+  EXPECT_EQ(t.text(t.comm.function[1]), "reduce_scatter");
+  EXPECT_EQ(t.comm.duration_ns[1], 10'000);
+  EXPECT_EQ(t.comm.kind[2], CommKind::kSend);
+  EXPECT_EQ(t.comm.peer[2], 5);
+  EXPECT_EQ(t.comm.tag[2], 77);
+  EXPECT_EQ(t.comm.send_bytes[2], 10U);
+  EXPECT_EQ(t.comm.kind[3], CommKind::kReceive);
+  EXPECT_EQ(t.comm.peer[3], 6);
+  EXPECT_EQ(t.comm.receive_bytes[3], 20U);
+  ASSERT_EQ(t.communicator.size(), 1U);
+  EXPECT_EQ(t.text(t.communicator.name[0]), "3");
+  EXPECT_EQ(t.comm.communicator_id[1], CommunicatorId::kNone);
+}
+
+TEST(ExecutionTraceImporter, AGraphWithoutTimesStillSaysWhoCommunicates) {
+  const ImportedText got = importText(communicating(0));
+  ASSERT_TRUE(got.ok) << got.error;
+  ASSERT_EQ(got.trace.comm.size(), 4U);
+  EXPECT_EQ(got.trace.comm.start_ns[2], 0);
+  EXPECT_EQ(got.trace.comm.peer[2], 5);
+  EXPECT_EQ(got.trace.comm_work.size(), 0U);
+  EXPECT_THAT(got.counts.notes,
+              ::testing::ElementsAre(HasSubstr("communicate (4) are in comm, without times")));
+  // With a node that has a time, nodes without one would be at a wrong time.
+  const ImportedText mixed =
+      importText(communicating(0) + nodeOf(9, "gemm", 4, 100, {attribute("is_cpu_op", 27, 0)}));
+  EXPECT_EQ(mixed.trace.comm.size(), 0U);
+}
+
 TEST(ExecutionTraceImporter, ChakraInJson) {
   const ImportedText got = importText(R"json({"workload_graph": [
     {"Id": 216, "Name": "aten::add(0)", "NodeType": 4, "ctrlDeps": [3], "data_deps": [], "runtime": 318, "is_cpu_op": true}],
