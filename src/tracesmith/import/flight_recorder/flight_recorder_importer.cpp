@@ -2,6 +2,7 @@
 #include "tracesmith/import/flight_recorder/flight_recorder_importer.hpp"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "tracesmith/import/common/damage_log.hpp"
@@ -15,8 +16,10 @@ namespace tracesmith::import {
 namespace {
 
 constexpr uint64_t kLargestDump = 1u << 30;
-constexpr size_t kLargestEntry = 4u << 20;      // as JSON
-constexpr size_t kMostEntryBytes = 512u << 20;  // of all entries of a pickle, as JSON
+// Of a pickle, as JSON.
+constexpr size_t kLargestEntry = 4u << 20;
+constexpr size_t kLargestMember = 64u << 20;  // the groups of a large job take megabytes
+constexpr size_t kMostJsonBytes = 512u << 20;
 constexpr std::string_view kEntries = "entries";
 
 /// A dump's entries and its other members, as JSON within the document.
@@ -102,44 +105,63 @@ const PickleValue* entriesOf(const Pickle& pickle) {
   return list != nullptr && list->kind == PickleKind::kList ? list : nullptr;
 }
 
-void readMembers(const Pickle& pickle, FlightRecorderRows& rows, DamageLog& damage) {
-  const PickleValue& root = pickle.at(pickle.root());
+/// Converts the parts of a pickle to rows.
+class PickleDump {
+ public:
+  PickleDump(const Pickle& pickle, FlightRecorderRows& rows, DamageLog& damage)
+      : pickle_(pickle), rows_(rows), damage_(damage) {}
+
+  void readMembers();
+  void readEntries(const TraceBuilder& builder);
+
+ private:
+  /// The value as JSON, which kJsonPadding zeros follow; nullopt: it is too large.
+  std::optional<std::string_view> json(uint32_t value, size_t most_bytes);
+
+  const Pickle& pickle_;
+  FlightRecorderRows& rows_;
+  DamageLog& damage_;
+  std::string json_;
+  size_t total_ = 0;
+};
+
+std::optional<std::string_view> PickleDump::json(uint32_t value, size_t most_bytes) {
+  json_.clear();
+  const bool fits = total_ < kMostJsonBytes && pickle_.appendJson(value, most_bytes, json_);
+  const size_t length = json_.size();
+  total_ += length;
+  json_.append(kJsonPadding, '\0');
+  return fits ? std::optional(std::string_view(json_).substr(0, length)) : std::nullopt;
+}
+
+void PickleDump::readMembers() {
+  const PickleValue& root = pickle_.at(pickle_.root());
   if (root.kind != PickleKind::kDict) return;
   for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
-    const PickleValue& key = pickle.at(root.items[i]);
+    const PickleValue& key = pickle_.at(root.items[i]);
     if (key.kind != PickleKind::kText || key.text == kEntries) continue;
-    std::string json;
-    if (!pickle.appendJson(root.items[i + 1], kLargestEntry, json)) {
-      damage.add(0, 0, "the member " + std::string(key.text) + " is too large, or nested too deep");
-      continue;
+    if (const auto value = json(root.items[i + 1], kLargestMember)) {
+      rows_.member(key.text, *value);
+    } else {
+      damage_.add(pickle_.usedBytes(), 0,
+                  "the member " + std::string(key.text.substr(0, 100)) +
+                      " is too large, or nested too deep",
+                  0);
     }
-    const size_t length = json.size();
-    json.append(kJsonPadding, '\0');
-    rows.member(key.text, std::string_view(json).substr(0, length));
   }
 }
 
-void readEntries(const Pickle& pickle, const TraceBuilder& builder, FlightRecorderRows& rows,
-                 DamageLog& damage) {
-  const PickleValue* const entries = entriesOf(pickle);
+void PickleDump::readEntries(const TraceBuilder& builder) {
+  const PickleValue* const entries = entriesOf(pickle_);
   if (entries == nullptr) return;
-  size_t total = 0;
-  std::string json;
   for (const uint32_t entry : entries->items) {
     if (builder.failed()) return;
-    json.clear();
-    if (pickle.at(entry).is_cut) {
-      damage.add(pickle.usedBytes(), 0, "the last entry is cut", 1);
-      continue;
-    }
-    const bool fits = total < kMostEntryBytes && pickle.appendJson(entry, kLargestEntry, json);
-    const size_t length = json.size();
-    total += length;
-    json.append(kJsonPadding, '\0');
-    if (!fits) {
-      damage.add(pickle.usedBytes(), 0, "an entry is too large, or nested too deep", 1);
-    } else if (!rows.entry(std::string_view(json).substr(0, length))) {
-      damage.add(pickle.usedBytes(), 0, "an entry that the Flight Recorder does not write", 1);
+    if (pickle_.at(entry).is_cut) {
+      damage_.add(pickle_.usedBytes(), 0, "the last entry is cut", 1);
+    } else if (const auto value = json(entry, kLargestEntry); !value) {
+      damage_.add(pickle_.usedBytes(), 0, "an entry is too large, or nested too deep", 1);
+    } else if (!rows_.entry(*value)) {
+      damage_.add(pickle_.usedBytes(), 0, "an entry that the Flight Recorder does not write", 1);
     }
   }
 }
@@ -167,8 +189,9 @@ Result<ImportCounts> runFlightPickle(const ImportInput& input, TraceWriter& writ
   }
   TraceBuilder builder(writer, std::move(facts));
   FlightRecorderRows rows(builder, rankInName(input.path));
-  readMembers(*pickle, rows, damage);
-  readEntries(*pickle, builder, rows, damage);
+  PickleDump dump(*pickle, rows, damage);
+  dump.readMembers();
+  dump.readEntries(builder);
   return finish(builder, rows, damage, bytes.size());
 }
 
