@@ -241,7 +241,7 @@ Result<ImportCounts> runInspector(const ImportInput& input, TraceWriter& writer,
   InspectorRows rows(builder);
   for (std::string_view raw; !builder.failed() && sequence.next(raw);) {
     if (!rows.line(raw)) {
-      damage.add(sequence.offset(), raw.size(), "this is no line of the Inspector", 1);
+      damage.add(sequence.offset(), raw.size(), "this is not a line of the Inspector", 1);
     }
   }
   ImportCounts counts;

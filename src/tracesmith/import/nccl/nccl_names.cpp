@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/import/nccl/nccl_names.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace tracesmith::import {
 
 std::string ncclFunction(std::string_view operation) {
   if (operation == "All2All") return "ncclAlltoAll";
+  if (operation == kAnyCollective) return std::string(kAnyCollective);
   return "nccl" + std::string(operation);
 }
 
@@ -14,10 +17,12 @@ CommKind ncclKind(std::string_view operation) {
   if (operation == "Send") return CommKind::kSend;
   if (operation == "Recv") return CommKind::kReceive;
   if (operation == "SendRecv") return CommKind::kExchange;
-  for (const std::string_view all :
-       {"AllReduce", "AllGather", "AllGatherV", "ReduceScatter", "Broadcast", "Reduce", "All2All",
-        "AlltoAll", "Gather", "Scatter"}) {
-    if (operation == all) return CommKind::kCollective;
+  constexpr std::string_view kCollectives[] = {
+      "AllReduce", "AllGather", "AllGatherV", "ReduceScatter", "Broadcast",   "Reduce",
+      "All2All",   "AlltoAll",  "Gather",     "Scatter",       kAnyCollective};
+  if (std::find(std::begin(kCollectives), std::end(kCollectives), operation) !=
+      std::end(kCollectives)) {
+    return CommKind::kCollective;
   }
   return CommKind::kOther;
 }

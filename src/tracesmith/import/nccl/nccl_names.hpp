@@ -10,6 +10,9 @@
 
 namespace tracesmith::import {
 
+/// Stands for all collectives: RAS before NCCL 2.26 counts them together.
+constexpr std::string_view kAnyCollective = "collective";
+
 /// The function of NCCL's interface that an operation is named after: "ncclAllReduce" for
 /// "AllReduce".
 std::string ncclFunction(std::string_view operation);

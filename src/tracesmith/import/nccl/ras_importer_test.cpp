@@ -265,6 +265,31 @@ TEST(NcclRasTextImporter, RanksThatDifferAreNamed) {
               Contains(HasSubstr("rank 3 launched 0 calls of ncclAllReduce, others up to 10")));
 }
 
+TEST(NcclRasTextImporter, OlderVersionsListRanksAndCountCollectivesTogether) {
+  std::string text(kRasText.substr(0, kRasText.find("DEAD")));
+  text +=
+      "#0-0 (7d92eee2cc5ff5f5) INCOMPLETE\n  Missing communicator data from 2 ranks\n"
+      "  The missing ranks: 6,7\n\n"
+      "Warnings\n========\n\n"
+      "#0-0 (7d92eee2cc5ff5f5) MISMATCH\n  Communicator ranks have different status\n"
+      "  4 ranks have status RUNNING\n  2 ranks have status NOCOMM\n  The unknown ranks: 4,5\n"
+      "  Communicator ranks have different collective operation counts\n"
+      "  3 ranks have launched up to operation 10\n"
+      "  Rank 2 has launched up to operation 11 -- GPU 2 managed by process 9 on node 10.0.0.1\n\n";
+  const ImportedText got = importText(text);
+  ASSERT_TRUE(got.ok) << got.error;
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.communicator.size(), 5U);
+  EXPECT_EQ(attributeOf(t, rowOfRank(t, 7), "answered"), "false");
+  EXPECT_EQ(attributeOf(t, rowOfRank(t, 4), "status"), "NOCOMM");
+  EXPECT_EQ(attributeOf(t, rowOfRank(t, 4), "answered"), "(none)");
+  ASSERT_EQ(t.comm.size(), 1U);
+  EXPECT_EQ(t.text(t.comm.function[0]), "collective");
+  EXPECT_EQ(t.comm.kind[0], CommKind::kCollective);
+  EXPECT_EQ(t.comm.sequence[0], 11U);
+  EXPECT_EQ(t.comm.state[0], CommState::kScheduled);  // three others have launched 10
+}
+
 TEST(NcclRasTextImporter, AHealthyJobHasNoRanksToName) {
   std::string text(kRasText.substr(0, kRasText.find("DEAD")));
   text += "Warnings\r\n========\r\n\r\n";

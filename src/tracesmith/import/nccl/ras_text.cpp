@@ -93,6 +93,7 @@ class RasText {
   void groupLine(LineReader line);
   bool startCommunicator(LineReader line);
   bool commonLine(LineReader line);
+  bool listLine(LineReader line);
   void rankLine(std::string_view line);
   void processLine(LineReader line);
   void fact(LineReader& line, RasRank& rank);
@@ -195,6 +196,23 @@ bool RasText::commonLine(LineReader line) {
   return true;
 }
 
+/// "The missing ranks: 3,5" and "The unknown ranks: 1,2", which NCCL before 2.26 prints. Returns
+/// false if it is no such line.
+bool RasText::listLine(LineReader line) {
+  const bool are_missing = line.take("The missing rank:") || line.take("The missing ranks:");
+  if (!are_missing && !line.take("The unknown ranks:")) return false;
+  do {
+    const std::optional<int64_t> number = line.number();
+    if (!number) break;
+    RasRank& rank = rankOf(*number);
+    rank.attributes.insert(rank.attributes.end(), common_.attributes.begin(),
+                           common_.attributes.end());
+    if (are_missing && rank.answered) rank.attributes.emplace_back("answered", "false");
+    rank.answered = rank.answered && !are_missing;
+  } while (line.take(","));
+  return true;
+}
+
 /// "Rank 2 has launched up to operation 9 -- GPU 2 (NVML 3) managed by process 4712 on node HOST"
 void RasText::rankLine(std::string_view whole) {
   constexpr std::string_view kPlace = " -- ";
@@ -248,7 +266,8 @@ void RasText::line(std::string_view whole) {
   } else if (!startCommunicator(line)) {
     if (line.take("Process")) return processLine(line);
     if (communicators_.empty()) return;
-    if (!commonLine(line) && line.rest().starts_with("Rank ")) rankLine(line.rest());
+    if (!commonLine(line) && !listLine(line) && line.rest().starts_with("Rank "))
+      rankLine(line.rest());
   }
 }
 
