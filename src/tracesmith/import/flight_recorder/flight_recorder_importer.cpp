@@ -92,7 +92,7 @@ Result<ImportCounts> runFlightJson(const ImportInput& input, TraceWriter& writer
     if (builder.failed()) break;
     if (rows.entry(raw)) continue;
     damage.add(static_cast<uint64_t>(raw.data() - bytes.data()), raw.size(),
-               "this is no entry of the Flight Recorder", 1);
+               "this is not an entry of the Flight Recorder", 1);
   }
   return finish(builder, rows, damage, size);
 }

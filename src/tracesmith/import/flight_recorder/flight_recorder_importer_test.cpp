@@ -227,7 +227,7 @@ TEST(FlightRecorderImporter, GroupsThatTheDumpDoesNotDescribe) {
   EXPECT_EQ(got.trace.text(got.trace.communicator.name[0]), "7");
   EXPECT_EQ(got.trace.communicator.key[0], communicatorKey("7", nullptr));
   EXPECT_EQ(got.trace.communicator.ranks[0], 0U);
-  EXPECT_THAT(got.counts.notes, Contains(HasSubstr("of 1 process groups the dump does not say")));
+  EXPECT_THAT(got.counts.notes, Contains(HasSubstr("does not list the ranks of 1 process groups")));
 }
 
 /// The same dump in JSON, as `_dump_nccl_trace_json` writes it: keys in order, 0 for no time.

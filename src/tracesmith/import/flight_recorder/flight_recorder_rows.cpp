@@ -292,13 +292,13 @@ std::vector<std::string> FlightRecorderRows::notes() const {
         entries_ - rows_));
   }
   if (without_ranks_ > 0) {
-    notes.push_back(fmt::format("of {} process groups the dump does not say which ranks they have",
-                                without_ranks_));
+    notes.push_back(
+        fmt::format("the dump does not list the ranks of {} process groups", without_ranks_));
   }
   if (!rank_ && rows_ > 0) {
     notes.push_back(
-        "the file's name does not say which rank it is of (as nccl_trace_rank_3 does), and its "
-        "content never does");
+        "the rank of the process is unknown: dumps do not contain it, and the name of the file has "
+        "no number after \"rank\", as nccl_trace_rank_3 has");
   }
   return notes;
 }

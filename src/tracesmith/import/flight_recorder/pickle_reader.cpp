@@ -265,7 +265,7 @@ Pickle::Reader::Step Pickle::Reader::pushDecimal(std::string_view digits) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (end != digits.data() + digits.size() || error == std::errc::invalid_argument) {
-    return failed("an integer that is none");
+    return failed("this is not an integer");
   }
   if (error == std::errc()) return pushInteger(value);
   if (digits.size() > kLongestInteger) return failed("an integer of too many digits");
@@ -285,7 +285,7 @@ Pickle::Reader::Step Pickle::Reader::pushFloat(std::string_view text) {
   for (const std::string_view odd : {"nan", "inf", "-inf"}) {
     if (text == odd) return push({.kind = PickleKind::kNone});  // JSON has no such numbers
   }
-  return failed("a number that is none");
+  return failed("this is not a number");
 }
 
 /// Of STRING, which Python 2 wrote: a text in quotes, with escapes.
@@ -338,7 +338,7 @@ Pickle::Reader::Step Pickle::Reader::pushEscaped(std::string_view text) {
 }
 
 Pickle::Reader::Step Pickle::Reader::pushTuple(size_t items) {
-  if (available() < items) return failed("a tuple of values that are not there");
+  if (available() < items) return failed("a tuple of more values than there are");
   PickleValue tuple{.kind = PickleKind::kList};
   tuple.items.assign(stack_.end() - static_cast<ptrdiff_t>(items), stack_.end());
   stack_.resize(stack_.size() - items);
@@ -347,7 +347,7 @@ Pickle::Reader::Step Pickle::Reader::pushTuple(size_t items) {
 
 /// A container of the values since the last mark.
 Pickle::Reader::Step Pickle::Reader::pushMarked(PickleKind kind) {
-  if (marks_.empty()) return failed("a container without a start");
+  if (marks_.empty()) return failed("the end of a container without its start");
   const size_t items = available();
   if (kind == PickleKind::kDict && items % 2 != 0) return failed("a dict with a key and no value");
   marks_.pop_back();
@@ -366,13 +366,14 @@ bool Pickle::Reader::add(uint32_t container, PickleKind kind, size_t from) {
 }
 
 Pickle::Reader::Step Pickle::Reader::addMarked(PickleKind kind) {
-  if (marks_.empty()) return failed("values for a container without a start");
+  if (marks_.empty()) return failed("the end of a container without its start");
   const size_t from = marks_.back();
-  if (from == 0) return failed("values for a container that is not there");
+  if (from == 0) return failed("values without a container to add them to");
   if (kind == PickleKind::kDict && (stack_.size() - from) % 2 != 0) {
     return failed("a dict with a key and no value");
   }
-  if (!add(stack_[from - 1], kind, from)) return failed("values for what is no container of them");
+  if (!add(stack_[from - 1], kind, from))
+    return failed("values for something that cannot contain them");
   marks_.pop_back();
   stack_.resize(from);
   return Step::kNext;
@@ -388,7 +389,7 @@ Pickle::Reader::Step Pickle::Reader::store(std::optional<uint64_t> place) {
 Pickle::Reader::Step Pickle::Reader::load(std::optional<uint64_t> place) {
   if (!place) return failed("the pickle ends within a number");
   const auto found = memo_.find(*place);
-  if (found == memo_.end()) return failed("refers to a value that is not there");
+  if (found == memo_.end()) return failed("a reference to a value that was not stored");
   stack_.push_back(found->second);
   return Step::kNext;
 }
@@ -477,16 +478,16 @@ Pickle::Reader::Step Pickle::Reader::container(uint8_t opcode) {
     case 0x87:  // TUPLE3
       return pushTuple(opcode - 0x84);
     case 'a':  // APPEND
-      if (available() < 2) return failed("a value for a list that is not there");
+      if (available() < 2) return failed("a value without a list to add it to");
       if (!add(stack_[stack_.size() - 2], PickleKind::kList, stack_.size() - 1)) {
-        return failed("a value for what is no list");
+        return failed("a value for something that is not a list");
       }
       stack_.pop_back();
       return Step::kNext;
     case 's':  // SETITEM
-      if (available() < 3) return failed("a value for a dict that is not there");
+      if (available() < 3) return failed("a value without a dict to add it to");
       if (!add(stack_[stack_.size() - 3], PickleKind::kDict, stack_.size() - 2)) {
-        return failed("a value for what is no dict");
+        return failed("a value for something that is not a dict");
       }
       stack_.resize(stack_.size() - 2);
       return Step::kNext;
@@ -557,7 +558,7 @@ Pickle::Reader::Step Pickle::Reader::step(uint8_t opcode) {
       stack_.pop_back();
       return Step::kNext;
     case '1':  // POP_MARK
-      if (marks_.empty()) return failed("a container without a start");
+      if (marks_.empty()) return failed("the end of a container without its start");
       stack_.resize(marks_.back());
       marks_.pop_back();
       return Step::kNext;

@@ -222,16 +222,16 @@ TEST(Pickle, FlippedBitsAreNoCrash) {
 
 TEST(Pickle, NonsenseIsSaid) {
   const std::pair<std::string_view, std::string_view> wrong[] = {
-      {"]K\x01K\x02s.", "no dict"},
+      {"]K\x01K\x02s.", "not a dict"},
       {"K\x01K\x02"
        "a.",
-       "no list"},
-      {"]e.", "without a start"},
+       "not a list"},
+      {"]e.", "without its start"},
       {"](K\x01u.", "no value"},
       {"}(K\x01u.", "no value"},
-      {"]h\5.", "not there"},
+      {"]h\5.", "not stored"},
       {"]\xfe.", "0xfe is no opcode"},
-      {"]Iabc\n.", "is none"},
+      {"]Iabc\n.", "not an integer"},
       {"](.", "without a value"},
       {"\x80\x09].", "without a value: protocol 9"},
       {"]V\\u12\n.", "broken escape"},
