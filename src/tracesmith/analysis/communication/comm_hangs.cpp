@@ -21,6 +21,7 @@ class HangFinder {
 
   CommHangs find() {
     addLast();
+    addCompleted();
     forEachFunction(sets_, [&](std::span<const CollectiveSet> of) { addFirstOf(of); });
     std::stable_sort(out_.hangs.begin(), out_.hangs.end(),
                      [](const CommHang& a, const CommHang& b) { return a.since_ns < b.since_ns; });
@@ -59,8 +60,23 @@ class HangFinder {
     }
   }
 
+  /// By member: the start of the last collective that it completed and for which all had to come.
+  void addCompleted() {
+    completed_.assign(communicators_.members.size(), std::numeric_limits<int64_t>::min());
+    for (const CollectiveCall& call : sets_.calls) {
+      const CommOperation& operation = operationOf(call);
+      if (operation.progress != CommProgress::kCompleted || !waitsForAll(operation.op)) continue;
+      int64_t& last = completed_[call.member];
+      last = std::max(last, trace_.comm.start_ns[operation.row]);
+    }
+  }
+
   bool isIncomplete(const CollectiveSet& set, bool all_came) const {
     const auto calls = sets_.of(set);
+    // The collectives of a communicator run one after the other: what came later has ended.
+    for (const CollectiveCall& call : calls) {
+      if (trace_.comm.start_ns[operationOf(call).row] < completed_[call.member]) return false;
+    }
     const auto has = [&](CommProgress progress) {
       return std::any_of(calls.begin(), calls.end(), [&](const CollectiveCall& call) {
         return operationOf(call).progress == progress;
@@ -201,6 +217,7 @@ class HangFinder {
   const std::vector<CommOperation>& operations_;
   const JobCommunicators& communicators_;
   const CollectiveSets& sets_;
+  std::vector<int64_t> completed_;
   CommHangs out_;
 };
 

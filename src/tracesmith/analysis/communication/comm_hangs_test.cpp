@@ -115,6 +115,26 @@ TEST(CommHangs, CallsThatDidNotReturnAreThoseThatLossCounts) {
   EXPECT_THAT(Hanging(lost).found.hangs, IsEmpty());
 }
 
+TEST(CommHangs, WorkWithoutTimesBeforeWorkThatCompletedIsNone) {
+  for (const bool is_captured : {false, true}) {
+    CommTrace made(2);
+    const auto world = made.world("NCCL");
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      for (uint64_t number = 0; number < 3; ++number) {
+        const auto start = static_cast<int64_t>(100 * number);
+        CommRow& row =
+            made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
+        row.sequence = number;
+        // The last ones go into a graph, or the one in the middle lacks its times.
+        row.is_captured = is_captured && number > 0 ? 1 : 0;
+        const uint64_t id = made.add();
+        if (number == 0 || (number == 2 && !is_captured)) made.work(rank, id, start + 10, 20);
+      }
+    }
+    EXPECT_THAT(Hanging(made).found.hangs, IsEmpty());
+  }
+}
+
 TEST(CommHangs, WhatOthersCompletedIsNone) {
   CommTrace made(2);
   const auto world = made.world();

@@ -263,6 +263,7 @@ class OperationFinder {
                  operation.timing == CommTiming::kWork || operation.timing == CommTiming::kKernel) {
         operation.progress = CommProgress::kCompleted;
       } else if (operation.timing == CommTiming::kEnqueuing &&
+                 comm.is_captured[operation.row] == 0 &&
                  is_timed.contains(comm.process_id[operation.row])) {
         operation.progress = CommProgress::kUnfinished;
       }

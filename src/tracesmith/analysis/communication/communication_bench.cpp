@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `analyze --comm` of a merged trace of 1,000 ranks with 1,000 rows of `comm` each: collectives of
-// all ranks and of groups of 8, and a ring of messages. The limit is 5 s beyond reading the trace.
+// all ranks and of groups of 8, and a ring of messages. The limit is 5 s of CPU time beyond reading
+// the trace.
 #include <cstdio>
 #include <string>
 
@@ -82,9 +83,9 @@ int main() {
   const Trace trace = job();
   ReportOptions options;
   options.parts = {AnalysisPart::kCommunication};
-  const int64_t start = monotonicNs();
+  const int64_t start = clockNs(CLOCK_PROCESS_CPUTIME_ID);
   const std::vector<ReportTable> tables = analyze(trace, options);
-  const double seconds = static_cast<double>(monotonicNs() - start) / 1e9;
+  const double seconds = static_cast<double>(clockNs(CLOCK_PROCESS_CPUTIME_ID) - start) / 1e9;
   size_t messages = 0;
   for (const ReportTable& table : tables) {
     if (table.key == "comm_messages") messages = table.rows.size();
