@@ -119,6 +119,9 @@ class OperationFinder {
       } else {
         continue;
       }
+      const bool is_to_nobody = operation.isMessage() && operation.peer == -1 &&
+                                comm.send_bytes[i] == 0 && comm.receive_bytes[i] == 0;
+      if (is_to_nobody) continue;  // MPI_PROC_NULL
       if (operation.member != CommOperation::kNone) {
         operation.communicator = communicators_.members[operation.member].communicator;
       }

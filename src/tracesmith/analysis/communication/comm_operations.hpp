@@ -62,7 +62,8 @@ struct CommOperation {
 bool holdsThread(std::string_view function);
 
 /// In the order of the rows.
-/// - Not in it: rows that create or complete something, and probes. A request ends with its
+/// - Not in it: rows that create or complete something, probes, and messages to nobody. A request
+/// ends with its
 ///   completion; without one it was done when its call returned, or the trace does not say.
 /// - If several rows of comm_work belong to one call, which a graph runs again, the first counts.
 /// - `ops` are of the same trace.

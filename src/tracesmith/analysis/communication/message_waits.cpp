@@ -132,7 +132,10 @@ class MessageMatcher {
       pair.waited_for_sender_ns = endOf(pair.waited_for_sender_ns, for_sender);
     }
     const bool was_buffered = of_sender.end_ns < received.begin_ns;
-    if (was_buffered || sent.kind == CommKind::kExchange) return;
+    // What completes a request may have waited for others as well.
+    if (was_buffered || sent.kind == CommKind::kExchange || sent.timing == CommTiming::kRequest) {
+      return;
+    }
     const int64_t for_receiver = lengthOf(of_sender.begin_ns, received.begin_ns);
     if (for_receiver > 0) {
       ++pair.late_receives;

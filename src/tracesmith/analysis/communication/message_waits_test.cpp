@@ -39,6 +39,34 @@ TEST(MessageWaits, LateSendersAndLateReceivers) {
   EXPECT_TRUE(messages.mismatches.empty());
 }
 
+TEST(MessageWaits, RequestsThatCompleteTogether) {
+  CommTrace made(2);
+  const auto world = made.world();
+  // Rank 0 sends and receives; its one MPI_Waitall lasts until the late message of rank 1 has come.
+  CommRow& send = made.call(0, world[0], "MPI_Isend", CommKind::kSend, 100, 2);
+  send.peer = send.tag = 1;
+  send.send_bytes = 8;
+  const uint64_t sent = made.add();
+  CommRow& receive = made.call(0, world[0], "MPI_Irecv", CommKind::kReceive, 110, 2);
+  receive.peer = receive.tag = 1;
+  const uint64_t received = made.add();
+  for (const uint64_t request : {sent, received}) {
+    CommRow& wait = made.call(0, world[0], "MPI_Waitall", CommKind::kCompletion, 120, 200);
+    wait.peer = wait.tag = 1;
+    wait.request = request;
+    wait.receive_bytes = request == received ? 8 : 0;
+    made.add();
+  }
+  made.message(1, world[1], true, 0, 300, 5, 8, 1);
+  made.message(1, world[1], false, 0, 310, 5, 8, 1);
+  const Messages messages = messagesOf(made);
+  ASSERT_EQ(messages.pairs.size(), 2u);
+  EXPECT_EQ(messages.pairs[0].from, 0u);
+  EXPECT_EQ(messages.pairs[0].waited_for_receiver_ns, 0) << "the call waited for the message";
+  EXPECT_EQ(messages.pairs[1].waited_for_sender_ns, 180);
+  EXPECT_TRUE(messages.mismatches.empty());
+}
+
 TEST(MessageWaits, MessagesDoNotOvertakeEachOther) {
   CommTrace made(2);
   const auto world = made.world();

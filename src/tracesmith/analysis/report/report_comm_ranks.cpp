@@ -95,7 +95,7 @@ void addCollectives(const CommFacts& facts, const CollectiveSets& sets,
                                     {"ranks", "ranks", Q::kCount},
                                     {"begin_ns", "first came", Q::kTimeNs},
                                     {"spread_ns", "spread", Q::kNs},
-                                    {"apart_ns", "clocks tell", Q::kNs, 1},
+                                    {"apart_ns", "clock bound", Q::kNs, 1},
                                     {"last_rank", "last rank", Q::kText},
                                     {"waited_ns", "waited", Q::kNs}});
   std::vector<const CollectiveArrival*> order;
