@@ -147,6 +147,19 @@ TEST(CommHangs, WhatOthersCompletedIsNone) {
   EXPECT_THAT(Hanging(made).found.hangs, IsEmpty()) << "the rows of rank 1 are missing, not it";
 }
 
+TEST(CommHangs, WhatOneRankCompletedAllCameTo) {
+  CommTrace made(3);
+  const auto world = made.world("NCCL");
+  // Rank 0 has times of its work, rank 1 is of a source without any, the rows of rank 2 are
+  // missing.
+  made.collective(0, world[0], "ncclAllReduce", 0, 100, 5);
+  made.work(0, made.trace.comm.correlation_id.back(), 110, 20);
+  made.collective(1, world[1], "ncclAllReduce", 0, 100, 5);
+  EXPECT_THAT(Hanging(made).found.hangs, IsEmpty());
+  made.collective(1, world[1], "ncclAllReduce", 1, 200, 5);
+  EXPECT_EQ(Hanging(made).found.hangs.size(), 1u) << "nobody completed this one";
+}
+
 TEST(CommHangs, RanksThatAreNotInTheTraceAreCounted) {
   CommTrace made(2);
   std::vector<CommunicatorId> ids;

@@ -198,8 +198,16 @@ TEST(CommOperations, AGroupLaunchesItsKernelsWhenItEnds) {
   made.kernel(kAllReduceKernel, 241, 500, 50, 1);
   made.kernel(kAllReduceKernel, 243, 300, 60, 0);
   made.enqueue("ncclAllReduce", 1'000, 10);
+  // Two on one stream, in their order.
+  made.enqueue("ncclAllReduce", 2'000, 10, 3);
+  made.enqueue("ncclAllReduce", 2'020, 10, 3);
+  made.kernel(kAllReduceKernel, 2'041, 3'000, 50);
+  made.kernel(kAllReduceKernel, 2'043, 3'100, 60);
   const auto all = operationsOf(made);
-  ASSERT_EQ(all.size(), 5u);
+  ASSERT_EQ(all.size(), 7u);
+  EXPECT_EQ(all[5].end_ns, 3'050);
+  EXPECT_EQ(all[6].begin_ns, 3'100);
+  EXPECT_FALSE(all[6].shares_kernel);
   for (const size_t i : {0u, 1u}) {
     EXPECT_EQ(all[i].begin_ns, 100);
     EXPECT_TRUE(all[i].shares_kernel);
