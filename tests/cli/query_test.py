@@ -89,9 +89,9 @@ class Sources(QueryTest):
 
 
 # Values of columns that the page names.
-VALUES = {"instant", "trace", "file_name", "position", "machine", "numa", "host_bridge", "pci_switch", "gpu", "nic",
-          "nvswitch", "pci_device", "clock_id", "send", "receive", "exchange", "completion", "probe", "setup", "other",
-          "MPI_Wait", "MPI_COMM_WORLD"}
+VALUES = {"instant", "scheduled", "started", "completed", "called", "trace", "file_name", "position", "machine",
+          "numa", "host_bridge", "pci_switch", "gpu", "nic", "nvswitch", "pci_device", "clock_id", "send", "receive",
+          "exchange", "completion", "probe", "setup", "other", "MPI_Wait", "MPI_COMM_WORLD"}
 
 
 class Page(QueryTest):

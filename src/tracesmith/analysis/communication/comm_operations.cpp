@@ -202,6 +202,13 @@ class OperationFinder {
       operation.error_ns = limitedError(work.error_ns[first]);
       operation.timing = CommTiming::kWork;
       operation.holds_thread = false;
+      // Channels of it have started, and not all of them ended.
+      const bool none_ended = work.channels[first] == 0 && work.duration_ns[first] == 0;
+      const bool some_ended =
+          work.channels[first] != 0 && work.channels[first] < trace_.comm.channels[operation.row];
+      if (trace_.comm.channels[operation.row] != 0 && (none_ended || some_ended)) {
+        operation.progress = CommProgress::kUnfinished;
+      }
     }
   }
 
@@ -255,6 +262,7 @@ class OperationFinder {
       }
     }
     for (CommOperation& operation : found_) {
+      if (operation.progress != CommProgress::kUnknown) continue;
       const CommState state = comm.state[operation.row];
       const bool returned = operation.timing == CommTiming::kCall &&
                             !trace_.text(operation.function).starts_with("MPI_I") &&
