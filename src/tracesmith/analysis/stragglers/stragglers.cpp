@@ -14,7 +14,7 @@ namespace tracesmith {
 namespace {
 
 /// How much more than the typical is worth a word. Devices of one model differ by a few percent.
-constexpr double kLeastExcess = 0.02, kLeastSlowness = 0.04;
+constexpr double kLeastExcess = 0.02, kLeastSlowness = 0.045;
 /// Probability of a false alarm by one test in a job, whatever its number of ranks.
 constexpr double kFalseAlarm = 1e-3;
 /// Of connections: how much slower than the typical.
@@ -80,29 +80,21 @@ void explain(const RankWork& work, const Cause& cause, Straggler& s) {
   s.p = cause.p;
   switch (cause.kind) {
     case StragglerKind::kSlowHost:
-      s.evidence =
-          "the trace has no device work of it: whether it has more to do, or is slower, is "
-          "not known";
+      s.evidence = "no device work is in the trace: why is not known";
       break;
     case StragglerKind::kLateHost:
-      s.evidence = fmt::format(
-          "its device idles {} of its own work longer than that of a typical "
-          "rank",
-          percent(cause.share));
+      s.evidence = fmt::format("its device idles {} more of its own work", percent(cause.share));
       break;
     case StragglerKind::kMoreWork:
       s.slowness = work.amount;
-      s.evidence = fmt::format(
-          "it runs {:.3f} times the work-items of a typical rank; the same "
-          "kernels take {:.3f} times as long",
-          work.amount, work.slowness);
+      s.evidence =
+          fmt::format("{:.2f} times the work-items; the same kernels take {:.2f} times as long",
+                      work.amount, work.slowness);
       break;
     default:
       s.slowness = work.slowness;
-      s.evidence = fmt::format(
-          "{} launches of the same kernels take {:.3f} times as long as in a "
-          "typical rank",
-          work.compared_kernels, work.slowness);
+      s.evidence = fmt::format("{} launches of the same kernels take {:.2f} times as long",
+                               work.compared_kernels, work.slowness);
   }
 }
 
@@ -159,8 +151,7 @@ void addRanks(StragglerReport& report) {
     explain(work, *cause, s);
     describeSteps(work, s);
     if (s.steps * 2 < report.steps.count) {
-      s.evidence +=
-          fmt::format("; nine tenths of it in {} of {} steps", s.steps, report.steps.count);
+      s.evidence += fmt::format("; most in {} of {} steps", s.steps, report.steps.count);
     }
     report.stragglers.push_back(std::move(s));
   }
@@ -190,10 +181,8 @@ void addLinks(StragglerReport& report) {
   s.gain_ns = report.length_ns - typical.length_ns;
   s.gain_share = static_cast<double>(s.gain_ns) / static_cast<double>(report.length_ns);
   s.slowness = slow.slowness;
-  s.evidence = fmt::format(
-      "{} transfers with it take {:.2f} times as long as the same ones of other "
-      "ranks, once all have come",
-      count, slow.slowness);
+  s.evidence = fmt::format("{} transfers take {:.2f} times as long as others' once all have come",
+                           count, slow.slowness);
   report.stragglers.push_back(std::move(s));
 }
 
