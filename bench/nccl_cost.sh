@@ -7,7 +7,7 @@ bin=$1
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cxx=(${CXX:-c++} -std=c++20 -O2 -I "$here/../src")
+cxx=("${CXX:-c++}" -std=c++20 -O2 -I "$here/../src")
 "${cxx[@]}" "$here/nccl_cost.cpp" -o "$out/cost" -ldl
 "${cxx[@]}" -shared -fPIC -DOTHER_VERSION=7 -DOTHER_IS_EMPTY "$here/../tests/nccl/other_plugin.cpp" -o "$out/empty.so"
 empty=$(NCCL_PROFILER_PLUGIN="$out/empty.so" "$out/cost")

@@ -91,7 +91,8 @@ class Sources(QueryTest):
 # Values of columns that the page names.
 VALUES = {"instant", "scheduled", "started", "completed", "called", "trace", "file_name", "position", "machine",
           "numa", "host_bridge", "pci_switch", "gpu", "nic", "nvswitch", "pci_device", "clock_id", "send", "receive",
-          "exchange", "completion", "probe", "setup", "other", "MPI_Wait", "MPI_COMM_WORLD"}
+          "exchange", "completion", "probe", "setup", "other", "operation", "host", "device_events", "MPI_Wait",
+          "MPI_COMM_WORLD"}
 
 
 class Page(QueryTest):

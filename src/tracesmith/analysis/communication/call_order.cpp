@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "tracesmith/analysis/communication/comm_mismatches.hpp"
@@ -127,10 +126,11 @@ class OrderFinder {
 
   /// Numbers of one function, in the order of the calls.
   void checkNumbers(Calls of_rank) {
-    std::unordered_map<StringId, uint64_t> last;
+    std::map<std::pair<StringId, bool>, uint64_t> last;
     for (const OrderedCall& each : of_rank) {
       const CollectiveCall& call = callOf(each);
-      const auto [known, is_new] = last.try_emplace(call.function, call.sequence);
+      const auto [known, is_new] =
+          last.try_emplace({call.function, call.uses_copy_engines}, call.sequence);
       const uint64_t before = std::exchange(known->second, call.sequence);
       if (is_new || call.sequence > before) continue;
       const bool is_same = call.sequence == before;

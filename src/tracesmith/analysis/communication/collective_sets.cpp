@@ -4,17 +4,21 @@
 #include <algorithm>
 #include <tuple>
 
+#include "tracesmith/model/names/nccl_names.hpp"
+
 namespace tracesmith {
 namespace {
 
 auto setOf(const CollectiveCall& call) {
-  return std::tuple(call.communicator, call.function, call.sequence, call.occurrence);
+  return std::tuple(call.communicator, call.function, call.uses_copy_engines, call.sequence,
+                    call.occurrence);
 }
 
 void countOccurrences(const Trace& trace, const std::vector<CommOperation>& operations,
                       std::vector<CollectiveCall>& calls) {
   const auto number_of = [](const CollectiveCall& call) {
-    return std::tuple(call.communicator, call.function, call.member, call.sequence);
+    return std::tuple(call.communicator, call.function, call.uses_copy_engines, call.member,
+                      call.sequence);
   };
   const auto time_of = [&](const CollectiveCall& call) {
     return std::tuple(trace.comm.start_ns[operations[call.operation].row], call.operation);
@@ -40,8 +44,13 @@ CollectiveSets collectiveSets(const Trace& trace, const std::vector<CommOperatio
         communicators.all[operation.communicator].members < 2) {
       continue;
     }
-    out.calls.push_back({operation.communicator, operation.function,
-                         trace.comm.sequence[operation.row], 0, operation.member, i});
+    out.calls.push_back(
+        {.communicator = operation.communicator,
+         .function = operation.function,
+         .uses_copy_engines = trace.text(trace.comm.algorithm[operation.row]) == kCopyEngines,
+         .sequence = trace.comm.sequence[operation.row],
+         .member = operation.member,
+         .operation = i});
   }
   countOccurrences(trace, operations, out.calls);
   std::sort(out.calls.begin(), out.calls.end(),

@@ -15,6 +15,7 @@ namespace tracesmith {
 struct CollectiveCall {
   uint32_t communicator = 0;
   StringId function{};
+  bool uses_copy_engines = false;  ///< NCCL numbers these apart
   uint64_t sequence = 0;
   /// Which of the calls that this rank made with the same number, in the order of time: more than 0
   /// where numbers repeat, because they start again or because the source of the trace has none.
@@ -31,7 +32,7 @@ struct CollectiveSet {
 /// Of communicators of which several ranks are in the trace.
 struct CollectiveSets {
   std::vector<CollectiveCall> calls;  ///< by set, then member
-  std::vector<CollectiveSet> sets;    ///< by communicator, function, sequence, occurrence
+  std::vector<CollectiveSet> sets;    ///< by communicator, function and number
 
   std::span<const CollectiveCall> of(const CollectiveSet& set) const {
     return {calls.data() + set.first, set.count};
@@ -47,7 +48,8 @@ template <class F>
 void forEachFunction(const CollectiveSets& all, F&& f) {
   const auto isOne = [&](const CollectiveSet& a, const CollectiveSet& b) {
     const CollectiveCall &x = all.calls[a.first], &y = all.calls[b.first];
-    return x.communicator == y.communicator && x.function == y.function;
+    return x.communicator == y.communicator && x.function == y.function &&
+           x.uses_copy_engines == y.uses_copy_engines;
   };
   for (size_t begin = 0, end = 0; begin < all.sets.size(); begin = end) {
     while (end < all.sets.size() && isOne(all.sets[begin], all.sets[end])) ++end;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <utility>
 
 namespace tracesmith {
 namespace {
@@ -55,18 +54,6 @@ std::optional<double> busFactor(CollectiveOp op, uint64_t ranks) {
 double algorithmBandwidth(uint64_t bytes, int64_t duration_ns) {
   if (duration_ns <= 0) return 0;
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(duration_ns);
-}
-
-uint32_t elementBytes(std::string_view data_type) {
-  constexpr std::pair<std::string_view, uint32_t> kTypes[] = {
-      {"int8", 1},      {"uint8", 1},      {"bool", 1},    {"float8_e4m3", 1}, {"float8_e5m2", 1},
-      {"int16", 2},     {"uint16", 2},     {"float16", 2}, {"bfloat16", 2},    {"int32", 4},
-      {"uint32", 4},    {"float32", 4},    {"int64", 8},   {"uint64", 8},      {"float64", 8},
-      {"complex64", 8}, {"complex128", 16}};
-  for (const auto& [name, bytes] : kTypes) {
-    if (data_type == name) return bytes;
-  }
-  return 0;
 }
 
 bool waitsForAll(CollectiveOp op) {

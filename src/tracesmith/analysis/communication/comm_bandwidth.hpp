@@ -4,12 +4,12 @@
 //   algbw = S / t
 //   busbw = algbw * f   what each rank's connection would carry with the best algorithm
 //
-//   operation                                        f            S
-//   all_reduce                                       2 (n-1) / n  buffer of a rank
-//   all_gather                                       (n-1) / n    what a rank has received at the
-//   end reduce_scatter                                   (n-1) / n    what a rank sends all_to_all
-//   (n-1) / n    what a rank sends gather, scatter                                  (n-1) / n
-//   buffer of the root broadcast, reduce, send, recv, send_recv         1            the message
+// where
+// - all_reduce: f = 2 (n-1) / n, S = the buffer of a rank;
+// - all_gather: f = (n-1) / n, S = what a rank has received at the end;
+// - reduce_scatter, all_to_all: f = (n-1) / n, S = what a rank sends;
+// - gather, scatter: f = (n-1) / n, S = the buffer of the root;
+// - broadcast, reduce, send, recv, send_recv: f = 1, S = the message.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,6 @@ std::optional<double> busFactor(CollectiveOp op, uint64_t ranks);
 
 /// In bytes per second; 0 if nothing is known.
 double algorithmBandwidth(uint64_t bytes, int64_t duration_ns);
-
-/// Bytes of an element of a type, as "float32"; 0: unknown.
-uint32_t elementBytes(std::string_view data_type);
 
 /// Whether all ranks wait for all others: no rank's result is complete before each has come.
 bool waitsForAll(CollectiveOp op);

@@ -40,12 +40,10 @@ struct CommHangs {
 };
 
 /// - A collective hangs where a rank lacks it and all later ones of its function, and others did
-/// not
-///   complete it; or where all came, and a snapshot or missing times of work say that it did not
-///   end.
+///   not complete it; or where all came, and a snapshot or missing times of work say that it did
+///   not end.
 /// - Calls of MPI that did not return have no row; the table `loss` counts them. The others are
-/// then
-///   missing: those that are in no call, and did not end with MPI_Finalize.
+///   then missing: those that are in no call, and did not end with MPI_Finalize.
 CommHangs commHangs(const Trace& trace, const std::vector<CommOperation>& operations,
                     const JobCommunicators& communicators, const CollectiveSets& sets);
 

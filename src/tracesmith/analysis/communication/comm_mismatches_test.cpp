@@ -152,6 +152,24 @@ TEST(CommMismatches, WithoutNumbersTheOrderOfTheCallsCounts) {
   EXPECT_EQ(onlyOf(made, CommMismatchKind::kRepeated).count, 4u);
 }
 
+TEST(CommMismatches, CopyEnginesNumberTheirCollectivesApart) {
+  CommTrace made(2);
+  const auto world = made.world("NCCL");
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const auto call = [&](int64_t start, uint64_t sequence, std::string_view algorithm) {
+      CommRow& row =
+          made.call(rank, world[rank], "ncclAllGather", CommKind::kCollective, start, 10);
+      row.sequence = sequence;
+      row.algorithm = made.text(algorithm);
+      made.add();
+    };
+    call(100, 1, "RING");
+    call(200, 1, "CE");
+    call(300, 2, "RING");
+  }
+  EXPECT_THAT(mismatchesOf(made), testing::IsEmpty());
+}
+
 TEST(CommMismatches, CommunicatorsOfWhichOneRankIsSeen) {
   CommTrace made(2);
   made.world();

@@ -10,6 +10,7 @@
 
 #include "tracesmith/analysis/communication/comm_bandwidth.hpp"
 #include "tracesmith/analysis/communication/comm_kernels.hpp"
+#include "tracesmith/model/names/data_type_names.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith {
@@ -291,7 +292,7 @@ class OperationFinder {
                                        comm.send_bytes[operation.row], operation.receive_bytes);
       const uint64_t elements = comm.element_count[operation.row];
       if (operation.bytes != 0 || elements == 0) continue;
-      const uint64_t one = elementBytes(trace_.text(comm.data_type[operation.row]));
+      const uint64_t one = dataTypeBytes(trace_.text(comm.data_type[operation.row]));
       const bool has_part =
           operation.op == CollectiveOp::kAllGather || operation.op == CollectiveOp::kReduceScatter;
       uint64_t all = 0;

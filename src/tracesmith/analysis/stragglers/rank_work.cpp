@@ -118,18 +118,6 @@ double RankWork::excessOf(size_t step) const {
   return typical_ns <= 0 ? 0 : static_cast<double>(steps[step].own_ns) / typical_ns - 1;
 }
 
-int64_t RankWork::totalExcess() const {
-  int64_t sum = 0;
-  for (size_t s = 0; s < steps.size(); ++s) sum += steps[s].own_ns - typical[s].own_ns;
-  return sum;
-}
-
-int64_t RankWork::busyExcess() const {
-  int64_t sum = 0;
-  for (size_t s = 0; s < steps.size(); ++s) sum += steps[s].busy_ns - typical[s].busy_ns;
-  return sum;
-}
-
 std::vector<RankWork> rankWork(const Trace& trace, const JobTimeline& timeline,
                                const JobSteps& steps, const JobCommunicators& communicators,
                                const DeviceOps& ops) {

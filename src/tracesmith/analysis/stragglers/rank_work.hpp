@@ -28,8 +28,6 @@ struct RankWork {
 
   /// How much longer than typical, as a share of the typical; 0 if nothing is typical.
   double excessOf(size_t step) const;
-  int64_t totalExcess() const;
-  int64_t busyExcess() const;
 };
 
 std::vector<RankWork> rankWork(const Trace& trace, const JobTimeline& timeline,

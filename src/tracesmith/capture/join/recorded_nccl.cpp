@@ -7,6 +7,7 @@
 
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
+#include "tracesmith/model/names/data_type_names.hpp"
 #include "tracesmith/model/names/nccl_names.hpp"
 
 namespace tracesmith {
@@ -384,7 +385,8 @@ void RecordedNccl::writeCall(uint64_t id, const Call& call) {
 }
 
 void RecordedNccl::addBytes(const Operation& operation, CommRow& row) const {
-  const uint64_t bytes = row.element_count * ncclTypeBytes(textIn(operation.part.data_type));
+  const uint64_t bytes =
+      row.element_count * dataTypeBytes(ncclTypeName(textIn(operation.part.data_type)));
   const auto context = contexts_.find(operation.context);
   if (context == contexts_.end()) return;
   const CommBytes both =
@@ -409,7 +411,7 @@ void RecordedNccl::writeComm(Operation& operation, int64_t end, CommState state)
           context == contexts_.end() ? CommunicatorId::kNone : context->second.row.id,
       .kind = kindOf(operation.event, function),
       .sequence = operation.event == NcclEvent::kMessage ? 0 : operation.part.sequence + 1,
-      .peer = hasRoot(function) ? operation.part.peer : -1,
+      .peer = ncclNamesRank(function) ? operation.part.peer : -1,
       .tag = -1,
       .correlation_id = operation.correlation,
       .element_count = operation.part.element_count,

@@ -6,6 +6,7 @@
 #include "tracesmith/import/common/source_numbers.hpp"
 #include "tracesmith/import/common/torch_collectives.hpp"
 #include "tracesmith/import/json/json_walker.hpp"
+#include "tracesmith/model/names/data_type_names.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -140,7 +141,7 @@ void ChromeCollectives::push(const Call& call) {
   const std::string_view library = call.work ? "NCCL" : libraryOfBackend(backend_);
   const bool is_nccl = library == "NCCL" && !meaning.nccl.empty();
   const std::string type(plainDataType(delta_.text(of.data_type)));
-  const uint64_t bytes = bytesOfDataType(type);
+  const uint64_t bytes = dataTypeBytes(type);
   const RankList* const ranks = groupRanks(of);
   const bool is_rooted = meaning.from_root || meaning.to_root;
   const bool is_message = meaning.kind == CommKind::kSend || meaning.kind == CommKind::kReceive;

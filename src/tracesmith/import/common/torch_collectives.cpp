@@ -49,31 +49,30 @@ constexpr NamedCollective kNamedCollectives[] = {
 
 struct DataType {
   std::string_view torch, plain;
-  uint64_t bytes;
 };
 
 constexpr DataType kDataTypes[] = {
-    {"Float", "float32", 4},
-    {"Half", "float16", 2},
-    {"BFloat16", "bfloat16", 2},
-    {"Double", "float64", 8},
-    {"Long", "int64", 8},
-    {"Int", "int32", 4},
-    {"Short", "int16", 2},
-    {"Char", "int8", 1},
-    {"Byte", "uint8", 1},
-    {"Bool", "bool", 1},
-    {"UInt16", "uint16", 2},
-    {"UInt32", "uint32", 4},
-    {"UInt64", "uint64", 8},
-    {"Float8_e4m3fn", "float8_e4m3", 1},
-    {"Float8_e5m2", "float8_e5m2", 1},
-    {"Float8_e4m3fnuz", "float8_e4m3fnuz", 1},
-    {"Float8_e5m2fnuz", "float8_e5m2fnuz", 1},
-    {"Float8_e8m0fnu", "float8_e8m0fnu", 1},
-    {"ComplexHalf", "complex32", 4},
-    {"ComplexFloat", "complex64", 8},
-    {"ComplexDouble", "complex128", 16},
+    {"Float", "float32"},
+    {"Half", "float16"},
+    {"BFloat16", "bfloat16"},
+    {"Double", "float64"},
+    {"Long", "int64"},
+    {"Int", "int32"},
+    {"Short", "int16"},
+    {"Char", "int8"},
+    {"Byte", "uint8"},
+    {"Bool", "bool"},
+    {"UInt16", "uint16"},
+    {"UInt32", "uint32"},
+    {"UInt64", "uint64"},
+    {"Float8_e4m3fn", "float8_e4m3"},
+    {"Float8_e5m2", "float8_e5m2"},
+    {"Float8_e4m3fnuz", "float8_e4m3fnuz"},
+    {"Float8_e5m2fnuz", "float8_e5m2fnuz"},
+    {"Float8_e8m0fnu", "float8_e8m0fnu"},
+    {"ComplexHalf", "complex32"},
+    {"ComplexFloat", "complex64"},
+    {"ComplexDouble", "complex128"},
 };
 
 }  // namespace
@@ -100,13 +99,6 @@ std::string_view plainDataType(std::string_view torch_name) {
     if (type.torch == torch_name) return type.plain;
   }
   return torch_name;
-}
-
-uint64_t bytesOfDataType(std::string_view plain) {
-  for (const DataType& type : kDataTypes) {
-    if (type.plain == plain) return type.bytes;
-  }
-  return 0;
 }
 
 void setTensorBytes(CommRow& row, const TorchCollective& of, uint64_t in, uint64_t out,

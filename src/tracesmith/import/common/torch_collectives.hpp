@@ -26,8 +26,6 @@ std::string_view libraryOfBackend(std::string_view backend);
 
 /// "float32" for "Float". Unknown names stay.
 std::string_view plainDataType(std::string_view torch_name);
-/// Bytes of an element of plainDataType(); 0: unknown.
-uint64_t bytesOfDataType(std::string_view plain);
 
 /// Sets the numbers of bytes of a row from those of the tensors that the call read and wrote.
 /// PyTorch names tensors on all ranks, also where only the root sends or receives. `is_root`: this

@@ -10,6 +10,7 @@
 #include "tracesmith/import/flight_recorder/flight_recorder_fields.hpp"
 #include "tracesmith/import/json/json_walker.hpp"
 #include "tracesmith/import/json/source_member.hpp"
+#include "tracesmith/model/names/data_type_names.hpp"
 
 namespace tracesmith::import {
 namespace {
@@ -107,7 +108,7 @@ FlightRecorderRows::Tensors FlightRecorderRows::tensors(int sizes, int types) {
   forElements(field(types).raw, [&](const JsonToken& type) {
     const std::string_view plain = plainDataType(type.raw);
     if (bytes_of.empty()) all.type = plain;
-    bytes_of.push_back(bytesOfDataType(plain));
+    bytes_of.push_back(dataTypeBytes(plain));
   });
   size_t at = 0;
   forElements(field(sizes).raw, [&](const JsonToken& tensor) {

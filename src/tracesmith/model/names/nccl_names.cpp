@@ -1,36 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/model/names/nccl_names.hpp"
 
-#include <algorithm>
-#include <iterator>
-
 namespace tracesmith {
 namespace {
 
 struct Type {
   std::string_view nccl_name;
   std::string_view name;
-  uint64_t bytes;
 };
 // ncclDataType_t, as NCCL 2.32 names its values.
-constexpr Type kTypes[] = {{"ncclInt8", "int8", 1},
-                           {"ncclUint8", "uint8", 1},
-                           {"ncclInt32", "int32", 4},
-                           {"ncclUint32", "uint32", 4},
-                           {"ncclInt64", "int64", 8},
-                           {"ncclUint64", "uint64", 8},
-                           {"ncclFloat16", "float16", 2},
-                           {"ncclFloat32", "float32", 4},
-                           {"ncclFloat64", "float64", 8},
-                           {"ncclBfloat16", "bfloat16", 2},
-                           {"ncclFloat8e4m3", "float8_e4m3", 1},
-                           {"ncclFloat8e5m2", "float8_e5m2", 1}};
-
-const Type* typeOf(std::string_view nccl_type) {
-  const auto* const found = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                         [&](const Type& t) { return t.nccl_name == nccl_type; });
-  return found == std::end(kTypes) ? nullptr : found;
-}
+constexpr Type kTypes[] = {{"ncclInt8", "int8"},
+                           {"ncclUint8", "uint8"},
+                           {"ncclInt32", "int32"},
+                           {"ncclUint32", "uint32"},
+                           {"ncclInt64", "int64"},
+                           {"ncclUint64", "uint64"},
+                           {"ncclFloat16", "float16"},
+                           {"ncclFloat32", "float32"},
+                           {"ncclFloat64", "float64"},
+                           {"ncclBfloat16", "bfloat16"},
+                           {"ncclFloat8e4m3", "float8_e4m3"},
+                           {"ncclFloat8e5m2", "float8_e5m2"}};
 
 /// a * b; 0 if that is too much to be true.
 uint64_t product(uint64_t a, uint64_t b) {
@@ -41,16 +31,13 @@ uint64_t product(uint64_t a, uint64_t b) {
 }  // namespace
 
 std::string_view ncclTypeName(std::string_view nccl_type) {
-  const Type* const type = typeOf(nccl_type);
-  return type == nullptr ? nccl_type : type->name;
+  for (const Type& type : kTypes) {
+    if (type.nccl_name == nccl_type) return type.name;
+  }
+  return nccl_type;
 }
 
-uint64_t ncclTypeBytes(std::string_view nccl_type) {
-  const Type* const type = typeOf(nccl_type);
-  return type == nullptr ? 0 : type->bytes;
-}
-
-bool hasRoot(std::string_view function) {
+bool ncclNamesRank(std::string_view function) {
   return function == "Broadcast" || function == "Reduce" || function == "Gather" ||
          function == "Scatter" || function == "Send" || function == "Recv";
 }

@@ -13,11 +13,9 @@ constexpr std::string_view kCopyEngines = "CE";
 
 /// "float32" for "ncclFloat32"; a name that is not known stays as it is.
 std::string_view ncclTypeName(std::string_view nccl_type);
-/// Bytes of an element; 0: unknown.
-uint64_t ncclTypeBytes(std::string_view nccl_type);
 
-/// Whether one rank is the root of a collective, or the peer of a message.
-bool hasRoot(std::string_view function);
+/// Whether a call names one rank: the root of a collective, or the peer of a message.
+bool ncclNamesRank(std::string_view function);
 
 struct CommBytes {
   uint64_t sent = 0;

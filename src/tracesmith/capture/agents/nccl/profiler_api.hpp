@@ -27,7 +27,6 @@ using Logger = void (*)(int level, unsigned long flags, const char* file, int li
 
 /// States that NCCL reports, of those that this plugin uses.
 constexpr int kStateKernelChannelStop = 22;
-constexpr int kStateKernelPhaseStop = 31;
 
 // Parts that all versions have alike.
 struct ProxyOperation {
