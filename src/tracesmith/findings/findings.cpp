@@ -59,6 +59,8 @@ constexpr Rule kRules[] = {
     {"streams-unused", Needs::kOccupancy, findUnusedStreams},
     {"step-variance", Needs::kSteps, findStepVariance},
     {"imbalance", Needs::kWork, findImbalance},
+    {"straggler", Needs::kNothing, findStragglingRanks},
+    {"hang", Needs::kNothing, findMisfittingCalls},
     {"memory-growth", Needs::kAllocations, findMemoryGrowth},
     {"memory-peak", Needs::kMemorySize, findMemoryPeaks},
 };

@@ -74,6 +74,9 @@ void findTails(const Context& context);
 void findUnusedStreams(const Context& context);
 void findStepVariance(const Context& context);
 void findImbalance(const Context& context);
+void findStragglingRanks(const Context& context);
+/// Hangs, and mismatches.
+void findMisfittingCalls(const Context& context);
 void findMemoryGrowth(const Context& context);
 void findMemoryPeaks(const Context& context);
 
