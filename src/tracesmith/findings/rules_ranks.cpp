@@ -134,21 +134,31 @@ class CallsOfRanks {
     return rankNames(labels, "and");
   }
 
+  std::string callName(StringId function, uint64_t sequence) const {
+    return fmt::format("{} #{}", context_.trace().text(function), sequence);
+  }
+
+  /// "ncclAllReduce #3 of world", "a call that never returned, after MPI_Bcast #2 of world".
+  std::string callOf(const CommHang& hang) const {
+    if (hang.function != StringId::kNone) {
+      return callName(hang.function, hang.sequence) + communicatorName(hang.communicator);
+    }
+    if (hang.after == CommOperation::kNone) return "a call that never returned";
+    const CommOperation& before = operations_[hang.after];
+    return fmt::format("a call that never returned, after {}{}",
+                       callName(before.function, context_.trace().comm.sequence[before.row]),
+                       communicatorName(before.communicator));
+  }
+
   Finding hangFinding(const CommHang& hang) const {
-    const std::string call = hang.function == StringId::kNone
-                                 ? "a call that did not return"
-                                 : fmt::format("{} #{}{}", context_.trace().text(hang.function),
-                                               hang.sequence, communicatorName(hang.communicator));
     const bool all_came = hang.missing.empty();
-    const std::string waiting = namesOf(hang.waiting);
     Finding out;
     out.rule = "hang";
     out.severity = Severity::kWrong;
-    out.title = all_came
-                    ? fmt::format("{} did not end, although {} came.", capitalized(call), waiting)
-                    : capitalized(fmt::format("{} never came to {}, in which {} wait{}.",
-                                              namesOf(hang.missing), call, waiting,
-                                              hang.waiting.size() == 1 ? "s" : ""));
+    out.title = fmt::format("{} {} in {}; {}.", capitalized(namesOf(hang.waiting)),
+                            hang.waiting.size() == 1 ? "waits" : "wait", callOf(hang),
+                            all_came ? "all that the trace has came to it"
+                                     : namesOf(hang.missing) + " never came to it");
     out.cause = all_came ? "All ranks of the trace are in the call, and none has ended it."
                          : "Those in the call cannot end it before all have come.";
     out.evidence.rows = hang.waiting.size();
@@ -160,6 +170,7 @@ class CallsOfRanks {
                        "in the table comm_work."
                      : "See what those that never came did last, and where: tracesmith analyze "
                        "--comm names the call and its stack.";
+    out.possible = 1;
     out.gain = cannotSay("the job does not end");
     return out;
   }
@@ -193,6 +204,7 @@ void findStragglingRanks(const Context& context) {
   if (context.trace().comm.empty()) return;
   const StragglerReport report = findStragglers(context.trace());
   for (const Straggler& straggler : report.stragglers) {
+    if (straggler.gain_share < kLeastShare) continue;
     context.add(stragglerFinding(context, report, straggler));
   }
 }

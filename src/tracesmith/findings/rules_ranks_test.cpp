@@ -62,7 +62,7 @@ TEST(RankFindings, ARankThatNeverCameIsNamedFirst) {
   EXPECT_EQ(hang.rule, "hang");
   EXPECT_EQ(hang.severity, Severity::kWrong);
   EXPECT_EQ(hang.title,
-            "Rank 1 never came to ncclAllReduce #3 of world, in which ranks 0 and 2 wait.");
+            "Ranks 0 and 2 wait in ncclAllReduce #3 of world; rank 1 never came to it.");
   EXPECT_EQ(hang.evidence.begin_ns, 300);
   EXPECT_EQ(hang.evidence.command, "tracesmith analyze job.sbt --comm");
   EXPECT_THAT(found.verdict, HasSubstr(hang.title));
