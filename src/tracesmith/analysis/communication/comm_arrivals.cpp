@@ -19,11 +19,7 @@ class ArrivalFinder {
  public:
   ArrivalFinder(const Trace& trace, const std::vector<CommOperation>& operations,
                 const JobCommunicators& communicators, const CollectiveSets& sets)
-      : trace_(trace),
-        operations_(operations),
-        communicators_(communicators),
-        sets_(sets),
-        clocks_(trace) {}
+      : operations_(operations), communicators_(communicators), sets_(sets), clocks_(trace) {}
 
   CommArrivals find() {
     out_.are_comparable = clocks_.areComparable();
@@ -139,7 +135,6 @@ class ArrivalFinder {
     return waited;
   }
 
-  const Trace& trace_;
   const std::vector<CommOperation>& operations_;
   const JobCommunicators& communicators_;
   const CollectiveSets& sets_;
