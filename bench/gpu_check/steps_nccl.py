@@ -66,4 +66,4 @@ def check_rows(step, events, trace, did):
     step.equal(f"{events}: work outside of NCCL's kernels", outside, 0)
 
 
-STEPS = (("nccl", "NCCL's events beside what its ranks did", 90, nccl),)
+STEPS = (("nccl", "NCCL's events beside what its ranks did", 60, nccl),)
