@@ -170,7 +170,7 @@ TEST_F(LauncherTest, OnlyOurOwnVariablesAreAddedToTheEnvironment) {
     const std::string name = entry.substr(0, entry.find('='));
     EXPECT_TRUE(name == "OPENCL_LAYERS" || name == "LD_PRELOAD" || name == "ASAN_OPTIONS" ||
                 name == "CUDA_INJECTION64_PATH" || name == "NVTX_INJECTION64_PATH" ||
-                name.rfind("TRACESMITH_", 0) == 0)
+                name == "NCCL_PROFILER_PLUGIN" || name.rfind("TRACESMITH_", 0) == 0)
         << entry;
     if (name == "OPENCL_LAYERS") {
       EXPECT_THAT(entry, HasSubstr("=/other/layer.so:"));
