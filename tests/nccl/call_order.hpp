@@ -86,10 +86,13 @@ class Meeting {
     while (missing_ > 0 && !stop) all_.wait_for(lock, std::chrono::milliseconds(1));
     return missing_ <= 0;
   }
-  int64_t at() const { return at_; }
+  int64_t at() const {
+    const std::lock_guard lock(mutex_);
+    return at_;
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable all_;
   int missing_;
   int64_t at_ = 0;

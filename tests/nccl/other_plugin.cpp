@@ -40,7 +40,10 @@ void expect(bool is_true, const char* what) {
 Result initialize(void** context, int* mask) {
   *context = &g_known[0];
   const char* const wanted = getenv("OTHER_PLUGIN_MASK");
-  *mask = wanted == nullptr ? bitOf(Event::kCollective) | bitOf(Event::kMessage) : atoi(wanted);
+  // NCCL, and who passes its calls on, read it at any time.
+  __atomic_store_n(
+      mask, wanted == nullptr ? bitOf(Event::kCollective) | bitOf(Event::kMessage) : atoi(wanted),
+      __ATOMIC_RELAXED);
   if constexpr (kIsEmpty) return kSuccess;
   const std::lock_guard lock(g_mutex);
   ++g_communicators;

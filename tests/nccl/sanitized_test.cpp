@@ -84,9 +84,9 @@ TEST_P(NcclSanitized, HasNothingToSay) {
 INSTANTIATE_TEST_SUITE_P(All, NcclSanitized,
                          ::testing::Combine(::testing::Values(1, 4, 7),
                                             ::testing::Values("proxies", "random", "abort", "pxn")),
-                         [](const auto& info) {
-                           return std::string(std::get<1>(info.param)) + "_" +
-                                  std::to_string(std::get<0>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<1>(test.param)) + "_" +
+                                  std::to_string(std::get<0>(test.param));
                          });
 
 }  // namespace

@@ -53,13 +53,14 @@ PickleText entry(const Members& changed) {
                      {"retired", PickleText::boolean(true)},
                      {"timeout_ms", 600000},
                      {"is_p2p", PickleText::boolean(false)}};
-  for (const auto& [key, value] : changed) {
-    const auto same = [&](const auto& member) { return member.first.bytes() == key.bytes(); };
-    const auto known = std::find_if(members.begin(), members.end(), same);
+  for (const auto& change : changed) {
+    const auto known = std::find_if(members.begin(), members.end(), [&](const auto& member) {
+      return member.first.bytes() == change.first.bytes();
+    });
     if (known == members.end()) {
-      members.emplace_back(key, value);
+      members.push_back(change);
     } else {
-      known->second = value;
+      known->second = change.second;
     }
   }
   return PickleText::dict(members);

@@ -190,8 +190,7 @@ constexpr int wantingEvents(Event event) {
 void keepHandle(uint64_t id, void* handle) {
   Slot& slot = g_slots.load(std::memory_order_relaxed)[id & (kSlots - 1)];
   slot.id.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  slot.handle.store(handle, std::memory_order_relaxed);
+  slot.handle.store(handle, std::memory_order_release);  // who reads it sees the 0, or a later id
   slot.id.store(id, std::memory_order_release);
 }
 
@@ -200,8 +199,7 @@ void* keptHandle(uint64_t id) {
   if (slots == nullptr || id == 0) return nullptr;
   Slot& slot = slots[id & (kSlots - 1)];
   if (slot.id.load(std::memory_order_acquire) != id) return nullptr;
-  void* const handle = slot.handle.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
+  void* const handle = slot.handle.load(std::memory_order_acquire);
   return slot.id.load(std::memory_order_relaxed) == id ? handle : nullptr;
 }
 
