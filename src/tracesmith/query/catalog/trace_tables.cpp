@@ -15,6 +15,7 @@
 #include "tracesmith/base/memory_limit.hpp"
 #include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/model/clock_map.hpp"
+#include "tracesmith/query/columns/column_rules.hpp"
 
 namespace tracesmith {
 namespace {
