@@ -13,7 +13,8 @@ namespace tracesmith::python {
 namespace nb = nanobind;
 
 void bindNcclTracker(nb::module_& m) {
-  nb::class_<NCCLTrackerConfig>(m, "NCCLTrackerConfig")
+  nb::class_<NCCLTrackerConfig>(m, "NCCLTrackerConfig",
+                                "Which operations an NCCLTracker keeps, and how many.")
       .def(nb::init<>())
       .def_rw("hook_enabled", &NCCLTrackerConfig::hook_enabled,
               "start_capture() installs the hooks")
@@ -23,7 +24,7 @@ void bindNcclTracker(nb::module_& m) {
       .def_rw("max_operations", &NCCLTrackerConfig::max_operations,
               "the oldest are dropped beyond that");
   using Statistics = NCCLTracker::Statistics;
-  nb::class_<Statistics>(m, "NCCLStatistics")
+  nb::class_<Statistics>(m, "NCCLStatistics", "Sums over the operations of an NCCLTracker.")
       .def_ro("total_operations", &Statistics::total_operations)
       .def_ro("total_bytes_transferred", &Statistics::total_bytes_transferred)
       .def_ro("total_duration_ns", &Statistics::total_duration_ns, "of completed operations")
