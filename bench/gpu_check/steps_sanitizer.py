@@ -50,4 +50,4 @@ def with_agent(tools, step, name, command, alone):
         step.equal(f"{name}, with the sanitizer: kernels in the trace", kernels, launched)
 
 
-STEPS = (("compute-sanitizer", "NVIDIA's compute-sanitizer, alone and with the agent", 30, sanitizer),)
+STEPS = (("compute-sanitizer", "NVIDIA's compute-sanitizer, alone and with the agent", 15, sanitizer),)

@@ -170,10 +170,10 @@ def kernel_table(tools, step):
     step.value("total_ns", total)
 
 
-STEPS = (("counts and brackets", "What the samples did is in their traces, when it happened", 25,
+STEPS = (("counts and brackets", "What the samples did is in their traces, when it happened", 15,
           counts_and_brackets),
-         ("independent counter", "Counts beside those of a counter that is not ours", 30,
+         ("independent counter", "Counts beside those of a counter that is not ours", 20,
           independent_counter),
-         ("saturated stream", "A stream that never runs dry", 15, saturated_stream),
+         ("saturated stream", "A stream that never runs dry", 10, saturated_stream),
          ("overlap", "Kernels that run at once", 10, overlap),
          ("kernel table", "The table of kernels", 15, kernel_table))

@@ -148,4 +148,4 @@ LATER_PYTHON_STEPS = (("Triton", "A Triton kernel through profile -- python", 40
 STEPS = (("two processes", "Two processes at once", 10, two_processes),
          ("program killed", "kill -9 of the program", 10, program_killed),
          ("recorder killed", "kill -9 of the recorder", 30, recorder_killed))
-LAST_STEPS = (("afterwards", "The trace opened, analysed, exported", 25, afterwards),)
+LAST_STEPS = (("afterwards", "The trace opened, analysed, exported", 15, afterwards),)
