@@ -46,6 +46,7 @@ class CudaSanitized : public ::testing::Test {
     setenv("TSAN_OPTIONS", log.c_str(), 1);
     options_.output = dir_.path("t.sbt");
     options_.platform = PlatformType::CUDA;
+    options_.nccl = NcclEvents::kNone;
   }
   ~CudaSanitized() override { unsetenv("STANDIN_SCRIPT"); }
 
