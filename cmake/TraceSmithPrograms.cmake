@@ -26,11 +26,9 @@ foreach(_room IN LISTS _rooms)
   endif()
 endforeach()
 
-# What script/demo needs and nothing else.
+# What script/demo needs and nothing else. The agents are built with the command.
 add_custom_target(demo)
-foreach(_target tracesmith tracesmith-cli tracesmith-opencl-agent tracesmith-opencl-preload
-                tracesmith-opencl-record
-                tracesmith-process tracesmith-xray tracesmith-cuda tracesmith_example_opencl tracesmith_example_race)
+foreach(_target tracesmith tracesmith-cli tracesmith_example_opencl tracesmith_example_race)
   if(TARGET ${_target})
     add_dependencies(demo ${_target})
   endif()

@@ -314,7 +314,6 @@ ReportTables TraceFile::operators(const std::string& by, const std::string& sort
 ReportTables TraceFile::findings(const std::string& file, bool predict) {
   return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
     TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
-    TS_CHECK_OK(haveOneClock(loaded->trace));
     FindingsOptions options;
     options.file = file;
     options.predict = predict;

@@ -85,6 +85,17 @@ class FlightRecorder(CommandTest):
             WHERE c.kind = 'collective' GROUP BY 1, 2, 3 HAVING count(*) < 2""")
         self.assertEqual([(row["function"], row["sequence"], row["first"]) for row in rows], [("all_reduce", 9, 0)])
 
+    def test_of_gloo_only_the_call_that_a_rank_lacks_is_shown(self):
+        # It leaves all of its calls in the state "scheduled".
+        result = self.run_command("merge", os.path.join(DATA, "gloo_trace_rank_0"),
+                                  os.path.join(DATA, "gloo_trace_rank_1"), "-o", "job.sbt")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(self.run_command("analyze", "--json", "--comm", "job.sbt").stdout)
+        self.assertEqual([(row["collective"], row["rank"], row["state"], row["certain"])
+                          for row in report["comm_hangs"]], [("all_reduce #9", "1", "never came", "no")])
+        findings = json.loads(self.run_command("analyze", "--json", "--findings", "job.sbt").stdout)
+        self.assertNotIn("hang", [row["rule"] for row in findings["findings"]])
+
     def test_who_did_not_come_to_a_collective(self):
         # The query of docs/importing.md.
         with open(os.path.join(SOURCE, "docs", "importing.md"), encoding="utf-8") as file:

@@ -85,8 +85,9 @@ class Merge(CommandTest):
 
     def test_what_compares_times_needs_a_rank(self):
         self.merged(*self.job())
-        for arguments in (("analyze", "--idle"), ("analyze", "--findings"), ("whatif",), ("diff", "job.sbt")):
+        for arguments in (("analyze", "--idle"), ("analyze", "--findings", "--idle"), ("whatif",), ("diff", "job.sbt")):
             self.assert_fails(self.run_command(*arguments, "job.sbt"), 2, "choose one with --rank")
+        self.assertIn(b"most rules were not checked", self.command("analyze", "--findings", "job.sbt").stdout)
         self.command("whatif", "job.sbt", "--rank", "1", "--allow-unmatched")
         self.command("diff", "job.sbt", "job.sbt", "--rank", "0")
         self.assert_fails(self.run_command("analyze", "job.sbt", "--rank", "7"), 2, "there is no rank 7; the trace has 0 and 1")

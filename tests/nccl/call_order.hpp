@@ -70,6 +70,7 @@ struct Request {
   int channels = 4;
   int64_t kernel_ns = 100'000;  // on the device, after the last rank has come
   bool is_captured = false;
+  bool is_symmetric = false;  // symmetric memory: NCCL reports the call only
   bool is_message() const { return strcmp(function, "Send") == 0 || strcmp(function, "Recv") == 0; }
 };
 
@@ -223,7 +224,7 @@ class Nccl {
         if ((mask & kOfCalls) != 0) start(&call, d);
         if (call != nullptr) stop(call);
       }
-      planned_.push_back({kernel, call});
+      if (!request.is_symmetric) planned_.push_back({kernel, call});
       if (depth_ == 0) launch();
     }
     void groupEnd() {
@@ -253,8 +254,16 @@ class Nccl {
     }
     int rank() const { return rank_; }
     void* context() { return context_; }
-    void start(void** handle, Descriptor d) {
-      if (nccl_.plugin_ != nullptr) nccl_.plugin_->start(context_, handle, &d);
+    void start(void** handle, Descriptor d) { start(handle, d, context_); }
+    void start(void** handle, Descriptor d, void* context) {
+      if (nccl_.plugin_ != nullptr) nccl_.plugin_->start(context, handle, &d);
+    }
+    /// What a thread that sends for another process has as the context: what the plugin of that
+    /// process gave, an address or a number. The parents are its handles, too.
+    void* proxyContext() const {
+      if (!options().foreign_pid) return context_;
+      const uintptr_t foreign = rank_ % 2 == 0 ? 0xdeadbeef0 : 1;
+      return reinterpret_cast<void*>(foreign);  // NOLINT(performance-no-int-to-ptr)
     }
     void stop(void* handle) {
       if (nccl_.plugin_ != nullptr) nccl_.plugin_->stop(handle);
@@ -489,12 +498,9 @@ class Nccl {
         d.rank = rank_;
         d.parent = w.kernel->task;
         d.proxy_operation = {getpid(), 1, (rank_ + 1) % ranks_, 3, 4096, is_send ? 1 : 0};
-        if (options().foreign_pid) {
-          d.proxy_operation.pid = 1;
-          d.parent = reinterpret_cast<void*>(uintptr_t{0xdeadbeef0});  // NOLINT: of another process
-        }
+        if (options().foreign_pid) d.proxy_operation.pid = 1;
         void* operation = nullptr;
-        start(&operation, d);
+        start(&operation, d, proxyContext());
         if constexpr (kVersion >= 4) {
           Arguments none{};
           if (operation != nullptr) state(operation, 19, &none);
@@ -510,7 +516,7 @@ class Nccl {
       d.parent = operation;
       d.proxy_step.step = number;
       void* step = nullptr;
-      start(&step, d);
+      start(&step, d, proxyContext());
       if (step == nullptr) return;
       const std::vector<int> states = !is_send        ? std::vector{10, 11, 12}
                                       : kVersion >= 4 ? std::vector{8, 20, 9}

@@ -31,7 +31,8 @@ class Nccl(CommandTest):
         result = subprocess.run([PROGRAM, "profile", "-q", *options, "-o", "run.sbt", "--", NCCL_PROGRAM, str(version),
                                  scenario, "truth.json"], cwd=self.dir, env=environment(**changes), check=False,
                                 timeout=RUN_LIMIT_S, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual(result.returncode, code, result.stderr.decode())
+        if code is not None:
+            self.assertEqual(result.returncode, code, result.stderr.decode())
         return result
 
     def truth(self):
@@ -195,6 +196,15 @@ class Events(Nccl):
             self.assertEqual(row, {"n": str(RANKS * 10), "how": "CE", "type": "float16", "sent": "2000",
                                    "received": "8000", "last": "10"})
 
+    def test_calls_of_which_nccl_reports_no_operation_have_no_number_and_do_not_hang(self):
+        self.record(7, "symmetric")
+        rows = self.rows("SELECT function, count(*) AS n, count(sequence) AS numbered, max(sequence) AS last FROM comm "
+                         "GROUP BY 1 ORDER BY 1")
+        self.assertEqual([tuple(row.values()) for row in rows], [
+            ("ncclAllReduce", str(RANKS * 20), str(RANKS * 10), "10"), ("ncclBroadcast", str(RANKS * 10), "0", "")])
+        report = json.loads(self.run_command("analyze", "--json", "--comm", "run.sbt").stdout)
+        self.assertEqual((report["comm_hangs"], report["comm_mismatches"]), ([], []))
+
     def test_ranks_have_host_calls_with_their_correlation(self):
         self.record(7, "work", "--stacks=native")
         self.assertEqual(self.value("SELECT count(*) FROM comm JOIN host_call h USING (correlation_id) WHERE h.name = "
@@ -239,8 +249,8 @@ class BadDays(Nccl):
         for version in VERSIONS:
             with self.subTest(version):
                 self.record(version, "random", "--nccl", "full", "--force")
-                self.assertEqual(self.value("SELECT count(*) FROM communicator"), 1 if version >= 4 else
-                                 self.value("SELECT count(*) FROM communicator"))
+                if version >= 4:  # before, the communicator's name comes with its first collective
+                    self.assertEqual(self.value("SELECT count(*) FROM communicator"), 1)
 
     def test_more_communicators_than_there_is_room_for_at_a_time(self):
         self.record(7, "many")
@@ -253,9 +263,10 @@ class BadDays(Nccl):
                                                         "process_id")], ["2", "2"])
 
     def test_small_rings_count_what_they_drop(self):
-        self.record(7, "proxies", "--nccl", "full", "-b", "64K", "--overflow", "drop")
+        self.record(7, "random", "--nccl", "full", "--force", "-b", "64K", "--overflow", "drop", code=None)
         (row,) = self.rows("SELECT emitted, written, dropped FROM loss WHERE source = 'NCCL events'")
         self.assertEqual(int(row["written"]) + int(row["dropped"]), int(row["emitted"]))
+        self.assertGreater(int(row["dropped"]), 0)
 
     def test_without_a_session_the_plugin_asks_for_nothing(self):
         plugin = os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "lib", "tracesmith",
@@ -272,11 +283,11 @@ class NextPlugin(Nccl):
         with open(self.path(name), encoding="utf-8") as file:
             return dict(line.rstrip("\n").split(": ") for line in file)
 
-    def chained(self, version, other, mask):
+    def chained(self, version, other, mask, scenario="proxies"):
         plugin = os.path.join(FOLDER, f"libnccl-profiler-other{other}.so")
         if os.path.exists(self.path("other.log")):
             os.remove(self.path("other.log"))
-        self.record(version, "proxies", "--force", NCCL_PROFILER_PLUGIN=plugin, OTHER_PLUGIN_MASK=str(mask),
+        self.record(version, scenario, "--force", NCCL_PROFILER_PLUGIN=plugin, OTHER_PLUGIN_MASK=str(mask),
                     OTHER_PLUGIN_LOG=self.path("other.log"))
         self.assertEqual(self.value("SELECT count(*) FROM comm"), RANKS * 63)
         self.assert_nothing_lost()
@@ -306,6 +317,14 @@ class NextPlugin(Nccl):
                 self.assertNotIn("start 9", log)
                 self.assertEqual("start 6" in log, other >= 4)
                 self.assertEqual("state 22" in log, other >= 4)
+
+    def test_gets_proxies_for_another_process_without_parent_and_context(self):
+        for version in (1, 4, 7):
+            with self.subTest(version):
+                log = self.chained(version, version, 127, "pxn")
+                self.assertEqual(log["start 3"], str(RANKS * 63 * 2))
+                self.assertNotIn("with parent 3", log)
+                self.assertEqual(log["with parent 4"], str(RANKS * 63 * 2 * 3))
 
     def test_gets_what_its_mask_has(self):
         log = self.chained(7, 7, 2)

@@ -63,6 +63,16 @@ void work(typename Nccl<kVersion>::Communicator& world) {
   world.groupEnd();
 }
 
+/// Every other one uses symmetric memory.
+template <int kVersion>
+void workWithSymmetricMemory(typename Nccl<kVersion>::Communicator& world) {
+  for (int i = 0; i < 10; ++i) {
+    world.enqueue({});
+    world.enqueue({.is_symmetric = true});
+    world.enqueue({.function = "Broadcast", .is_symmetric = true});
+  }
+}
+
 /// Rank 2 comes late to each collective.
 template <int kVersion>
 void workWithStraggler(typename Nccl<kVersion>::Communicator& world) {
@@ -198,6 +208,8 @@ int runScenario(const std::string& scenario, const std::string& truth) {
     }
   } else if (scenario == "straggler") {
     runRanks<kVersion>(nccl, kRanks, workWithStraggler<kVersion>);
+  } else if (scenario == "symmetric") {
+    runRanks<kVersion>(nccl, kRanks, workWithSymmetricMemory<kVersion>);
   } else if (scenario == "graphs") {
     runGraphs(nccl);
   } else if (scenario == "copies") {

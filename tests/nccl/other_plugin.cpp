@@ -2,6 +2,8 @@
 // Another profiler plugin, with one version of the interface (OTHER_VERSION), and with none of its
 // own work if OTHER_IS_EMPTY. It writes what it was told into OTHER_PLUGIN_LOG when its last
 // communicator ends, and aborts if it gets a handle or a context that it did not give.
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +29,7 @@ constexpr bool kIsEmpty = false;
 
 std::mutex g_mutex;
 std::set<void*> g_handles;
+std::set<void*> g_foreign;  // handles of what is done for another process
 std::map<std::string, int> g_counts;
 int g_communicators = 0;
 int g_known[2];
@@ -67,10 +70,13 @@ Result start(void* context, void** handle, Descriptor* d) {
     *handle = &g_known[1];
     return kSuccess;
   }
-  expect(context == &g_known[0], "unknown context");
   const std::lock_guard lock(g_mutex);
-  expect(d->parent == nullptr || g_handles.count(d->parent) != 0, "unknown parent");
   const auto event = static_cast<int>(__builtin_ctzll(static_cast<uint64_t>(d->type)));
+  const bool is_foreign = event == static_cast<int>(Event::kProxyOperation)
+                              ? d->proxy_operation.pid != getpid()
+                              : g_foreign.count(d->parent) != 0;
+  expect(context == (is_foreign ? nullptr : &g_known[0]), "unknown context");
+  expect(d->parent == nullptr || g_handles.count(d->parent) != 0, "unknown parent");
   std::string what = "start " + std::to_string(event);
   if (event == static_cast<int>(Event::kCollective)) {
     const char* const name = nameOf(kFunctionNames, d->collective.function);
@@ -81,6 +87,7 @@ Result start(void* context, void** handle, Descriptor* d) {
   ++g_counts[what];
   *handle = new int(event);  // NOLINT(cppcoreguidelines-owning-memory): kept, as it may be a parent
   g_handles.insert(*handle);
+  if (is_foreign) g_foreign.insert(*handle);
   return kSuccess;
 }
 Result stop(void* handle) {

@@ -91,8 +91,9 @@ struct NCCLTracker::Impl {
   };
   struct Tracked {
     NCCLOperation operation;
-    uint32_t channels = 0, ended = 0;
-    bool has_channels = false;
+    uint32_t channels = 0, ended = 0;   // channels whose ends are told
+    uint64_t event = 0;                 // the plugin's id; 0: the caller's own operation
+    std::vector<uint64_t> of_channels;  // the plugin's ids of its channels
   };
 
   explicit Impl(NCCLTrackerConfig c) : config(std::move(c)) {
@@ -107,8 +108,18 @@ struct NCCLTracker::Impl {
     const uint64_t id = ++last_id;
     tracked.operation.op_id = id;
     operations.emplace(id, std::move(tracked));
-    while (operations.size() > config.max_operations) operations.erase(operations.begin());
+    while (operations.size() > config.max_operations) {
+      forgetEvents(operations.begin()->second);
+      operations.erase(operations.begin());
+    }
     return id;
+  }
+
+  /// Nothing more is told of it.
+  void forgetEvents(Tracked& tracked) {
+    by_event.erase(tracked.event);
+    for (const uint64_t channel : tracked.of_channels) of_channel.erase(channel);
+    tracked.of_channels = {};
   }
 
   void end(uint64_t id, Timestamp time, std::vector<NCCLOperation>& ended) {
@@ -119,6 +130,7 @@ struct NCCLTracker::Impl {
     o.duration_ns = o.end_time - o.start_time;
     o.completed = true;
     ended.push_back(o);
+    forgetEvents(found->second);
   }
 
   /// From the plugin. The callback is called without the lock.
@@ -153,9 +165,7 @@ struct NCCLTracker::Impl {
         const auto id = by_event.find(start.parent);
         if (id == by_event.end()) return;
         of_channel[start.id] = id->second;
-        if (const auto o = operations.find(id->second); o != operations.end()) {
-          o->second.has_channels = true;
-        }
+        operations.at(id->second).of_channels.push_back(start.id);
       } else if (size >= sizeof start + sizeof(arena::NcclTransferPart)) {
         arena::NcclTransferPart part;
         std::memcpy(&part, bytes + sizeof start, sizeof part);
@@ -172,10 +182,8 @@ struct NCCLTracker::Impl {
     } else if (const auto id = by_event.find(stop.id); id != by_event.end()) {
       // Without channels nobody says when it is done: when it was enqueued is the last that is
       // known.
-      const auto o = operations.find(id->second);
-      if (o != operations.end() && o->second.channels == 0) {
+      if (operations.at(id->second).channels == 0) {
         end(id->second, static_cast<Timestamp>(stop.time), ended);
-        by_event.erase(id);
       }
     }
   }
@@ -184,7 +192,8 @@ struct NCCLTracker::Impl {
     const Communicator& communicator = communicators[start.header.aux];
     if (!capturing || !wants(communicator.key)) return;
     Tracked tracked;
-    tracked.channels = part.channels;
+    tracked.channels = part.has_channel_events != 0 ? part.channels : 0;
+    tracked.event = start.id;
     NCCLOperation& o = tracked.operation;
     o.op_type = typeOf(nameIn(part.function));
     o.data_type = dataTypeOf(nameIn(part.data_type)).value_or(NCCLDataType::Int8);

@@ -101,6 +101,31 @@ TEST(NCCLTracker, HooksSeeWhatNcclDoes) {
   EXPECT_EQ(getenv("NCCL_PROFILER_PLUGIN"), nullptr);
 }
 
+TEST(NCCLTracker, AVersionWithoutChannelsEndsWhenItIsEnqueued) {
+  unsetenv("NCCL_PROFILER_PLUGIN");
+  NCCLTracker tracker({.max_operations = 3});
+  ASSERT_TRUE(tracker.startCapture());
+  void* const library = dlopen(getenv("NCCL_PROFILER_PLUGIN"), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr);
+  const auto* const plugin = static_cast<const Api<2>::Symbol*>(dlsym(library, "ncclProfiler_v2"));
+  void* context = nullptr;
+  int mask = 0;
+  plugin->init(&context, &mask);
+  for (int i = 0; i < 10; ++i) {
+    Api<2>::Descriptor d{};
+    d.type = static_cast<decltype(d.type)>(bitOf(Event::kCollective));
+    d.collective.function = "AllReduce";
+    d.collective.data_type = "ncclFloat16";
+    d.collective.channels = 4;
+    void* handle = nullptr;
+    plugin->start(context, &handle, &d);
+    plugin->stop(handle);
+  }
+  plugin->finalize(context);
+  ASSERT_EQ(tracker.getOperations().size(), 3u);
+  for (const NCCLOperation& o : tracker.getOperations()) EXPECT_TRUE(o.completed);
+}
+
 TEST(NCCLTracker, OneTrackerHasHooksAtATime) {
   NCCLTracker first, second;
   EXPECT_TRUE(first.installHooks());

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "tracesmith/model/ranks/ranks.hpp"
+
 namespace tracesmith::findings {
 namespace {
 
@@ -26,7 +28,7 @@ double share(int64_t part, int64_t whole) {
 
 }  // namespace
 
-Facts::Facts(const Trace& of) : trace(of) {
+Facts::Facts(const Trace& of) : trace(of), one_clock(haveOneClock(of).has_value()) {
   begin_ns = timeRange(trace).begin_ns;
   ops = DeviceOps::of(trace);
   findDevices();

@@ -111,6 +111,8 @@ struct Facts {
   Facts& operator=(const Facts&) = delete;
 
   const Trace& trace;
+  /// Whether all times are of one clock; those of a job's ranks may be of different ones.
+  bool one_clock;
   int64_t begin_ns = 0;  ///< start of the trace
   DeviceOps ops;
   std::vector<DeviceFacts> devices;

@@ -18,7 +18,7 @@ namespace {
 
 /// What a rule needs of a trace.
 enum class Needs : uint8_t {
-  kNothing,
+  kNothing,      ///< not even that the ranks of a job have one clock, as all others do
   kWork,         ///< device work
   kLaunches,     ///< host calls that launched device work
   kCalls,        ///< host calls
@@ -59,7 +59,7 @@ constexpr Rule kRules[] = {
     {"streams-unused", Needs::kOccupancy, findUnusedStreams},
     {"step-variance", Needs::kSteps, findStepVariance},
     {"imbalance", Needs::kWork, findImbalance},
-    {"straggler", Needs::kNothing, findStragglingRanks},
+    {kStraggler, Needs::kNothing, findStragglingRanks},
     {"hang", Needs::kNothing, findMisfittingCalls},
     {"memory-growth", Needs::kAllocations, findMemoryGrowth},
     {"memory-peak", Needs::kMemorySize, findMemoryPeaks},
@@ -92,6 +92,7 @@ bool hasMemorySize(const Trace& trace) {
 /// Why a rule cannot be checked; "": it can.
 std::string_view missing(const Facts& facts, Needs needs) {
   const Trace& trace = facts.trace;
+  if (needs != Needs::kNothing && !facts.one_clock) return "the ranks' clocks were not compared";
   switch (needs) {
     case Needs::kNothing:
       break;

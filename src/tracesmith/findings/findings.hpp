@@ -33,7 +33,8 @@ class RecordingBeside {
   std::string why_not_;
 };
 
-/// Empty if cancelled (base/cancellation.hpp).
+/// Empty if cancelled (base/cancellation.hpp). Of a job whose ranks have clocks that were not
+/// compared, only the rules that need durations alone are checked.
 Findings findingsOf(const Trace& trace, const FindingsOptions& options = {});
 
 }  // namespace tracesmith

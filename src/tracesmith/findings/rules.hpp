@@ -21,6 +21,8 @@ constexpr double kMajorShare = 0.10;
 /// The rules that other rules explain parts of.
 inline constexpr const char* kHostLate = "host-late";
 inline constexpr const char* kStartAndEnd = "start-and-end";
+/// The rule that the verdict repeats.
+inline constexpr const char* kStraggler = "straggler";
 
 struct Context {
   const Facts& facts;

@@ -71,7 +71,7 @@ Finding stragglerFinding(const Context& context, const StragglerReport& report,
   for (const uint32_t rank : straggler.ranks) labels.push_back(report.timeline.labels[rank]);
   const std::string ranks = rankNames(labels, "or");
   Finding out;
-  out.rule = "straggler";
+  out.rule = kStraggler;
   out.title = fmt::format("Other ranks wait for {} ({}): {} of the job.", ranks,
                           toString(straggler.kind), formatPercent(straggler.gain_share));
   out.cause = capitalized(straggler.evidence) + ".";
@@ -101,7 +101,9 @@ class CallsOfRanks {
 
   void findHangs() const {
     const CommHangs found = commHangs(context_.trace(), operations_, communicators_, sets_);
-    for (const CommHang& hang : found.hangs) context_.add(hangFinding(hang));
+    for (const CommHang& hang : found.hangs) {
+      if (hang.is_certain) context_.add(hangFinding(hang));
+    }
   }
 
   void findMismatches() const {
@@ -164,7 +166,7 @@ class CallsOfRanks {
     out.evidence.rows = hang.waiting.size();
     out.evidence.text = counted(hang.waiting.size(), "rank") + " in the call";
     out.evidence.command = context_.command("analyze", "--comm");
-    context_.setPart(out, hang.since_ns, hang.since_ns);
+    if (context_.facts.one_clock) context_.setPart(out, hang.since_ns, hang.since_ns);
     out.advice = all_came
                      ? "Look at the device and the network of the ranks: the last work of the call "
                        "in the table comm_work."

@@ -13,6 +13,8 @@ namespace {
 using test::CommTrace;
 using test::GeneratedJob;
 using test::JobFault;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -34,6 +36,19 @@ TEST(RankFindings, AStragglerHasItsCauseAndGain) {
   EXPECT_GT(*finding.gain.share, 0.02);
   EXPECT_EQ(*finding.gain.share, finding.possible);
   EXPECT_LT(finding.gain.error, 0.02);
+}
+
+TEST(RankFindings, ClocksThatWereNotComparedDoNotMatter) {
+  const GeneratedJob job(
+      {.fault = JobFault::kSlowGpu, .faulty = 5, .amount = 0.2, .spread = 0, .seed = 3});
+  ASSERT_FALSE(haveOneClock(job.trace));
+  const Findings found = findingsOf(job.trace);
+  ASSERT_EQ(found.list.size(), 1u);
+  EXPECT_EQ(found.list[0].rule, "straggler");
+  EXPECT_THAT(found.verdict, HasSubstr("Other ranks wait for rank 5 (slow device)"));
+  EXPECT_THAT(found.verdict, HasSubstr("clocks of the ranks were not compared"));
+  EXPECT_THAT(found.not_checked, Contains(AllOf(HasSubstr("host-late"), HasSubstr("imbalance"),
+                                                HasSubstr("the ranks' clocks were not compared"))));
 }
 
 TEST(RankFindings, AJobWithoutFaultsHasNone) {

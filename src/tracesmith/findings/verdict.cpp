@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tracesmith/base/human_units.hpp"
+#include "tracesmith/findings/rules.hpp"
 
 namespace tracesmith::findings {
 namespace {
@@ -53,7 +54,12 @@ std::string idleClause(const Facts& facts) {
 std::string verdictOf(const Facts& facts, const std::vector<Finding>& list) {
   std::string out;
   for (const Finding& finding : list) {
-    if (finding.severity == Severity::kWrong) out += finding.title + " ";
+    if (finding.severity == Severity::kWrong || finding.rule == kStraggler) {
+      out += finding.title + " ";
+    }
+  }
+  if (!facts.one_clock) {
+    return out + "The clocks of the ranks were not compared, so most rules were not checked.";
   }
   if (facts.devices.empty()) return out + "The trace has no device work.";
   const TimeBreakdown& time = facts.all.time;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentence above the findings: how busy the devices were, what the rest of the time was, and
-// which kernel took most.
+// What stands above the findings: wrong results, ranks that others wait for, how busy the devices
+// were, what the rest of the time was, and which kernel took most.
 #pragma once
 
 #include <string>

@@ -62,7 +62,7 @@ class OrderFinder {
   /// "MPI_Bcast #3"
   std::string nameOf(const OrderedCall& each) const {
     const CollectiveCall& call = callOf(each);
-    return std::string(trace_.text(call.function)) + " #" + std::to_string(call.sequence);
+    return std::string(trace_.text(call.function)) + " " + call.numberText();
   }
 
   void compareRanks(Calls all) {
@@ -129,6 +129,7 @@ class OrderFinder {
     std::map<std::pair<StringId, bool>, uint64_t> last;
     for (const OrderedCall& each : of_rank) {
       const CollectiveCall& call = callOf(each);
+      if (call.sequence == 0) continue;  // its source has none
       const auto [known, is_new] =
           last.try_emplace({call.function, call.uses_copy_engines}, call.sequence);
       const uint64_t before = std::exchange(known->second, call.sequence);

@@ -2,6 +2,7 @@
 #include "tracesmith/analysis/communication/collective_sets.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "tracesmith/model/names/nccl_names.hpp"
@@ -12,6 +13,18 @@ namespace {
 auto setOf(const CollectiveCall& call) {
   return std::tuple(call.communicator, call.function, call.uses_copy_engines, call.sequence,
                     call.occurrence);
+}
+
+/// Where a source numbers the calls of a function, those without a number are none of its sequence:
+/// NCCL reports no more of kernels that use symmetric memory than that they were called.
+void leaveOutUnnumbered(std::vector<CollectiveCall>& calls) {
+  std::set<std::pair<uint32_t, StringId>> numbered;
+  for (const CollectiveCall& call : calls) {
+    if (call.sequence != 0) numbered.emplace(call.communicator, call.function);
+  }
+  std::erase_if(calls, [&](const CollectiveCall& call) {
+    return call.sequence == 0 && numbered.contains({call.communicator, call.function});
+  });
 }
 
 void countOccurrences(const Trace& trace, const std::vector<CommOperation>& operations,
@@ -52,6 +65,7 @@ CollectiveSets collectiveSets(const Trace& trace, const std::vector<CommOperatio
          .member = operation.member,
          .operation = i});
   }
+  leaveOutUnnumbered(out.calls);
   countOccurrences(trace, operations, out.calls);
   std::sort(out.calls.begin(), out.calls.end(),
             [](const CollectiveCall& a, const CollectiveCall& b) {

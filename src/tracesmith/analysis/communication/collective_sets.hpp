@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tracesmith/analysis/communication/comm_operations.hpp"
@@ -16,12 +17,18 @@ struct CollectiveCall {
   uint32_t communicator = 0;
   StringId function{};
   bool uses_copy_engines = false;  ///< NCCL numbers these apart
-  uint64_t sequence = 0;
+  uint64_t sequence = 0;           ///< 0: its source has none
   /// Which of the calls that this rank made with the same number, in the order of time: more than 0
   /// where numbers repeat, because they start again or because the source of the trace has none.
   uint32_t occurrence = 0;
   uint32_t member = 0;     ///< in JobCommunicators::members
   uint32_t operation = 0;  ///< index in the operations
+
+  /// "#3", or if its source has no numbers "call 3".
+  std::string numberText() const {
+    return sequence != 0 ? "#" + std::to_string(sequence)
+                         : "call " + std::to_string(uint64_t{occurrence} + 1);
+  }
 };
 
 struct CollectiveSet {

@@ -55,7 +55,7 @@ class ArrivalFinder {
       if (set.count == communicator.ranks) ++function.whole;
       if (set.count < 2) continue;
       for (const CollectiveCall& call : sets_.of(set)) ++rankOf(call).calls;
-      if (!out_.are_comparable) continue;
+      if (!out_.are_comparable || !haveStarts(set)) continue;
       const CollectiveArrival arrival = arrivalOf(set);
       spreads.push_back(static_cast<double>(arrival.spread_ns));
       if (arrival.isResolved()) ++function.compared;
@@ -69,6 +69,13 @@ class ArrivalFinder {
       ranks_[i].function = any.function;
       if (ranks_[i].calls > 0) out_.ranks.push_back(ranks_[i]);
     }
+  }
+
+  bool haveStarts(const CollectiveSet& set) const {
+    const auto calls = sets_.of(set);
+    return std::none_of(calls.begin(), calls.end(), [&](const CollectiveCall& call) {
+      return operationOf(call).error_ns == CommOperation::kStartUnknown;
+    });
   }
 
   RankArrivals& rankOf(const CollectiveCall& call) { return ranks_[call.member - first_member_]; }

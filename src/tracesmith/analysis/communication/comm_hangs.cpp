@@ -22,6 +22,7 @@ class HangFinder {
   CommHangs find() {
     addLast();
     addCompleted();
+    findSilent();
     forEachFunction(sets_, [&](std::span<const CollectiveSet> of) { addFirstOf(of); });
     std::stable_sort(out_.hangs.begin(), out_.hangs.end(),
                      [](const CommHang& a, const CommHang& b) { return a.since_ns < b.since_ns; });
@@ -71,6 +72,31 @@ class HangFinder {
     }
   }
 
+  /// Members that a snapshot (RAS) did not hear of: what they called is unknown.
+  void findSilent() {
+    is_silent_.assign(communicators_.members.size(), false);
+    const AttributeTable& attributes = trace_.attribute;
+    for (size_t i = 0; i < attributes.size(); ++i) {
+      if (attributes.table[i] != static_cast<uint32_t>(TableId::kCommunicator) ||
+          attributes.row_number[i] >= trace_.communicator.size() ||
+          trace_.text(attributes.key[i]) != "answered" ||
+          trace_.text(attributes.value[i]) != "false") {
+        continue;
+      }
+      const uint32_t member =
+          communicators_.memberOf(trace_.communicator.id[attributes.row_number[i]]);
+      if (member != JobCommunicators::kNone) is_silent_[member] = true;
+    }
+    for (const CollectiveCall& call : sets_.calls) is_silent_[call.member] = false;
+  }
+
+  bool isUnfinished(const CollectiveSet& set) const {
+    const auto calls = sets_.of(set);
+    return std::any_of(calls.begin(), calls.end(), [&](const CollectiveCall& call) {
+      return operationOf(call).progress == CommProgress::kUnfinished;
+    });
+  }
+
   bool isIncomplete(const CollectiveSet& set, bool all_came) const {
     const auto calls = sets_.of(set);
     // The collectives of a communicator run one after the other: what came later has ended.
@@ -82,10 +108,10 @@ class HangFinder {
         return operationOf(call).progress == progress;
       });
     };
-    if (all_came) return has(CommProgress::kUnfinished);
+    if (all_came) return isUnfinished(set);
     // It cannot have been completed without the missing rank: its rows are what is missing.
     if (has(CommProgress::kCompleted) && waitsForAll(operationOf(calls.front()).op)) return false;
-    return has(CommProgress::kUnfinished) || has(CommProgress::kUnknown);
+    return isUnfinished(set) || has(CommProgress::kUnknown);
   }
 
   /// The first collective of a function that hangs.
@@ -93,6 +119,9 @@ class HangFinder {
     const CollectiveCall& any = sets_.calls[of.front().first];
     const JobCommunicator& communicator = communicators_.all[any.communicator];
     std::vector<uint64_t> end(communicator.members, 0);  // after the last call of each member
+    for (uint32_t i = 0; i < communicator.members; ++i) {
+      if (is_silent_[communicator.first_member + i]) end[i] = of.size();
+    }
     for (size_t i = 0; i < of.size(); ++i) {
       for (const CollectiveCall& call : sets_.of(of[i])) {
         end[call.member - communicator.first_member] = i + 1;
@@ -113,7 +142,8 @@ class HangFinder {
     CommHang hang{.communicator = any.communicator,
                   .function = any.function,
                   .sequence = any.sequence,
-                  .since_ns = std::numeric_limits<int64_t>::max()};
+                  .since_ns = std::numeric_limits<int64_t>::max(),
+                  .is_certain = isUnfinished(set)};
     for (const CollectiveCall& call : calls) {
       const int64_t start = trace_.comm.start_ns[operationOf(call).row];
       hang.since_ns = std::min(hang.since_ns, start);
@@ -121,9 +151,10 @@ class HangFinder {
     }
     for (uint32_t i = 0; i < end.size(); ++i) {
       if (end[i] <= place) hang.missing.push_back(whoOf(communicator.first_member + i));
+      if (is_silent_[communicator.first_member + i]) ++hang.absent;
     }
     if (communicator.ranks > communicator.members) {
-      hang.absent = communicator.ranks - communicator.members;
+      hang.absent += communicator.ranks - communicator.members;
     }
     out_.hangs.push_back(std::move(hang));
   }
@@ -149,6 +180,7 @@ class HangFinder {
     const std::unordered_map<ProcessId, bool> in_calls = processesInCalls();
     if (in_calls.empty()) return;
     CommHang hang;
+    hang.is_certain = true;
     for (uint32_t i = 0; i < communicators_.ranks().size(); ++i) {
       const ProcessId process = communicators_.ranks()[i].process;
       if (process == ProcessId::kNone) continue;
@@ -218,6 +250,7 @@ class HangFinder {
   const JobCommunicators& communicators_;
   const CollectiveSets& sets_;
   std::vector<int64_t> completed_;
+  std::vector<bool> is_silent_;  // by member
   CommHangs out_;
 };
 

@@ -19,7 +19,10 @@ struct CommHang {
   int64_t since_ns = 0;  ///< the first rank is in it; unknown function: since its last call
   std::vector<uint32_t> waiting;  ///< in JobCommunicators::ranks(): they are in it
   std::vector<uint32_t> missing;  ///< they are in the trace and never came; empty: all came
-  uint64_t absent = 0;            ///< ranks of the communicator that are not in the trace
+  uint64_t absent = 0;  ///< ranks of the communicator that are not in the trace, or gave no data
+  /// A call of it is known not to have ended. Else the trace only lacks the calls of `missing`, as
+  /// it also does if their recording ended earlier.
+  bool is_certain = false;
   /// Of an unknown function: the last collective of the waiting ranks; an index in the operations,
   /// kNone: none.
   uint32_t after = CommOperation::kNone;
@@ -41,7 +44,7 @@ struct CommHangs {
 
 /// - A collective hangs where a rank lacks it and all later ones of its function, and others did
 ///   not complete it; or where all came, and a snapshot or missing times of work say that it did
-///   not end.
+///   not end. A rank that gave a snapshot no data lacks nothing.
 /// - Calls of MPI that did not return have no row; the table `loss` counts them. The others are
 ///   then missing: those that are in no call, and did not end with MPI_Finalize.
 CommHangs commHangs(const Trace& trace, const std::vector<CommOperation>& operations,

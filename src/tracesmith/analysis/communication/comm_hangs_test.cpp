@@ -72,6 +72,71 @@ TEST(CommHangs, AllCameAndItDidNotEnd) {
   EXPECT_THAT(hanging.labels(hanging.found.hangs[0].waiting), ElementsAre("0", "1"));
 }
 
+/// A rank that made fewer calls is only certain to be missing if others are known to wait.
+TEST(CommHangs, WithoutWordOfTheEndItIsNotCertain) {
+  for (const CommState state : {CommState::kUnknown, CommState::kScheduled}) {
+    CommTrace made(2);
+    const auto world = made.world("NCCL");
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      for (uint64_t number = 1; number + rank < 5; ++number) {
+        CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective,
+                                 static_cast<int64_t>(100 * number), 5);
+        row.sequence = number;
+        if (number == 4) row.state = state;
+        made.add();
+      }
+    }
+    const Hanging hanging(made);
+    ASSERT_EQ(hanging.found.hangs.size(), 1u);
+    EXPECT_EQ(hanging.found.hangs[0].sequence, 4u);
+    EXPECT_THAT(hanging.labels(hanging.found.hangs[0].missing), ElementsAre("1"));
+    EXPECT_EQ(hanging.found.hangs[0].is_certain, state == CommState::kScheduled);
+  }
+}
+
+/// NCCL has no operation for kernels that use symmetric memory, only the call.
+TEST(CommHangs, CallsWithoutNumbersAmongOthersAreNone) {
+  CommTrace made(2);
+  const auto world = made.world("NCCL");
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (uint64_t i = 0; i < 6; ++i) {
+      const auto start = static_cast<int64_t>(100 * i);
+      CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
+      row.sequence = i % 2 == 0 ? i / 2 + 1 : 0;
+      row.channels = i % 2 == 0 ? 1 : 0;
+      if (i == 5 && rank == 1) continue;
+      const uint64_t id = made.add();
+      if (i % 2 == 0) made.work(rank, id, start + 10, 20);
+      if (i % 2 == 0) made.trace.comm_work.channels.back() = 1;
+    }
+  }
+  EXPECT_THAT(Hanging(made).found.hangs, IsEmpty());
+}
+
+TEST(CommHangs, ARankThatASnapshotDidNotHearOfIsAbsent) {
+  CommTrace made(3);
+  const auto world = made.world("NCCL");
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, 0, 0);
+    row.sequence = 10 - rank;
+    row.state = rank == 0 ? CommState::kScheduled : CommState::kUnknown;
+    made.add();
+  }
+  made.trace.attribute.push({.table = static_cast<uint32_t>(TableId::kCommunicator),
+                             .row_number = 2,
+                             .key = made.text("answered"),
+                             .value = made.text("false")});
+  const Hanging hanging(made);
+  ASSERT_EQ(hanging.found.hangs.size(), 1u);
+  EXPECT_THAT(hanging.labels(hanging.found.hangs[0].missing), ElementsAre("1"));
+  EXPECT_EQ(hanging.found.hangs[0].absent, 1u);
+
+  CommTrace equal = made;
+  equal.trace.comm.sequence[1] = 10;
+  equal.trace.comm.state[0] = CommState::kUnknown;
+  EXPECT_THAT(Hanging(equal).found.hangs, IsEmpty());
+}
+
 TEST(CommHangs, CallsThatDidNotReturnAreThoseThatLossCounts) {
   CommTrace made(3);
   const auto world = made.world();

@@ -37,6 +37,9 @@ class MismatchFinder {
   }
 
  private:
+  /// Sets that a rank completed and that wait for all, as indices among those of a function.
+  using CompletedSets = std::vector<uint64_t>;
+
   template <class Example>
   void add(CommMismatchKind kind, uint32_t communicator, StringId function, uint64_t sequence,
            Example example, uint64_t count = 1) {
@@ -116,6 +119,7 @@ class MismatchFinder {
     const CollectiveCall& any = sets_.calls[of.front().first];
     const JobCommunicator& communicator = communicators_.all[any.communicator];
     std::vector<Range> ranges(communicator.members);
+    const CompletedSets completed = completedSets(of);
     for (size_t i = 0; i < of.size(); ++i) {
       for (const CollectiveCall& call : sets_.of(of[i])) {
         Range& range = ranges[call.member - communicator.first_member];
@@ -127,30 +131,27 @@ class MismatchFinder {
       const Range& range = ranges[i];
       const uint32_t member = communicator.first_member + i;
       if (range.calls == 0) {
-        addMissingFrom(of, member, 0);
+        addMissingFrom(of, completed, member, 0);
         continue;
       }
-      const auto sequence_of = [&](uint64_t set) { return sets_.calls[of[set].first].sequence; };
+      const auto first_of = [&](uint64_t set) { return sets_.calls[of[set].first]; };
       const auto rank = [&] {
         return "rank " + communicators_.labelOf(communicators_.members[member]);
       };
       if (range.first > 0) {
         add(
-            CommMismatchKind::kLaterStart, any.communicator, any.function, sequence_of(0),
-            [&] {
-              return rank() + " has rows from number " + std::to_string(sequence_of(range.first)) +
-                     " on";
-            },
+            CommMismatchKind::kLaterStart, any.communicator, any.function, first_of(0).sequence,
+            [&] { return rank() + " has rows from " + first_of(range.first).numberText() + " on"; },
             range.first);
       }
       const uint64_t gaps = range.last - range.first + 1 - range.calls;
       if (gaps > 0) {
         const uint64_t gap = firstGap(of, member, range.first);
         add(
-            CommMismatchKind::kMissing, any.communicator, any.function, sequence_of(gap),
-            [&] { return rank() + " has no number " + std::to_string(sequence_of(gap)); }, gaps);
+            CommMismatchKind::kMissing, any.communicator, any.function, first_of(gap).sequence,
+            [&] { return rank() + " has no " + first_of(gap).numberText(); }, gaps);
       }
-      addMissingFrom(of, member, range.last + 1);
+      addMissingFrom(of, completed, member, range.last + 1);
     }
   }
 
@@ -166,29 +167,35 @@ class MismatchFinder {
     return at != calls.end() && at->member == member;
   }
 
-  /// Others completed these, which is only possible if the rank came. Where they did not, see
-  /// comm_hangs.hpp.
-  void addMissingFrom(std::span<const CollectiveSet> of, uint32_t member, uint64_t first) {
-    uint64_t completed = 0, at = 0;
-    for (uint64_t i = first; i < of.size(); ++i) {
+  CompletedSets completedSets(std::span<const CollectiveSet> of) const {
+    CompletedSets completed;
+    for (uint64_t i = 0; i < of.size(); ++i) {
       const auto calls = sets_.of(of[i]);
       const bool is_complete =
           waitsForAll(operations_[calls.front().operation].op) &&
           std::any_of(calls.begin(), calls.end(), [&](const CollectiveCall& call) {
             return operations_[call.operation].progress == CommProgress::kCompleted;
           });
-      if (is_complete && completed++ == 0) at = i;
+      if (is_complete) completed.push_back(i);
     }
-    if (completed == 0) return;
-    const CollectiveCall& any = sets_.calls[of[at].first];
+    return completed;
+  }
+
+  /// Others completed these, which is only possible if the rank came. Where they did not, see
+  /// comm_hangs.hpp.
+  void addMissingFrom(std::span<const CollectiveSet> of, const CompletedSets& completed,
+                      uint32_t member, uint64_t first) {
+    const auto next = std::lower_bound(completed.begin(), completed.end(), first);
+    if (next == completed.end()) return;
+    const CollectiveCall& any = sets_.calls[of[*next].first];
     add(
         CommMismatchKind::kMissingEnd, any.communicator, any.function, any.sequence,
         [&] {
           return "rank " + communicators_.labelOf(communicators_.members[member]) +
-                 " has no row from number " + std::to_string(any.sequence) + " on, which rank " +
-                 labelOf(any) + " completed";
+                 " has no row from " + any.numberText() + " on, which rank " + labelOf(any) +
+                 " completed";
         },
-        completed);
+        static_cast<uint64_t>(completed.end() - next));
   }
 
   void addOneSided() {

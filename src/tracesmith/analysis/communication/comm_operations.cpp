@@ -275,11 +275,17 @@ class OperationFinder {
                  operation.timing == CommTiming::kWork || operation.timing == CommTiming::kKernel) {
         operation.progress = CommProgress::kCompleted;
       } else if (operation.timing == CommTiming::kEnqueuing &&
-                 comm.is_captured[operation.row] == 0 &&
+                 comm.is_captured[operation.row] == 0 && isReported(operation) &&
                  is_timed.contains(comm.process_id[operation.row])) {
         operation.progress = CommProgress::kUnfinished;
       }
     }
+  }
+
+  /// Whether the library said more of it than that it was called: of kernels that use symmetric
+  /// memory NCCL does not.
+  bool isReported(const CommOperation& operation) const {
+    return trace_.comm.channels[operation.row] != 0 || trace_.comm.sequence[operation.row] != 0;
   }
 
   void addBytes() {
@@ -290,11 +296,13 @@ class OperationFinder {
                                  : communicators_.all[operation.communicator].ranks;
       operation.bytes = operationBytes(operation.op, trace_.text(operation.function), ranks,
                                        comm.send_bytes[operation.row], operation.receive_bytes);
+      const bool has_part =
+          operation.op == CollectiveOp::kAllGather || operation.op == CollectiveOp::kReduceScatter;
+      // Of these NCCL before 2.27 tells a rank's part, and not how many ranks there are.
+      if (has_part && ranks == 0) operation.bytes = 0;
       const uint64_t elements = comm.element_count[operation.row];
       if (operation.bytes != 0 || elements == 0) continue;
       const uint64_t one = dataTypeBytes(trace_.text(comm.data_type[operation.row]));
-      const bool has_part =
-          operation.op == CollectiveOp::kAllGather || operation.op == CollectiveOp::kReduceScatter;
       uint64_t all = 0;
       const bool is_too_much = __builtin_mul_overflow(elements, one, &all) ||
                                __builtin_mul_overflow(all, has_part ? ranks : 1, &all);

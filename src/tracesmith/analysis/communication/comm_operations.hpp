@@ -40,8 +40,11 @@ struct CommOperation {
   uint32_t completion = kNone;    ///< of a request: the row in `comm` of its completion
   uint32_t member = kNone;        ///< in JobCommunicators::members
   uint32_t communicator = kNone;  ///< in JobCommunicators::all
-  uint32_t error_ns = 0;  ///< begin_ns is right within ± this and the error of its host's clock
-  int32_t peer = -1;      ///< rank in the communicator, where known by now
+  /// begin_ns is right within ± this and the error of its host's clock; kStartUnknown: it is the
+  /// latest possible start.
+  uint32_t error_ns = 0;
+  static constexpr uint32_t kStartUnknown = ~uint32_t{0};
+  int32_t peer = -1;  ///< rank in the communicator, where known by now
   int32_t tag = -1;
   DeviceId device{};  ///< on which it ran; kNone: on no device, or on an unknown one
   CollectiveOp op{};

@@ -35,6 +35,7 @@ class NcclTrace : public CommTrace {
     row.send_bytes = row.receive_bytes = bytes;
     row.stream = stream;
     row.group_id = group;
+    row.sequence = ++sequence_;
     last = add();
   }
   void kernel(std::string_view name, int64_t launch, int64_t start, int64_t duration,
@@ -59,6 +60,7 @@ class NcclTrace : public CommTrace {
 
  private:
   CommunicatorId communicator_;
+  uint64_t sequence_ = 0;
 };
 
 constexpr const char* kAllReduceKernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
@@ -232,6 +234,22 @@ TEST(CommOperations, BytesFollowFromElementsWhereOnlyTheseAreKnown) {
   const auto all = operationsOf(made);
   EXPECT_EQ(all[0].bytes, 3'200u) << "8 ranks";
   EXPECT_EQ(all[1].bytes, 0u) << "no number of bytes is that large";
+}
+
+TEST(CommOperations, OfARanksPartNothingFollowsIfNobodySaysHowManyRanksThereAre) {
+  CommTrace made(1);
+  const CommunicatorId world = made.communicator(0, 7, 0, 0, {}, "world", "NCCL");
+  for (const char* const function : {"ncclAllGather", "ncclReduceScatter", "ncclAllReduce"}) {
+    CommRow& row = made.call(0, world, function, CommKind::kCollective, 0, 1);
+    row.send_bytes = 2048;
+    row.element_count = 512;
+    row.data_type = made.text("float32");
+    made.add();
+  }
+  const auto all = operationsOf(made);
+  EXPECT_EQ(all[0].bytes, 0u);
+  EXPECT_EQ(all[1].bytes, 0u);
+  EXPECT_EQ(all[2].bytes, 2048u);
 }
 
 TEST(CommExposure, OnADeviceIsWhatComputeDoesNotHide) {

@@ -244,6 +244,7 @@ class HangTable {
                                          {"since_ns", "since", Q::kTimeNs, 5},
                                          {"rank", "rank", Q::kText},
                                          {"state", "which", Q::kText},
+                                         {"certain", "certain", Q::kText},
                                          {"last", "its last call", Q::kText},
                                          {"last_end_ns", "ended", Q::kTimeNs, 2},
                                          {"process", "process", Q::kText, 1}};
@@ -258,13 +259,21 @@ class HangTable {
       }
       if (hang.absent > 0) {
         note(table, formatCount(hang.absent) + " ranks of " +
-                        facts_.communicatorName(hang.communicator) + " are not in the trace");
+                        facts_.communicatorName(hang.communicator) +
+                        " are not in the trace, or gave no data");
       }
     }
     noteRest(table, all);
     if (all == 0) {
       note(table, "none found");
       return;
+    }
+    const bool are_certain = std::all_of(hangs_.hangs.begin(), hangs_.hangs.end(),
+                                         [](const CommHang& hang) { return hang.is_certain; });
+    if (!are_certain) {
+      note(table,
+           "not certain: nothing says that the call did not end, only that the trace lacks it of "
+           "the rank, whose recording may have ended earlier");
     }
     note(
         table,
@@ -315,6 +324,7 @@ class HangTable {
                                     time(hang.since_ns),
                                     rank.label,
                                     std::string(all_came ? "in it" : "never came"),
+                                    std::string(hang.is_certain ? "yes" : "no"),
                                     has_last ? callName(last.row) : "none",
                                     has_last ? ReportValue(time(last.end_ns)) : ReportValue(),
                                     endOfProcess(trace_, rank.process)};

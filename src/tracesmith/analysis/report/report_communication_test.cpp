@@ -49,7 +49,7 @@ CommTrace lateJob() {
       if (rank == 2 && number == 2) continue;
       const auto start = static_cast<int64_t>(1'000 * number + (rank == 2 ? 300 : rank));
       CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, start, 5);
-      row.sequence = number;
+      row.sequence = number + 1;
       row.send_bytes = row.receive_bytes = 4096;
       const uint64_t id = made.add();
       if (number < 2) made.work(rank, id, start, 400);
@@ -66,7 +66,7 @@ TEST(ReportCommunication, HasWhatTheAnalysesFound) {
   EXPECT_EQ(valueOf(tables["comm_late_ranks"], 0, "times_last"), "2");
   EXPECT_EQ(valueOf(tables["comm_late_ranks"], 0, "late_ns"), "598");
   EXPECT_EQ(valueOf(tables["comm_collectives"], 0, "last_rank"), "2");
-  EXPECT_EQ(valueOf(tables["comm_hangs"], 0, "collective"), "ncclAllReduce #2");
+  EXPECT_EQ(valueOf(tables["comm_hangs"], 0, "collective"), "ncclAllReduce #3");
   EXPECT_EQ(valueOf(tables["comm_hangs"], 0, "waiting"), "0-1");
   EXPECT_EQ(valueOf(tables["comm_hangs"], 0, "rank"), "2");
   EXPECT_EQ(valueOf(tables["comm_hangs"], 0, "state"), "never came");

@@ -7,10 +7,9 @@ namespace tracesmith {
 namespace {
 
 /// The part whose arrival decides when `part` can leave: itself, the root, or the last of all.
-uint32_t decidingPart(const JobTimeline& timeline, const SyncNode& node, uint32_t part,
-                      uint32_t last, const std::vector<int64_t>& arrival) {
+uint32_t decidingPart(const SyncNode& node, uint32_t part, uint32_t last,
+                      const std::vector<int64_t>& arrival) {
   const WaitsFor waits = part == node.root ? node.root_waits : node.others_wait;
-  (void)timeline;
   if (waits == WaitsFor::kAll) return last;
   if (waits == WaitsFor::kRoot && node.root != kNoPart && arrival[node.root] > arrival[part]) {
     return node.root;
@@ -75,7 +74,7 @@ JobReplay replayJob(const JobTimeline& timeline, const std::vector<int64_t>& own
     const SyncNode& node = timeline.nodes[n];
     const uint32_t last = lastToArrive(timeline, node, replay.arrival_ns);
     for (const uint32_t i : timeline.partsOf(node)) {
-      const uint32_t by = decidingPart(timeline, node, i, last, replay.arrival_ns);
+      const uint32_t by = decidingPart(node, i, last, replay.arrival_ns);
       replay.leave_ns[i] = replay.arrival_ns[by] + transfer_ns[n];
       replay.length_ns = std::max(replay.length_ns, replay.leave_ns[i]);
       const auto from = std::lower_bound(next.begin(), next.end(), std::pair(i, uint32_t{0}));
@@ -103,7 +102,7 @@ std::vector<CriticalPiece> criticalPieces(const JobTimeline& timeline, const Job
     const uint32_t n = timeline.parts[at].node;
     const SyncNode& node = timeline.nodes[n];
     const uint32_t last = lastToArrive(timeline, node, replay.arrival_ns);
-    const uint32_t by = decidingPart(timeline, node, at, last, replay.arrival_ns);
+    const uint32_t by = decidingPart(node, at, last, replay.arrival_ns);
     pieces.push_back({by, own_ns[by], transfer_ns[n]});
     if (timeline.parts[by].after == kNoPart) break;
     at = timeline.parts[by].after;

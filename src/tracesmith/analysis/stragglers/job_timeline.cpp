@@ -2,7 +2,9 @@
 #include "tracesmith/analysis/stragglers/job_timeline.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 #include <tuple>
 
 #include "tracesmith/analysis/communication/collective_sets.hpp"
@@ -109,27 +111,24 @@ void addCollectives(const Trace& trace, const std::vector<CommOperation>& operat
 /// The parts of one rank, by time, each after the last one that had ended when it began.
 void linkLane(std::span<RankPart> lane, uint32_t first, const BusyTime& busy) {
   std::sort(lane.begin(), lane.end(), [](const RankPart& a, const RankPart& b) {
-    return std::pair(a.begin_ns, a.begin_ns + a.duration_ns) <
-           std::pair(b.begin_ns, b.begin_ns + b.duration_ns);
+    return std::pair(a.begin_ns, endOf(a.begin_ns, a.duration_ns)) <
+           std::pair(b.begin_ns, endOf(b.begin_ns, b.duration_ns));
   });
-  std::vector<std::pair<int64_t, uint32_t>> ends;  // of the parts that began before, by end
-  size_t ended = 0;
+  using End = std::pair<int64_t, uint32_t>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;  // of parts that began before
   int64_t last_end = 0;
   uint32_t last = kNoPart;
   for (uint32_t i = 0; i < lane.size(); ++i) {
     RankPart& part = lane[i];
-    while (ended < ends.size() && ends[ended].first <= part.begin_ns) {
-      last_end = ends[ended].first;
-      last = ends[ended++].second;
+    for (; !ends.empty() && ends.top().first <= part.begin_ns; ends.pop()) {
+      std::tie(last_end, last) = ends.top();
     }
     part.after = last;
     if (last != kNoPart) {
       part.own_ns = part.begin_ns - last_end;
       part.busy_ns = busy.within(last_end, part.begin_ns);
     }
-    const std::pair<int64_t, uint32_t> end{part.begin_ns + part.duration_ns, first + i};
-    ends.insert(std::upper_bound(ends.begin() + static_cast<ptrdiff_t>(ended), ends.end(), end),
-                end);
+    ends.emplace(endOf(part.begin_ns, part.duration_ns), first + i);
   }
 }
 
@@ -145,10 +144,11 @@ void addParts(const std::vector<CommOperation>& operations, const JobCommunicato
     }
     const CommMember& member = communicators.members[o.member];
     process_of[member.who] = member.process;
-    by_rank[member.who].push_back({.node = node_of[i],
-                                   .duration_ns = std::max<int64_t>(0, o.end_ns - o.begin_ns),
-                                   .begin_ns = o.begin_ns,
-                                   .operation = i});
+    by_rank[member.who].push_back(
+        {.node = node_of[i],
+         .duration_ns = std::max<int64_t>(0, lengthOf(o.begin_ns, o.end_ns)),
+         .begin_ns = o.begin_ns,
+         .operation = i});
   }
   std::map<ProcessId, std::vector<std::pair<int64_t, int64_t>>> work;
   for (const DeviceOp& op : ops.ops) {

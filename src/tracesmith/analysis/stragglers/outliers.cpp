@@ -49,7 +49,7 @@ double outlierP(const std::vector<double>& values, size_t i, const ExpectedSprea
   for (size_t k = 0; k < values.size(); ++k) {
     if (k != i) others.push_back(values[k]);
   }
-  if (others.size() < 2) return 1;
+  if (others.empty()) return 1;
   const double middle = lowerMedian(others);
   std::vector<double> distances;
   for (const double x : others) distances.push_back(std::abs(x - middle));

@@ -78,6 +78,21 @@ TEST(Stragglers, EachFaultIsNamed) {
   }
 }
 
+TEST(Stragglers, OfTwoRanksOneMustDifferByMore) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    test::JobPlan plan{.data = 2, .tensor = 1, .pipeline = 1, .seed = seed};
+    for (const Straggler& s : findStragglers(test::GeneratedJob(plan).trace).stragglers) {
+      ADD_FAILURE() << "seed " << seed << ": " << toString(s.kind) << ' ' << s.p << s.evidence;
+    }
+    plan.fault = test::JobFault::kSlowGpu;
+    plan.faulty = seed % 2;
+    plan.amount = 0.25;
+    const StragglerReport report = findStragglers(test::GeneratedJob(plan).trace);
+    ASSERT_FALSE(report.stragglers.empty()) << "seed " << seed;
+    EXPECT_THAT(report.stragglers.front().ranks, ElementsAre(plan.faulty)) << "seed " << seed;
+  }
+}
+
 TEST(Stragglers, CleanJobsHaveNone) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const test::GeneratedJob job({.seed = seed});

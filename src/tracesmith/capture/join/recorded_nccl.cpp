@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
@@ -115,6 +117,11 @@ void RecordedNccl::defineOperation(uint64_t id, const arena::NcclStartRecord& st
   operation.part = part;
   operation.event = static_cast<NcclEvent>(start.header.flags);
   operation.context = start.header.aux;
+  if (operation.event != NcclEvent::kMessage) operation.sequence = part.sequence + 1;
+  if (operation.event == NcclEvent::kCollective) {  // copy engines have numbers of their own
+    uint64_t& last = contexts_[operation.context].numbers[std::string(textIn(part.function))].last;
+    last = std::max(last, operation.sequence);
+  }
   operation.correlation = id;
   operation.start = operation.called = host_ns_(start.time);
   operation.stack = part.stack;
@@ -175,9 +182,9 @@ bool RecordedNccl::joinStart(ByteView record, ThreadId thread) {
     } else {
       ++without_parent_;  // of another process, or forgotten
     }
-    proxies_.insert_or_assign(start.id, proxy);
+    proxies_.add(start.id, proxy);
   } else if (event == NcclEvent::kProxyStep) {
-    steps_.insert_or_assign(start.id, Step{.proxy = start.parent, .since = host_ns_(start.time)});
+    steps_.add(start.id, Step{.proxy = start.parent, .since = host_ns_(start.time)});
   }
   return true;
 }
@@ -190,7 +197,7 @@ void RecordedNccl::startChannel(const arena::NcclStartRecord& start,
     return;
   }
   Operation& operation = known->second;
-  channels_.insert_or_assign(start.id, std::pair(start.parent, part.channel));
+  channels_.add(start.id, std::pair(start.parent, part.channel));
   operation.channels[part.channel] = Channel{
       .seen_start = host_ns_(start.time),
       .device_start = static_cast<int64_t>(std::min<uint64_t>(part.device_time, INT64_MAX))};
@@ -217,12 +224,11 @@ bool RecordedNccl::joinStop(ByteView record) {
     if (known == operations_.end() || known->second.is_written) return true;
     Operation& operation = known->second;
     writeComm(operation, time, CommState::kUnknown);
-    if (operation.channels.empty()) {
-      unended_.push_back(stop.id);
-    } else if (operation.part.channels != 0 &&
-               operation.ended_channels >= operation.part.channels) {
+    if (operation.part.channels != 0 && operation.ended_channels >= operation.part.channels) {
       writeWork(operation);
       operations_.erase(known);
+    } else {
+      unended_.push_back(stop.id);
     }
   } else if (event == NcclEvent::kKernelChannel) {
     endChannel(stop);
@@ -230,19 +236,19 @@ bool RecordedNccl::joinStop(ByteView record) {
     endProxy(stop.id, time);
   } else if (event == NcclEvent::kProxyStep) {
     changeStep(stop.id, 0, 0, time);
-    steps_.erase(stop.id);
+    steps_.events.erase(stop.id);
   }
   return true;
 }
 
 void RecordedNccl::endChannel(const arena::NcclStopRecord& stop) {
-  const auto known = channels_.find(stop.id);
-  if (known == channels_.end()) {
+  const auto known = channels_.events.find(stop.id);
+  if (known == channels_.events.end()) {
     ++without_parent_;
     return;
   }
   const auto [id, number] = known->second;
-  channels_.erase(known);
+  channels_.events.erase(known);
   const auto found = operations_.find(id);
   if (found == operations_.end()) {
     ++without_parent_;
@@ -310,15 +316,15 @@ void RecordedNccl::changeStep(uint64_t id, uint32_t state, uint64_t bytes, int64
   // ncclProfilerProxyStep...: what a step waits for in this state.
   constexpr uint32_t kSendGpuWait = 8, kSendWait = 9, kReceiveWait = 10, kReceiveFlushWait = 11,
                      kReceiveGpuWait = 12, kSendPeerWait = 20;
-  const auto known = steps_.find(id);
-  if (known == steps_.end()) {
+  const auto known = steps_.events.find(id);
+  if (known == steps_.events.end()) {
     ++without_parent_;
     return;
   }
   Step& step = known->second;
   const int64_t waited = std::max<int64_t>(0, time - step.since);
-  const auto proxy = proxies_.find(step.proxy);
-  if (proxy != proxies_.end()) {
+  const auto proxy = proxies_.events.find(step.proxy);
+  if (proxy != proxies_.events.end()) {
     switch (step.state) {
       case kSendGpuWait:
       case kReceiveGpuWait:
@@ -346,8 +352,8 @@ void RecordedNccl::changeStep(uint64_t id, uint32_t state, uint64_t bytes, int64
 }
 
 void RecordedNccl::endProxy(uint64_t id, int64_t time) {
-  const auto known = proxies_.find(id);
-  if (known == proxies_.end()) {
+  const auto known = proxies_.events.find(id);
+  if (known == proxies_.events.end()) {
     ++without_parent_;
     return;
   }
@@ -368,7 +374,7 @@ void RecordedNccl::endProxy(uint64_t id, int64_t time) {
          .peer_wait_ns = proxy.peer_wait,
          .network_wait_ns = proxy.network_wait});
   }
-  proxies_.erase(known);
+  proxies_.events.erase(known);
 }
 
 void RecordedNccl::writeCall(uint64_t id, const Call& call) {
@@ -410,7 +416,7 @@ void RecordedNccl::writeComm(Operation& operation, int64_t end, CommState state)
       .communicator_id =
           context == contexts_.end() ? CommunicatorId::kNone : context->second.row.id,
       .kind = kindOf(operation.event, function),
-      .sequence = operation.event == NcclEvent::kMessage ? 0 : operation.part.sequence + 1,
+      .sequence = operation.sequence,
       .peer = ncclNamesRank(function) ? operation.part.peer : -1,
       .tag = -1,
       .correlation_id = operation.correlation,
@@ -465,8 +471,18 @@ void RecordedNccl::writeWork(const Operation& operation) {
   shared_.delta.comm_work.push(row);
 }
 
-/// Operations that have no channels: NCCL was not asked for them. Calls that enqueue nothing.
+/// What started so long ago that its end will not come any more: operations that have no channels,
+/// because NCCL was not asked for them, or of which channels never end; calls that enqueue nothing.
 void RecordedNccl::forgetOldest() {
+  const auto forget = [](auto& started) {
+    while (started.order.size() > kMostUnended) {
+      started.events.erase(started.order.front());
+      started.order.pop_front();
+    }
+  };
+  forget(channels_);
+  forget(proxies_);
+  forget(steps_);
   while (ended_calls_.size() > kMostUnended) {
     const auto oldest = calls_.find(ended_calls_.front());
     if (oldest != calls_.end()) {
@@ -478,7 +494,9 @@ void RecordedNccl::forgetOldest() {
   while (unended_.size() > kMostUnended) {
     const auto oldest = operations_.find(unended_.front());
     unended_.pop_front();
-    if (oldest != operations_.end() && oldest->second.channels.empty()) operations_.erase(oldest);
+    if (oldest == operations_.end()) continue;
+    writeWork(oldest->second);
+    operations_.erase(oldest);
   }
 }
 
@@ -498,7 +516,8 @@ void RecordedNccl::endPass() {
   }
 }
 
-/// Of a call of which nothing was enqueued: in a communicator of one rank, or so far.
+/// Of a call without an event of what it enqueued. NCCL has none for kernels that use symmetric
+/// memory, nor in a communicator of one rank, nor if the call has not come so far.
 void RecordedNccl::writeWithoutOperation(uint64_t id, const Call& call) {
   Operation none;
   none.event = call.event;
@@ -511,25 +530,51 @@ void RecordedNccl::writeWithoutOperation(uint64_t id, const Call& call) {
   std::memcpy(none.part.data_type, call.part.data_type, sizeof none.part.data_type);
   none.part.element_count = call.part.element_count;
   none.part.peer = call.part.root;
-  const auto context = contexts_.find(call.context);
-  const bool is_alone = context != contexts_.end() && context->second.row.ranks == 1;
-  writeComm(none, call.end, is_alone ? CommState::kUnknown : CommState::kCalled);
+  if (call.event == NcclEvent::kCollectiveCall) {
+    Numbers& numbers = contexts_[call.context].numbers[std::string(textIn(call.part.function))];
+    if (call.end != 0) {
+      numbers.has_unnumbered = true;
+    } else if (!numbers.has_unnumbered) {
+      none.sequence = ++numbers.last;  // it would have been the next
+    }
+  }
+  const bool has_returned = call.end != 0;
+  writeComm(none, has_returned ? call.end : call.start,
+            has_returned ? CommState::kUnknown : CommState::kCalled);
+}
+
+/// With the time that they have waited so far.
+void RecordedNccl::finishProxies() {
+  for (auto& [id, step] : steps_.events) {
+    const auto proxy = proxies_.events.find(step.proxy);
+    if (proxy != proxies_.events.end()) proxy->second.bytes += step.bytes;
+    changeStep(id, step.state, 0, newest_);
+  }
+  steps_ = {};
+  while (!proxies_.events.empty()) endProxy(proxies_.events.begin()->first, newest_);
+  proxies_ = {};
 }
 
 void RecordedNccl::finish() {
+  finishProxies();
   for (auto& [id, operation] : operations_) {
     if (!operation.is_written) writeComm(operation, operation.called, CommState::kCalled);
     writeWork(operation);
   }
   operations_.clear();
-  for (auto& [id, call] : calls_) {
-    if (call.end == 0) {
-      call.end = call.start;
-      writeCall(id, call);
-    }
-    if (!call.has_operation && call.part.is_captured == 0) writeWithoutOperation(id, call);
-  }
+  std::vector<std::pair<uint64_t, Call>> calls(calls_.begin(), calls_.end());
   calls_.clear();
+  // Those that have returned come first, because what is known of the others depends on them.
+  std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.second.end == 0, a.second.start, a.first) <
+           std::tuple(b.second.end == 0, b.second.start, b.first);
+  });
+  for (auto& [id, call] : calls) {
+    if (!call.has_operation && call.part.is_captured == 0) writeWithoutOperation(id, call);
+    if (call.end != 0) continue;
+    call.end = call.start;
+    writeCall(id, call);
+  }
 }
 
 void RecordedNccl::writeClocks(bool finish) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <string>
 #include <unordered_map>
 
 #include "tracesmith/base/bytes.hpp"
@@ -71,6 +72,7 @@ class RecordedNccl {
     arena::NcclTransferPart part{};
     arena::NcclEvent event{};
     uint32_t context = 0;
+    uint64_t sequence = 0;  // of a collective, from 1 on; 0: unknown
     uint64_t correlation = 0;
     int64_t start = 0;
     int64_t not_before = 0;  // its kernel was launched after this
@@ -98,6 +100,11 @@ class RecordedNccl {
     uint32_t state = 0;
     uint64_t bytes = 0;
   };
+  /// The collectives of one function in a communicator.
+  struct Numbers {
+    uint64_t last = 0;
+    bool has_unnumbered = false;  // calls that returned and of which NCCL reported no operation
+  };
   /// A communicator, and the clock of its device.
   struct Context {
     CommunicatorRow row;
@@ -105,6 +112,7 @@ class RecordedNccl {
     ClockDomainId clock_domain{};  // of the same clock, in the file
     uint32_t contradictions = 0;   // in a row
     int64_t last_enqueued = 0;
+    std::map<std::string, Numbers, std::less<>> numbers;  // by function
   };
 
   bool defineCommunicator(ByteView record);
@@ -127,6 +135,7 @@ class RecordedNccl {
   void writeWork(const Operation& operation);
   bool observeClock(Context& context, int64_t not_before, int64_t seen, int64_t device_time);
   void forgetOldest();
+  void finishProxies();
 
   SharedRows& shared_;
   RecordedStacks& stacks_;
@@ -138,9 +147,19 @@ class RecordedNccl {
   std::unordered_map<uint64_t, Operation> operations_;
   std::deque<uint64_t> unended_;  // operations, in the order of their rows
   std::deque<uint64_t> unknown_;  // operations with an ended channel and no number of channels
-  std::unordered_map<uint64_t, std::pair<uint64_t, uint32_t>> channels_;  // operation, channel
-  std::unordered_map<uint64_t, Proxy> proxies_;
-  std::unordered_map<uint64_t, Step> steps_;
+  /// Events under way, and their ids in the order of their starts.
+  template <class Event>
+  struct Started {
+    std::unordered_map<uint64_t, Event> events;
+    std::deque<uint64_t> order;
+    void add(uint64_t id, Event event) {
+      events.insert_or_assign(id, std::move(event));
+      order.push_back(id);
+    }
+  };
+  Started<std::pair<uint64_t, uint32_t>> channels_;  // operation, channel
+  Started<Proxy> proxies_;
+  Started<Step> steps_;
   uint64_t without_parent_ = 0;
   int64_t newest_ = 0;
 };

@@ -153,8 +153,70 @@ TEST_F(RecordedNcclTest, WhatNeverEndedIsThereAtTheEnd) {
   EXPECT_EQ(comm().row(1).state, CommState::kCalled);
   EXPECT_EQ(comm().row(2).state, CommState::kCalled);
   EXPECT_EQ(shared_.delta.text(comm().row(2).function), "ncclBroadcast");
+  EXPECT_EQ(comm().row(2).sequence, 1u);  // the first of its function
   ASSERT_EQ(work().size(), 1u);
   EXPECT_EQ(work().row(0).channels, 1u);  // of two
+}
+
+TEST_F(RecordedNcclTest, CallsOfWhichNcclReportsNoOperationHaveNoNumber) {
+  const auto call = [&](uint64_t id, bool returns) {
+    arena::NcclCallPart part{};
+    std::strncpy(part.function, "AllReduce", sizeof part.function);
+    give(ncclBytesOf(start(NcclEvent::kCollectiveCall, static_cast<int64_t>(id) * 1000, id), part));
+    if (returns) {
+      give(ncclBytesOf(stop(NcclEvent::kCollectiveCall, static_cast<int64_t>(id) * 1000 + 5, id)));
+    }
+  };
+  enqueue(9, 2);  // number 5
+  call(10, true);
+  call(11, true);
+  call(12, false);
+  nccl_.finish();
+  ASSERT_EQ(comm().size(), 4u);
+  for (const size_t row : {1u, 2u, 3u}) EXPECT_EQ(comm().row(row).sequence, 0u) << row;
+  EXPECT_EQ(comm().row(1).state, CommState::kUnknown);  // it returned: that is all that is known
+  EXPECT_EQ(comm().row(2).state, CommState::kUnknown);
+  EXPECT_EQ(comm().row(3).state, CommState::kCalled);
+}
+
+TEST_F(RecordedNcclTest, ACallThatNeverReturnedIsTheNext) {
+  enqueue(9, 2);  // number 5
+  arena::NcclCallPart part{};
+  std::strncpy(part.function, "AllReduce", sizeof part.function);
+  give(ncclBytesOf(start(NcclEvent::kCollectiveCall, 6000, 10), part));
+  nccl_.finish();
+  EXPECT_EQ(comm().row(1).sequence, 6u);
+  EXPECT_EQ(comm().row(1).state, CommState::kCalled);
+}
+
+TEST_F(RecordedNcclTest, AProxyThatWaitsAtTheEndHasWhatItWaitedFor) {
+  enqueue(9, 2);
+  give(ncclBytesOf(start(NcclEvent::kProxyOperation, 3000, 20, 9),
+                   arena::NcclProxyPart{1, 4, 4096, 0, 1, {}}));
+  const auto state = [&](uint64_t step, int64_t time, uint32_t number, uint64_t bytes) {
+    give(ncclBytesOf(arena::NcclStateRecord{
+        {arena::RecordKind::kNcclState, static_cast<uint8_t>(NcclEvent::kProxyStep), 0, number},
+        time,
+        step,
+        bytes}));
+  };
+  constexpr uint32_t kSendWait = 9, kSendPeerWait = 20;
+  give(ncclBytesOf(start(NcclEvent::kProxyStep, 3000, 21, 20)));
+  state(21, 4000, kSendWait, 4096);
+  give(ncclBytesOf(stop(NcclEvent::kProxyStep, 5000, 21)));
+  give(ncclBytesOf(start(NcclEvent::kProxyStep, 5000, 22, 20)));
+  state(22, 6000, kSendPeerWait, 100);
+  run(9, 30, 0, 9000, 9900, 0);  // the last that is known is from 10000
+  nccl_.finish();
+  ASSERT_EQ(work().size(), 2u);
+  const CommWorkRow row = work().row(0);
+  EXPECT_EQ(row.kind, CommWorkKind::kSend);
+  EXPECT_EQ(row.correlation_id, 9u);
+  EXPECT_EQ(row.duration_ns, 7000);
+  EXPECT_EQ(row.steps, 1u);
+  EXPECT_EQ(row.network_wait_ns, 1000);
+  EXPECT_EQ(row.peer_wait_ns, 4000);
+  EXPECT_EQ(row.bytes, 4196u);
 }
 
 TEST_F(RecordedNcclTest, ACollectorThatTakesOverKnowsTheCommunicators) {

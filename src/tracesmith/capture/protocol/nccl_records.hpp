@@ -64,7 +64,7 @@ struct NcclTransferPart {
   int32_t peer;    // the root, or the other rank
   uint32_t stack;  // as CallRecord::stack; 0 if the call has an event of its own
   uint32_t channels;
-  uint32_t reserved;
+  uint32_t has_channel_events;  // 1: each channel's start and end are told
   char function[kNcclNameBytes];
   char data_type[kNcclNameBytes];
   char algorithm[kNcclNameBytes];
@@ -79,16 +79,16 @@ struct NcclChannelPart {
 };
 static_assert(sizeof(NcclChannelPart) == 16);
 
+/// The parent is 0 if this process sends or receives for another one (PXN).
 struct NcclProxyPart {
-  int32_t pid;  // of the process that has the parent
   int32_t peer;
   int32_t steps;
   int32_t chunk_bytes;
   uint8_t channel;
   uint8_t is_send;
-  uint8_t reserved[6];
+  uint8_t reserved[2];
 };
-static_assert(sizeof(NcclProxyPart) == 24);
+static_assert(sizeof(NcclProxyPart) == 16);
 
 /// The end of an event. flags: NcclEvent. aux: 1 if `value` is the device's time.
 struct NcclStopRecord {

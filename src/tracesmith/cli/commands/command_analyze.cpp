@@ -103,9 +103,7 @@ class AnalyzeCommand : public Command {
     if (!file) return failWith(file.error());
     if (const Status kept = keepRanks(*file, ranks_); !kept) return failWith(kept.error());
     if (isMerged(file->trace) && !rank_ && !selectsParts()) return runMerged(*file, session);
-    // What was communicated does not depend on the clocks of the ranks.
-    if (!isMerged(file->trace) || rank_ || !selectsOnlyCommunication() ||
-        haveOneClock(file->trace)) {
+    if (!isMerged(file->trace) || rank_ || needsOneClock() || haveOneClock(file->trace)) {
       if (const Status chosen = chooseRank(*file, rank_); !chosen) return failWith(chosen.error());
     }
     ReportOptions options = reportOptions();
@@ -157,10 +155,13 @@ class AnalyzeCommand : public Command {
     return options;
   }
 
-  bool selectsOnlyCommunication() const {
+  /// Whether more is selected of a job than communication and findings, of which there are some
+  /// where the clocks of the ranks were not compared.
+  bool needsOneClock() const {
     constexpr auto kPart = static_cast<size_t>(AnalysisPart::kCommunication);
-    return parts_[kPart] && std::count(parts_.begin(), parts_.end(), true) == 1 && !findings_ &&
-           !operators_ && range_.empty() && as_hta_.empty();
+    const auto others = std::count(parts_.begin(), parts_.end(), true) - (parts_[kPart] ? 1 : 0);
+    return !(parts_[kPart] || findings_) || others != 0 || operators_ || !range_.empty() ||
+           !as_hta_.empty();
   }
 
   /// Whether only some of the report is wanted.
@@ -223,6 +224,8 @@ class AnalyzeCommand : public Command {
     std::vector<std::string> paths;
     std::vector<import::JobRank> ranks;
     BusyLine busy("analyzing " + inputs_.front());
+    std::optional<Findings> findings;
+    if (!file.trace.comm.empty() || haveOneClock(file.trace)) findings = findIn(file);
     for (size_t i = 0; i < table.size(); ++i) {
       paths.emplace_back(file.trace.text(table.file[i]));
       ranks.push_back({table.number[i], table.number_from[i], table.world_size[i]});
@@ -241,17 +244,19 @@ class AnalyzeCommand : public Command {
     }
     busy.end();
     return reportJob(std::move(runs), paths, ranks, std::move(options), session,
-                     reportLosses(file.reader, inputs_.front(), kExitOk), std::move(communication));
+                     reportLosses(file.reader, inputs_.front(), kExitOk), std::move(findings),
+                     std::move(communication));
   }
 
   int reportJob(std::vector<RankRun> runs, const std::vector<std::string>& paths,
                 const std::vector<import::JobRank>& ranks, JobReportOptions options,
-                Session& session, int code, std::vector<ReportTable> more = {}) const {
+                Session& session, int code, std::optional<Findings> findings = std::nullopt,
+                std::vector<ReportTable> more = {}) const {
     for (size_t i = 0; i < runs.size(); ++i) runs[i].rank = ranks[i].number;
     options.limit = limit_ ? static_cast<size_t>(*limit_) : json_ ? 0 : 15;
     options.short_names = !json_ && !full_names_;
     options.notes = import::describeRanks(paths, ranks);
-    Shown shown{std::nullopt, jobReport(std::move(runs), options)};
+    Shown shown{std::move(findings), jobReport(std::move(runs), options)};
     std::move(more.begin(), more.end(), std::back_inserter(shown.report));
     return finish(shown, session, [&] { return code; });
   }

@@ -43,8 +43,9 @@ struct ProfilingName {
   int64_t peer = -1;
 };
 
-CommState commState(std::string_view text) {
-  if (text == "scheduled") return CommState::kScheduled;
+/// Only the watchdog of NCCL's backend follows the state; others leave it as it was at first.
+CommState commState(std::string_view text, bool is_nccl) {
+  if (text == "scheduled") return is_nccl ? CommState::kScheduled : CommState::kUnknown;
   if (text == "started") return CommState::kStarted;
   if (text == "completed") return CommState::kCompleted;
   return CommState::kUnknown;
@@ -254,7 +255,7 @@ void FlightRecorderRows::comm(int64_t created_ns) {
               .correlation_id = ++correlation_,
               .element_count = counts_out ? out.elements : in.elements,
               .data_type = type.empty() ? StringId::kNone : builder_.text(type),
-              .state = commState(text(ff::kState))};
+              .state = commState(text(ff::kState), is_nccl)};
   if (row.kind == CommKind::kCollective) row.sequence = positive(field(ff::kSequence).integer());
   setTensorBytes(row, of, in.bytes, out.bytes, false);
   row.group_id = groupOf(row);

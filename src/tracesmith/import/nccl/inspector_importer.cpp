@@ -28,6 +28,8 @@ namespace {
 namespace nf = inspector_field;
 
 constexpr std::string_view kInspectorSection = "nccl_inspector";
+/// Of a start that the file does not say: much more than the time between two dumps.
+constexpr int64_t kUnknownStartErrorNs = 3'600'000'000'000;
 
 /// A channel of an operation, as verbose lines have it: when the plugin was told that the channel's
 /// part of the kernel started and stopped.
@@ -54,13 +56,14 @@ class InspectorRows {
   std::vector<ChannelTimes> channelTimes() const;
   CommunicatorId communicator(ProcessId process, int64_t start_ns);
   void setBytes(CommRow& row, std::string_view function) const;
-  void work(const CommRow& call, const std::vector<ChannelTimes>& channels);
+  void work(const CommRow& call, const std::vector<ChannelTimes>& channels, bool has_start);
 
   TraceBuilder& builder_;
   JsonRecords records_;
   HostProcesses processes_;
   SpansOfSource spans_;
   std::map<std::tuple<ProcessId, std::string, int64_t>, CommunicatorId> communicators_;
+  std::map<CommunicatorId, int64_t> last_starts_;  // of operations without a start in the file
   std::set<std::string> hosts_;
   std::string room_;
   uint64_t lines_ = 0;
@@ -133,7 +136,8 @@ void InspectorRows::setBytes(CommRow& row, std::string_view function) const {
 
 /// When the data moved. The duration is the Inspector's: the longest of the channels, by the GPU's
 /// clock if the source is "kernel_gpu". The start is when the plugin was told of the first channel.
-void InspectorRows::work(const CommRow& call, const std::vector<ChannelTimes>& channels) {
+void InspectorRows::work(const CommRow& call, const std::vector<ChannelTimes>& channels,
+                         bool has_start) {
   CommWorkRow work{.start_ns = call.start_ns,
                    .process_id = call.process_id,
                    .correlation_id = call.correlation_id,
@@ -148,7 +152,11 @@ void InspectorRows::work(const CommRow& call, const std::vector<ChannelTimes>& c
     if (channel.start_ns) first = std::min(first, *channel.start_ns);
     if (channel.stop_ns) ++work.channels;
   }
-  if (first != std::numeric_limits<int64_t>::max()) work.start_ns = first;
+  if (first != std::numeric_limits<int64_t>::max()) {
+    work.start_ns = first;
+  } else if (!has_start) {
+    work.error_ns = kUnknownStartErrorNs;
+  }
   field(nf::kDuration).nanoseconds(1000, work.duration_ns);
   work.duration_ns = spans_.lasting(work.duration_ns);
   builder_.rows.comm_work.push(work);
@@ -208,11 +216,16 @@ bool InspectorRows::line(std::string_view raw) {
     if (field(nf::kSequence).integer(-1) < 0) row.sequence = 0;
   }
   setBytes(row, function);
-  if (!has_start) ++without_start_;
+  if (!has_start) {
+    ++without_start_;
+    // The lines of a communicator are in the order of its calls.
+    int64_t& last = last_starts_.try_emplace(row.communicator_id, *start).first->second;
+    last = row.start_ns = std::max(last, *start);
+  }
   builder_.rows.comm.push(row);
   records_.keep(builder_, TableId::kComm, kInspectorSection, {});
   builder_.added();
-  work(row, channels);
+  work(row, channels, has_start);
   return true;
 }
 

@@ -78,6 +78,23 @@ TEST(NcclInspectorImporter, FiguresOfTheFileComeOutOfOurs) {
   EXPECT_EQ(t.metadataValue("hostname"), "example-hostname");
 }
 
+/// Without events the file only has the order of the calls, and how long each took.
+TEST(NcclInspectorImporter, LinesWithoutStartsKeepTheirOrder) {
+  std::string lines;
+  for (const int lasted_us : {30, 1000, 5, 700}) {
+    std::string line(kPlain);
+    line.replace(line.find("61974"), 5, std::to_string(lasted_us));
+    lines += line + "\n";
+  }
+  const ImportedText got = importText(lines);
+  ASSERT_TRUE(got.ok) << got.error;
+  const Trace& t = got.trace;
+  ASSERT_EQ(t.comm.size(), 4U);
+  for (size_t i = 1; i < 4; ++i) EXPECT_GE(t.comm.start_ns[i], t.comm.start_ns[i - 1]) << i;
+  for (size_t i = 0; i < 4; ++i) EXPECT_GT(t.comm_work.error_ns[i], 1'000'000'000'000) << i;
+  EXPECT_EQ(t.comm_work.duration_ns[1], 1'000'000);
+}
+
 TEST(NcclInspectorImporter, VerboseLinesSayWhen) {
   const ImportedText got = importText(kVerbose);
   ASSERT_TRUE(got.ok) << got.error;

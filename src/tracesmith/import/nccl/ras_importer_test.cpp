@@ -15,6 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 /// Laid out as src/ras/client_support.cc prints it: two ranks, of which one is behind, and a third
 /// that did not answer.
@@ -231,6 +232,28 @@ size_t rowOfRank(const Trace& t, int64_t rank) {
   return static_cast<size_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
+std::vector<std::string> callsOfRank(const Trace& t, int64_t rank) {
+  std::vector<std::string> calls;
+  for (size_t i = 0; i < t.comm.size(); ++i) {
+    if (t.comm.communicator_id[i] != t.communicator.id[rowOfRank(t, rank)]) continue;
+    calls.push_back(std::string(t.text(t.comm.function[i])) + " #" +
+                    std::to_string(t.comm.sequence[i]) +
+                    (t.comm.state[i] == CommState::kScheduled ? ", scheduled" : ""));
+  }
+  return calls;
+}
+
+TEST(NcclRasTextImporter, AMillionRanksThatAreClaimedAreNotMade) {
+  std::string text(kRasText);
+  const std::string claim = "    0         1         2         4         8         8 ";
+  text.replace(text.find(claim), claim.size(), "    0  1  2  4  1000008  1000008 ");
+  const std::string counted = "5 ranks have";
+  text.replace(text.find(counted), counted.size(), "1000005 ranks have");
+  const ImportedText got = importText(text);
+  ASSERT_TRUE(got.ok) << got.error;
+  EXPECT_EQ(got.trace.communicator.size(), 6U);
+}
+
 TEST(NcclRasTextImporter, RanksThatDifferAreNamed) {
   const ImportedText got = importText(kRasText);
   ASSERT_TRUE(got.ok) << got.error;
@@ -238,8 +261,8 @@ TEST(NcclRasTextImporter, RanksThatDifferAreNamed) {
   EXPECT_THAT(got.counts.damage, IsEmpty());
   const Trace& t = got.trace;
   EXPECT_EQ(t.metadataValue("source.text"), kRasText);
-  ASSERT_EQ(t.communicator.size(), 6U);  // ranks 7, 6, 2, 3, 0 and 1, each once
-  for (size_t i = 0; i < 6; ++i) {
+  ASSERT_EQ(t.communicator.size(), 8U);  // each once
+  for (size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(t.communicator.key[i], 0x7d92eee2cc5ff5f5U);
     EXPECT_EQ(t.communicator.ranks[i], 8U);
     EXPECT_EQ(t.communicator.nodes[i], 2U);
@@ -252,13 +275,17 @@ TEST(NcclRasTextImporter, RanksThatDifferAreNamed) {
   EXPECT_EQ(t.process.pid[indexOf(behind)], 99U);
   EXPECT_EQ(t.text(t.process.command_line[indexOf(behind)]), "on 10.0.0.1");
   EXPECT_EQ(t.communicator.process_id[rowOfRank(t, 3)], ProcessId::kNone);
-  ASSERT_EQ(t.comm.size(), 3U);  // of ranks 2, 0 and 1; rank 3 has launched none
-  EXPECT_EQ(t.text(t.comm.function[0]), "ncclAllReduce");
-  EXPECT_EQ(t.comm.sequence[0], 9U);
-  EXPECT_EQ(t.comm.state[0], CommState::kScheduled);  // rank 3 has not called it
-  EXPECT_EQ(t.text(t.comm.function[1]), "ncclReduceScatter");
-  EXPECT_EQ(t.comm.sequence[1], 4U);
-  EXPECT_EQ(t.comm.state[1], CommState::kUnknown);
+  const std::string all_reduce_9 = "ncclAllReduce #9, scheduled";  // rank 3 has not called it
+  const std::string all_reduce_10 = "ncclAllReduce #10, scheduled";
+  const std::string reduce_scatter = "ncclReduceScatter #4";
+  EXPECT_THAT(callsOfRank(t, 2), ElementsAre(all_reduce_9));
+  EXPECT_THAT(callsOfRank(t, 3), IsEmpty());
+  EXPECT_THAT(callsOfRank(t, 0), UnorderedElementsAre(all_reduce_10, reduce_scatter));
+  EXPECT_THAT(callsOfRank(t, 1), UnorderedElementsAre(all_reduce_10, reduce_scatter));
+  for (const int64_t unnamed : {4, 5, 6}) {
+    EXPECT_THAT(callsOfRank(t, unnamed), ElementsAre(all_reduce_10)) << unnamed;
+  }
+  EXPECT_THAT(callsOfRank(t, 7), IsEmpty());  // it gave no data
   EXPECT_THAT(got.counts.notes, Contains("process 4711 on 10.0.0.2: considered dead"));
   EXPECT_THAT(got.counts.notes, Contains(HasSubstr("rank 7 gave no data")));
   EXPECT_THAT(got.counts.notes,

@@ -22,7 +22,7 @@
 //     3 ranks have launched up to operation 10
 //     Rank 2 has launched up to operation 9 -- GPU 2 managed by process 4712 on node 10.0.0.1
 //
-// It names only ranks that differ from the others.
+// It names only ranks that differ from the others; those that it counts are all the rest.
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -89,6 +89,14 @@ class RasText {
   struct Group {
     int64_t nodes = 0, ranks = 0;
   };
+  /// "3 ranks have launched up to operation 10".
+  struct Counted {
+    size_t communicator = 0;
+    std::string operation;
+    int64_t ranks = 0;
+    RasRank facts;
+    bool are_named = false;
+  };
 
   void groupLine(LineReader line);
   bool startCommunicator(LineReader line);
@@ -97,8 +105,10 @@ class RasText {
   void rankLine(std::string_view line);
   void processLine(LineReader line);
   void fact(LineReader& line, RasRank& rank);
+  void addUnnamed(const Counted& counted);
   RasCommunicator& communicator() { return communicators_[at_]; }
-  RasRank& rankOf(int64_t number);
+  RasRank& rankOf(int64_t number) { return rankOf(at_, number); }
+  RasRank& rankOf(size_t communicator, int64_t number);
 
   RasRows& rows_;
   std::map<int64_t, Group> groups_;
@@ -109,6 +119,7 @@ class RasText {
   std::string operation_;        // whose counts they are about
   std::string error_ = "error";  // when it happened
   RasRank common_;               // what is true of all ranks that are named next
+  std::vector<Counted> counted_;
   std::string_view process_is_;  // what is true of the processes that are named next
   bool in_groups_ = false;
   bool is_whole_ = false;
@@ -160,9 +171,9 @@ void RasText::fact(LineReader& line, RasRank& rank) {
   }
 }
 
-RasRank& RasText::rankOf(int64_t number) {
-  std::vector<RasRank>& known = communicator().known;
-  const auto [at, fresh] = by_rank_.try_emplace({at_, number}, known.size());
+RasRank& RasText::rankOf(size_t communicator, int64_t number) {
+  std::vector<RasRank>& known = communicators_[communicator].known;
+  const auto [at, fresh] = by_rank_.try_emplace({communicator, number}, known.size());
   if (fresh) known.emplace_back().rank = number;
   return known[at->second];
 }
@@ -182,12 +193,14 @@ bool RasText::commonLine(LineReader line) {
     error_ = "asynchronous_error";
     return true;
   }
-  if (!line.number() || !line.take("ranks")) return false;
+  const std::optional<int64_t> count = line.number();
+  if (!count || !line.take("ranks")) return false;
   const bool answered = common_.answered;
   common_ = {};
   common_.answered = answered;
   if (line.take("have")) {
     fact(line, common_);
+    if (!common_.calls.empty()) counted_.push_back({at_, operation_, *count, common_});
   } else if (line.take("reported")) {
     common_.attributes.emplace_back(error_, line.rest());
   }
@@ -228,6 +241,7 @@ void RasText::rankLine(std::string_view whole) {
     rank.attributes.emplace_back(error_, line.rest());
   } else {
     rank.calls.insert(rank.calls.end(), common_.calls.begin(), common_.calls.end());
+    if (!common_.calls.empty()) counted_.back().are_named = true;
     rank.attributes.insert(rank.attributes.end(), common_.attributes.begin(),
                            common_.attributes.end());
   }
@@ -271,7 +285,30 @@ void RasText::line(std::string_view whole) {
   }
 }
 
+/// They are the ranks of the communicator of which no line says how often they called this.
+void RasText::addUnnamed(const Counted& counted) {
+  constexpr int64_t kMostRanks = 1 << 17;  // more than a file could have told line by line
+  const RasCommunicator& of = communicators_[counted.communicator];
+  if (counted.are_named || counted.ranks > kMostRanks || of.ranks > kMostRanks) return;
+  const auto has_count = [&](const RasRank& rank) {
+    return std::any_of(rank.calls.begin(), rank.calls.end(),
+                       [&](const auto& call) { return call.first == counted.operation; });
+  };
+  const auto named = std::count_if(of.known.begin(), of.known.end(), has_count);
+  const auto silent = std::count_if(of.known.begin(), of.known.end(), [&](const RasRank& rank) {
+    return !rank.answered && !has_count(rank);
+  });
+  if (named + silent + counted.ranks != of.ranks) return;
+  for (int64_t number = 0, ranks = of.ranks; number < ranks; ++number) {
+    RasRank& rank = rankOf(counted.communicator, number);
+    if (rank.answered && !has_count(rank)) {
+      rank.calls.insert(rank.calls.end(), counted.facts.calls.begin(), counted.facts.calls.end());
+    }
+  }
+}
+
 void RasText::finish() {
+  for (const Counted& counted : counted_) addUnnamed(counted);
   for (const RasCommunicator& communicator : communicators_) rows_.add(communicator);
 }
 

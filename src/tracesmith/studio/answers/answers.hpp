@@ -24,7 +24,7 @@ Result<std::string> itemAnswer(const StudioTrace& of, uint64_t lane, uint64_t it
 /// the first `limit` by start are listed.
 std::string searchAnswer(const StudioTrace& of, const std::string& text, uint64_t limit);
 
-Result<std::string> findingsAnswer(const StudioTrace& of);
+std::string findingsAnswer(const StudioTrace& of);
 /// Tables with their columns.
 std::string tablesAnswer(std::span<const ReportTable> tables);
 /// Parts of the analysis that may be asked for.

@@ -54,8 +54,9 @@ struct Process {
   std::atomic<uint32_t> growing{0};   // a thread is adding an arena
   std::atomic<uint32_t> entering{0};  // threads that are about to get a ring
   std::atomic<uint32_t> free_rings{0};
-  uint64_t lives = 0;                 // number of lives started and ended
-  std::atomic<uint32_t> life_pid{0};  // the process that the arenas belong to
+  uint64_t lives = 0;                    // number of lives started and ended
+  std::atomic<uint32_t> life_pid{0};     // the process that the arenas belong to
+  std::atomic<uint32_t> fork_thread{0};  // of a forked child: the thread that starts its life
   pthread_key_t thread_end_key{};
   int64_t exit_grace_ns = 0;
 };
@@ -148,6 +149,7 @@ bool makeLife() {
 bool beginLifeOfFork() {
   const auto pid = static_cast<uint32_t>(getpid());
   if (g_process.life_pid.exchange(pid) != pid) {
+    g_process.fork_thread.store(threadId());
     g_process.entering.store(1);  // this one
     g_process.plan.first_correlation = 1;
     g_process.growing.store(0, std::memory_order_relaxed);
@@ -156,7 +158,13 @@ bool beginLifeOfFork() {
     g_process.armed = false;
     return false;
   }
-  for (int i = 0; i < 1000 && g_process.armed && epoch() == 0; ++i) sched_yield();
+  // Called by a fault's handler in makeLife(): nobody else would end the wait.
+  if (g_process.fork_thread.load() == threadId()) return epoch() != 0;
+  const int64_t began = nowNs();
+  int64_t pause_ns = kFirstPauseNs;
+  while (g_process.armed && epoch() == 0 && nowNs() - began < kLongestBlockNs) {
+    pauseLonger(pause_ns);
+  }
   return epoch() != 0;
 }
 

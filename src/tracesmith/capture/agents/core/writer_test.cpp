@@ -421,6 +421,35 @@ TEST(RingWriter, ASignalHandlerThatWritesNeverSpoilsARecordNorTheStartOfAThread)
   });
 }
 
+TEST(RingWriter, ThreadsOfAForkedChildWaitForItsArena) {
+  inArmedProcess("block", [](const SessionDir&) {
+    constexpr uint64_t kThreads = 4;
+    ASSERT_TRUE(agent::ready());
+    for (int child = 0; child < 20; ++child) {
+      fflush(nullptr);
+      const pid_t pid = fork();
+      if (pid == 0) {
+        std::atomic<uint64_t> waiting{0}, recorded{0};
+        std::vector<std::thread> threads;
+        for (uint64_t w = 0; w < kThreads; ++w) {
+          threads.emplace_back([&, w] {
+            waiting.fetch_add(1);
+            while (waiting.load() < kThreads) {
+            }
+            if (agent::ready() && put(w, 0)) recorded.fetch_add(1);
+          });
+        }
+        for (std::thread& thread : threads) thread.join();
+        _exit(static_cast<int>(recorded.load()));
+      }
+      int status = 0;
+      waitpid(pid, &status, 0);
+      ASSERT_TRUE(WIFEXITED(status));
+      EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(kThreads)) << "child " << child;
+    }
+  });
+}
+
 TEST(RingWriter, AForkedChildBeginsAnArenaOfItsOwn) {
   inArmedProcess("block", [](const SessionDir& session) {
     ASSERT_TRUE(agent::ready());

@@ -6,7 +6,7 @@
 // no event has memory that somebody would have to free, and a handle that is stale, of another
 // process (PXN), or stopped twice does no harm.
 //
-// Measured by tests/nccl/plugin_cost.cpp (`script/bench nccl_cost`).
+// Measured by bench/nccl_cost.cpp (`script/bench nccl_cost`).
 #pragma once
 
 #include <stddef.h>
@@ -24,14 +24,16 @@ constexpr int bitOf(Event event) { return 1 << static_cast<int>(event); }
 struct Handle {
   uint64_t id = 0;
   Event event = Event::kGroup;
-  bool is_timed = false;  ///< the end comes with the device's time, as a state
+  bool is_timed = false;    ///< the end comes with the device's time, as a state
+  bool is_foreign = false;  ///< this process does it for another one (PXN)
 
   static Handle of(const void* value) {
     const auto bits = reinterpret_cast<uintptr_t>(value);
-    return {bits >> 5, static_cast<Event>(bits & 15), (bits & 16) != 0};
+    return {bits >> 6, static_cast<Event>(bits & 15), (bits & 16) != 0, (bits & 32) != 0};
   }
   void* value() const {
-    const uint64_t bits = id << 5 | (is_timed ? 16 : 0) | static_cast<uint64_t>(event);
+    const uint64_t bits =
+        id << 6 | (is_foreign ? 32 : 0) | (is_timed ? 16 : 0) | static_cast<uint64_t>(event);
     return reinterpret_cast<void*>(bits);  // NOLINT(performance-no-int-to-ptr)
   }
 };

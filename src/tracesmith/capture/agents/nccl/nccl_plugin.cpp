@@ -5,6 +5,8 @@
 // Every call returns success: NCCL must run as it would without a profiler.
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -17,44 +19,81 @@
 namespace tracesmith::agent::nccl {
 namespace {
 
-/// A communicator, as NCCL knows the plugin's context.
+/// A communicator.
 struct Context {
   std::atomic<bool> is_used{false};
   uint32_t number = 0;
-  int* mask = nullptr;   // NCCL's, one for all communicators
   void* next = nullptr;  // the next plugin's context
   bool has_next = false;
   std::atomic<uint64_t> told_key{0};  // the record of the communicator that is written has this key
 };
-constexpr size_t kMostCommunicators = 4096;
-Context g_contexts[kMostCommunicators];
+// NCCL knows a context by its place here, counted from 1, and not by its address: the threads that
+// send for other processes (PXN) hand over what the plugin of the other process gave.
+constexpr size_t kContextsOfChunk = 4096;
+constexpr size_t kMostChunks = 256;
+Context g_first_contexts[kContextsOfChunk];
+std::atomic<Context*> g_chunks[kMostChunks] = {g_first_contexts};
 std::atomic<uint32_t> g_last_number{0};
 
-/// For communicators beyond kMostCommunicators: their events belong to none.
-Context g_any_context;
+/// Of events that belong to no communicator of this process.
+Context g_no_context;
 
-Context& takeContext() {
-  const uint32_t number = g_last_number.fetch_add(1, std::memory_order_relaxed) + 1;
-  for (size_t i = 0; i < kMostCommunicators; ++i) {
-    Context& c = g_contexts[(number + i) % kMostCommunicators];
-    bool expected = false;
-    if (!c.is_used.compare_exchange_strong(expected, true)) continue;
-    c.number = number;
-    c.next = nullptr;
-    c.has_next = false;
-    c.told_key.store(0, std::memory_order_relaxed);
-    return c;
+/// NCCL's, one for all communicators; it outlives them.
+std::atomic<int*> g_nccl_mask{nullptr};
+
+Context* chunkAt(size_t number) {
+  Context* chunk = g_chunks[number].load(std::memory_order_acquire);
+  if (chunk != nullptr) return chunk;
+  constexpr size_t kBytes = sizeof(Context) * kContextsOfChunk;
+  void* const made =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) return nullptr;
+  if (g_chunks[number].compare_exchange_strong(chunk, static_cast<Context*>(made))) {
+    return static_cast<Context*>(made);  // zeros are what a new Context has
   }
-  return g_any_context;
+  munmap(made, kBytes);
+  return chunk;
+}
+
+/// A free context and its value for NCCL, or null.
+Context* takeContext(void** value) {
+  const uint32_t number = g_last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  for (size_t chunk = 0; chunk < kMostChunks; ++chunk) {
+    Context* const contexts = chunkAt(chunk);
+    if (contexts == nullptr) break;
+    for (size_t i = 0; i < kContextsOfChunk; ++i) {
+      const size_t place = (number + i) % kContextsOfChunk;
+      Context& c = contexts[place];
+      bool expected = false;
+      if (!c.is_used.compare_exchange_strong(expected, true)) continue;
+      c.number = number;
+      c.next = nullptr;
+      c.has_next = false;
+      c.told_key.store(0, std::memory_order_relaxed);
+      *value = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
+          uintptr_t{chunk * kContextsOfChunk + place + 1});
+      return &c;
+    }
+  }
+  *value = nullptr;
+  return nullptr;
+}
+
+Context& contextOf(const void* value) {
+  const uintptr_t place = reinterpret_cast<uintptr_t>(value) - 1;
+  if (place >= kMostChunks * kContextsOfChunk) return g_no_context;
+  Context* const chunk = g_chunks[place / kContextsOfChunk].load(std::memory_order_acquire);
+  return chunk == nullptr ? g_no_context : chunk[place % kContextsOfChunk];
 }
 
 /// NCCL may want less or more than at the start: the session was told to record, or the next plugin
 /// has changed its mind. NCCL reads the mask before each call of its API.
-void updateMask(const Context& context) {
-  if (context.mask == nullptr) return;
+void updateMask() {
+  int* const mask = g_nccl_mask.load(std::memory_order_relaxed);
+  if (mask == nullptr) return;
   const int wanted = wantedEvents() | nextMask();
-  if (__atomic_load_n(context.mask, __ATOMIC_RELAXED) != wanted) {
-    __atomic_store_n(context.mask, wanted, __ATOMIC_RELAXED);
+  if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted) {
+    __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
   }
 }
 
@@ -78,10 +117,13 @@ void writeCall(Event event, const Context& context, uint64_t id, uint64_t parent
 }
 
 /// A collective or a message, of any version.
-template <class Transfer>
+template <class Descriptor, class Transfer>
 void writeTransfer(Event event, const Context& context, uint64_t id, uint64_t parent,
-                   const Transfer& transfer) {
+                   const Descriptor&, const Transfer& transfer) {
   arena::NcclTransferPart part{};
+  if constexpr (requires(Descriptor d) { d.kernel_channel; }) {
+    part.has_channel_events = (wantedEvents() & bitOf(Event::kKernelChannel)) != 0 ? 1 : 0;
+  }
   part.peer = -1;
   part.element_count = transfer.count;
   if constexpr (requires { transfer.sequence; }) part.sequence = transfer.sequence;
@@ -123,21 +165,18 @@ void tellCommunicator(Context& context, int rank, const Transfer& transfer) {
 }
 
 template <class Descriptor>
-void writeEvent(Event event, Context& context, uint64_t id, const Descriptor& d) {
-  const uint64_t parent = Handle::of(d.parent).id;
+void writeEvent(Event event, Context& context, uint64_t id, uint64_t parent, const Descriptor& d) {
   switch (event) {
     case Event::kCollective:
       tellCommunicator(context, d.rank, d.collective);
-      return writeTransfer(event, context, id, parent, d.collective);
+      return writeTransfer(event, context, id, parent, d, d.collective);
     case Event::kMessage:
       tellCommunicator(context, d.rank, d.message);
-      return writeTransfer(event, context, id, parent, d.message);
+      return writeTransfer(event, context, id, parent, d, d.message);
     case Event::kProxyOperation: {
       const ProxyOperation& p = d.proxy_operation;
-      const arena::NcclProxyPart part{p.pid,     p.peer,
-                                      p.steps,   p.chunk_bytes,
-                                      p.channel, p.is_send != 0 ? uint8_t{1} : uint8_t{0},
-                                      {}};
+      const arena::NcclProxyPart part{
+          p.peer, p.steps, p.chunk_bytes, p.channel, p.is_send != 0 ? uint8_t{1} : uint8_t{0}, {}};
       return writeStart(event, context.number, id, parent, &part, sizeof part);
     }
     case Event::kProxyStep:
@@ -164,7 +203,7 @@ void writeEvent(Event event, Context& context, uint64_t id, const Descriptor& d)
       return;
     case Event::kCopyCollective:
       if constexpr (requires { d.copy_collective; }) {
-        writeTransfer(event, context, id, parent, d.copy_collective);
+        writeTransfer(event, context, id, parent, d, d.copy_collective);
       }
       return;
     default:
@@ -178,8 +217,17 @@ constexpr int kRecorded = bitOf(Event::kCollective) | bitOf(Event::kMessage) |
                           bitOf(Event::kKernelChannel) | bitOf(Event::kCollectiveCall) |
                           bitOf(Event::kMessageCall) | bitOf(Event::kCopyCollective);
 
+/// Whether this process does it for another one (PXN): then the context, and the parent of a
+/// proxy's operation, are the other one's.
 template <class Descriptor>
-void* startEvent(Context& context, const Descriptor& d) {
+bool isForeign(Event event, const Descriptor& d) {
+  if (event == Event::kProxyOperation) return d.proxy_operation.pid != getpid();
+  const bool is_part = event == Event::kProxyStep || event == Event::kNetwork;
+  return is_part && Handle::of(d.parent).is_foreign;
+}
+
+template <class Descriptor>
+void* startEvent(const void* context_value, const Descriptor& d) {
   const auto type = static_cast<uint64_t>(d.type);
   if (type == 0 || (type & (type - 1)) != 0 || type >> static_cast<int>(Event::kCount) != 0) {
     return nullptr;  // of a version that came later
@@ -187,17 +235,23 @@ void* startEvent(Context& context, const Descriptor& d) {
   const auto event = static_cast<Event>(__builtin_ctzll(type));
   if ((bitOf(event) & (bitOf(Event::kCollective) | bitOf(Event::kMessage) |
                        bitOf(Event::kCollectiveCall) | bitOf(Event::kMessageCall))) != 0) {
-    updateMask(context);
+    updateMask();
   }
+  const bool is_foreign = isForeign(event, d);
+  Context& context = is_foreign ? g_no_context : contextOf(context_value);
+  const bool has_next = is_foreign || context.has_next;
   const bool is_recorded = (bitOf(event) & kRecorded & wantedEvents()) != 0 && isRecording();
-  if (!is_recorded && !context.has_next) return nullptr;
-  Handle handle{nextId(), event, false};
+  if (!is_recorded && !has_next) return nullptr;
+  const bool has_parent = !is_foreign || event != Event::kProxyOperation;
+  Handle handle{nextId(), event, false, is_foreign};
   if constexpr (requires { d.kernel_channel.device_time; }) {
     handle.is_timed = event == Event::kKernelChannel;
   }
-  if (is_recorded) writeEvent(event, context, handle.id, d);
+  if (is_recorded) {
+    writeEvent(event, context, handle.id, has_parent ? Handle::of(d.parent).id : 0, d);
+  }
   const bool is_passed_on =
-      context.has_next && startNext(context.next, handle.id, event, d) != nullptr;
+      has_next && startNext(context.next, handle.id, event, d, has_parent) != nullptr;
   return is_recorded || is_passed_on ? handle.value() : nullptr;
 }
 
@@ -232,15 +286,14 @@ void changeState(const void* value, int state, const Arguments* arguments) {
 }
 
 void* initCommunicator(int version, int* mask, const NewCommunicator& communicator) {
-  Context& context = takeContext();
-  const bool is_own = &context != &g_any_context;
-  if (is_own) {
-    context.mask = mask;
-    context.has_next = initNext(version, communicator, &context.next);
-  }
-  if (is_own && version >= 4) {
-    context.told_key.store(communicator.key, std::memory_order_relaxed);
-    writeCommunicator({.context = context.number,
+  void* value = nullptr;
+  Context* const context = takeContext(&value);
+  if (mask != nullptr) g_nccl_mask.store(mask, std::memory_order_relaxed);
+  if (context == nullptr) return nullptr;
+  context->has_next = initNext(version, communicator, &context->next);
+  if (version >= 4) {
+    context->told_key.store(communicator.key, std::memory_order_relaxed);
+    writeCommunicator({.context = context->number,
                        .key = communicator.key,
                        .rank = communicator.rank,
                        .ranks = communicator.ranks,
@@ -251,15 +304,14 @@ void* initCommunicator(int version, int* mask, const NewCommunicator& communicat
   if (mask != nullptr) {
     __atomic_store_n(mask, wantedEvents() | nextMask(), __ATOMIC_RELAXED);
   }
-  return &context;
+  return value;
 }
 
 void finalizeCommunicator(Context& context) {
-  if (&context == &g_any_context) return;
+  if (&context == &g_no_context || !context.is_used.load()) return;
   writeCommunicator({.context = context.number}, true);
   if (context.has_next) finalizeNext(context.next);
   context.has_next = false;
-  context.mask = nullptr;
   context.is_used.store(false);
 }
 
@@ -298,9 +350,7 @@ struct Plugin {
   static Result start(void* context, void** handle, Descriptor* descriptor) {
     const KeptErrno kept;
     *handle = nullptr;
-    if (context != nullptr && descriptor != nullptr) {
-      *handle = startEvent(*static_cast<Context*>(context), *descriptor);
-    }
+    if (descriptor != nullptr) *handle = startEvent(context, *descriptor);
     return kSuccess;
   }
   static Result stop(void* handle) {
@@ -315,7 +365,7 @@ struct Plugin {
   }
   static Result finalize(void* context) {
     const KeptErrno kept;
-    if (context != nullptr) finalizeCommunicator(*static_cast<Context*>(context));
+    finalizeCommunicator(contextOf(context));
     return kSuccess;
   }
 };

@@ -18,14 +18,20 @@
 namespace tracesmith::agent::nccl {
 namespace {
 
-// The handles that the next plugin gave the last events, by the event's id. NCCL names an event as
-// parent until its kernels have ended, so not more than this many events later.
-constexpr size_t kSlots = size_t{1} << 18;
+// The handles that the next plugin gave, by the event's id. NCCL may name an event as parent long
+// after its end, so a handle stays until its set has no room; those of ended events go first, the
+// oldest before others.
+constexpr size_t kSets = size_t{1} << 16;
+constexpr size_t kSlotsOfSet = 4;
 struct Slot {
-  std::atomic<uint64_t> id;
+  std::atomic<uint64_t> id;  // 0: none
   std::atomic<void*> handle;
+  std::atomic<uint64_t> ended_id;  // `id`, once the event has ended
 };
-std::atomic<Slot*> g_slots{nullptr};
+struct SlotSet {
+  Slot slots[kSlotsOfSet];
+};
+std::atomic<SlotSet*> g_slots{nullptr};
 
 class Lock {
  public:
@@ -101,14 +107,14 @@ bool openNext(int version) {
   const void* const table = findTable(library, version, found);
   void* slots = table == nullptr ? nullptr : g_slots.load();
   if (table != nullptr && slots == nullptr) {
-    slots = mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE,
+    slots = mmap(nullptr, kSets * sizeof(SlotSet), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
   if (slots == nullptr || slots == MAP_FAILED) {
     dlclose(library);
     return false;
   }
-  g_slots.store(static_cast<Slot*>(slots));
+  g_slots.store(static_cast<SlotSet*>(slots));
   g_library = library;
   g_table.store(table);
   g_version.store(found, std::memory_order_release);
@@ -187,21 +193,52 @@ constexpr int wantingEvents(Event event) {
   }
 }
 
+constexpr uint64_t kBeingWritten = UINT64_MAX;
+
+/// Takes the slot of no event, else that of the oldest that has ended, else of the oldest.
 void keepHandle(uint64_t id, void* handle) {
-  Slot& slot = g_slots.load(std::memory_order_relaxed)[id & (kSlots - 1)];
-  slot.id.store(0, std::memory_order_relaxed);
-  slot.handle.store(handle, std::memory_order_release);  // who reads it sees the 0, or a later id
-  slot.id.store(id, std::memory_order_release);
+  constexpr uint64_t kActive = uint64_t{1} << 62;
+  SlotSet& set = g_slots.load(std::memory_order_relaxed)[id & (kSets - 1)];
+  for (size_t tries = 0; tries < kSlotsOfSet; ++tries) {
+    Slot* best = nullptr;
+    uint64_t least = UINT64_MAX, before = 0;
+    for (Slot& slot : set.slots) {
+      const uint64_t other = slot.id.load(std::memory_order_relaxed);
+      if (other == kBeingWritten) continue;
+      const bool has_ended = slot.ended_id.load(std::memory_order_relaxed) == other;
+      const uint64_t value = other | (other == 0 || has_ended ? 0 : kActive);
+      if (value >= least) continue;
+      least = value;
+      before = other;
+      best = &slot;
+    }
+    if (best == nullptr) return;
+    // Who reads the new handle with the old id sees the id change, too.
+    if (!best->id.compare_exchange_strong(before, kBeingWritten)) continue;
+    best->handle.store(handle, std::memory_order_release);
+    best->id.store(id, std::memory_order_release);
+    return;
+  }
+}
+
+/// Null if there is none.
+Slot* slotOf(uint64_t id) {
+  SlotSet* const sets = g_slots.load(std::memory_order_relaxed);
+  if (sets == nullptr || id == 0) return nullptr;
+  for (Slot& slot : sets[id & (kSets - 1)].slots) {
+    if (slot.id.load(std::memory_order_acquire) == id) return &slot;
+  }
+  return nullptr;
 }
 
 void* keptHandle(uint64_t id) {
-  Slot* const slots = g_slots.load(std::memory_order_relaxed);
-  if (slots == nullptr || id == 0) return nullptr;
-  Slot& slot = slots[id & (kSlots - 1)];
-  if (slot.id.load(std::memory_order_acquire) != id) return nullptr;
-  void* const handle = slot.handle.load(std::memory_order_acquire);
-  return slot.id.load(std::memory_order_relaxed) == id ? handle : nullptr;
+  Slot* const slot = slotOf(id);
+  if (slot == nullptr) return nullptr;
+  void* const handle = slot->handle.load(std::memory_order_acquire);
+  return slot->id.load(std::memory_order_relaxed) == id ? handle : nullptr;
 }
+
+void* noHandle(const void*) { return nullptr; }
 
 }  // namespace
 
@@ -241,13 +278,14 @@ void* nextHandleOf(const void* handle) {
 }
 
 template <class Descriptor>
-void* startNext(void* context, uint64_t id, Event event, const Descriptor& descriptor) {
+void* startNext(void* context, uint64_t id, Event event, const Descriptor& descriptor,
+                bool has_parent) {
   if ((maskNow() & wantingEvents(event)) == 0) return nullptr;
   void* handle = nullptr;
   withNext([&]<int kVersion>(const auto& table) {
     if constexpr (kVersion <= versionOf<Descriptor>()) {  // findTable() takes no other
       typename Api<kVersion>::Descriptor theirs{};
-      if (convertDescriptor(event, descriptor, theirs, nextHandleOf)) {
+      if (convertDescriptor(event, descriptor, theirs, has_parent ? nextHandleOf : noHandle)) {
         (void)table.start(context, &handle, &theirs);
       }
     }
@@ -257,7 +295,7 @@ void* startNext(void* context, uint64_t id, Event event, const Descriptor& descr
 }
 
 #define TS_NCCL_START(version) \
-  template void* startNext(void*, uint64_t, Event, const Api<version>::Descriptor&);
+  template void* startNext(void*, uint64_t, Event, const Api<version>::Descriptor&, bool);
 TS_NCCL_START(1)
 TS_NCCL_START(2)
 TS_NCCL_START(3)
@@ -271,6 +309,8 @@ void stopNext(const void* handle) {
   void* const theirs = nextHandleOf(handle);
   if (theirs == nullptr) return;
   withNext([&]<int kVersion>(const auto& table) { (void)table.stop(theirs); });
+  const uint64_t id = Handle::of(handle).id;
+  if (Slot* const slot = slotOf(id)) slot->ended_id.store(id, std::memory_order_relaxed);
 }
 
 void stateNext(const void* handle, int state, const StateArguments* arguments) {

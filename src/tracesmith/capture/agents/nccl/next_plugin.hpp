@@ -32,9 +32,11 @@ int nextMask();
 void* nextHandleOf(const void* handle);
 
 /// Starts an event there, if its mask has it, and keeps its handle under `id`. `Descriptor` is
-/// that of the version that NCCL calls; its handles are ours. Returns the plugin's handle.
+/// that of the version that NCCL calls; its handles are ours, but the parent if not `has_parent`.
+/// Returns the plugin's handle.
 template <class Descriptor>
-void* startNext(void* context, uint64_t id, Event event, const Descriptor& descriptor);
+void* startNext(void* context, uint64_t id, Event event, const Descriptor& descriptor,
+                bool has_parent);
 void stopNext(const void* handle);
 /// `arguments` may be null.
 void stateNext(const void* handle, int state, const StateArguments* arguments);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's profiler interface, versions 1 to 7: the layouts that NCCL passes to a plugin. NCCL looks
 // for the newest version that a plugin has. Offsets are asserted below, and
-// tests/nccl/layout_test.py compares them with the debug information of a published NCCL.
+// tests/nccl/nccl_layout_test.py compares them with the debug information of a published NCCL.
 //
 //   version   NCCL    new
 //   1         2.23
