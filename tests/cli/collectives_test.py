@@ -3,9 +3,12 @@
 """Collectives in real profiles of PyTorch, compared with what the documents say."""
 
 import decimal
+import glob
 import gzip
 import json
 import os
+import shutil
+import sqlite3
 import unittest
 
 from harness import CommandTest, real_traces
@@ -77,6 +80,36 @@ class Collectives(CommandTest):
                     JOIN kernel k USING (process_id, correlation_id)
                     WHERE k.start_ns = w.start_ns AND k.duration_ns = w.duration_ns AND k.name LIKE 'nccl%'""")
                 self.assertEqual(rows[0]["calls"], rows[0]["same"])
+
+    def test_kernels_alone_tell_which_gpu_others_waited_for(self):
+        """Nsight Systems' traces of two GPUs that exchange data: the same from its tables."""
+        data = real_traces()
+        if data is None:
+            self.skipTest("no real traces (TRACESMITH_TEST_DATA)")
+        found = 0
+        for path in sorted(glob.glob(os.path.join(data, "traces/nsys_ai/tests/fixtures/mfu_2gpu_*.sqlite.gz"))):
+            with self.subTest(path=path):
+                with gzip.open(path) as packed, open(self.path("source.sqlite"), "wb") as file:
+                    shutil.copyfileobj(packed, file)
+                database = sqlite3.connect(self.path("source.sqlite"))
+                kernels = [database.execute(
+                    "SELECT k.start, k.end FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName "
+                    "WHERE s.value LIKE 'ncclDevKernel_SendRecv%' AND k.deviceId = ? ORDER BY k.start", (gpu,)).fetchall()
+                    for gpu in (0, 1)]
+                self.assertEqual(len(kernels[0]), len(kernels[1]))
+                pairs = list(zip(*kernels))
+                self.assertGreater(len(pairs), 20)
+                late = [second[0] - first[0] for first, second in pairs]
+                waited = (sum(ns for ns in late if ns > 0), sum(-ns for ns in late if ns < 0))
+                result = self.run_command("analyze", "--comm", "--json", path)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                rows = json.loads(result.stdout)["comm_kernel_arrivals"]
+                got = sorted((row["collectives"], row["times_last"], row["caused_ns"], row["waited_ns"]) for row in rows)
+                self.assertEqual(got, sorted([
+                    (len(pairs), sum(ns < 0 for ns in late), waited[1], waited[0]),
+                    (len(pairs), sum(ns > 0 for ns in late), waited[0], waited[1])]))
+                found += 1
+        self.assertGreater(found, 0)
 
 
 if __name__ == "__main__":

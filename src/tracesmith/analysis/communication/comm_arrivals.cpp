@@ -10,11 +10,6 @@
 namespace tracesmith {
 namespace {
 
-uint64_t sumOfErrors(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<uint64_t>::max() : sum;
-}
-
 class ArrivalFinder {
  public:
   ArrivalFinder(const Trace& trace, const std::vector<CommOperation>& operations,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/communication/comm_clocks.hpp"
 
-#include <limits>
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -10,6 +10,12 @@
 namespace tracesmith {
 
 CommClocks::CommClocks(const Trace& trace) {
+  const RankLookup ranks(trace);
+  for (size_t i = 0; i < trace.clock_snapshot.size(); ++i) {
+    const int64_t error = trace.clock_snapshot.error_ns[i];
+    uint64_t& worst = device_errors_ns_[ranks.of(trace.clock_snapshot, i)];
+    worst = std::max(worst, static_cast<uint64_t>(std::max<int64_t>(error, 0)));
+  }
   if (!isMerged(trace)) return;
   are_comparable_ = haveOneClock(trace).has_value();
   std::map<std::string_view, uint32_t> known;
@@ -27,10 +33,12 @@ uint64_t CommClocks::apart(RankId a, RankId b) const {
   if (a == b || a == RankId::kNone || b == RankId::kNone) return 0;
   const uint32_t i = indexOf(a), j = indexOf(b);
   if (i >= clock_of_.size() || j >= clock_of_.size() || clock_of_[i] == clock_of_[j]) return 0;
-  uint64_t sum = 0;
-  return __builtin_add_overflow(errors_ns_[i], errors_ns_[j], &sum)
-             ? std::numeric_limits<uint64_t>::max()
-             : sum;
+  return sumOfErrors(errors_ns_[i], errors_ns_[j]);
+}
+
+uint64_t CommClocks::deviceError(RankId rank) const {
+  const auto known = device_errors_ns_.find(rank);
+  return known == device_errors_ns_.end() ? 0 : known->second;
 }
 
 }  // namespace tracesmith

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "tracesmith/analysis/communication/comm_bandwidth.hpp"
+#include "tracesmith/analysis/communication/comm_clocks.hpp"
 #include "tracesmith/analysis/communication/comm_kernels.hpp"
 #include "tracesmith/model/names/data_type_names.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
@@ -239,18 +240,13 @@ class OperationFinder {
 
   /// Times of kernels are as far off as their devices' clocks are.
   void addKernelErrors() {
-    const ClockSnapshotTable& snapshots = trace_.clock_snapshot;
-    if (snapshots.empty()) return;
+    if (trace_.clock_snapshot.empty()) return;
     const RankLookup ranks(trace_);
-    std::unordered_map<RankId, int64_t> worst;
-    for (size_t i = 0; i < snapshots.size(); ++i) {
-      int64_t& error = worst[ranks.of(snapshots, i)];
-      error = std::max(error, snapshots.error_ns[i]);
-    }
+    const CommClocks clocks(trace_);
     for (CommOperation& operation : found_) {
       if (operation.timing != CommTiming::kKernel) continue;
-      const auto known = worst.find(ranks.of(trace_.comm, operation.row));
-      if (known != worst.end()) operation.error_ns = limitedError(known->second);
+      operation.error_ns = static_cast<uint32_t>(
+          std::min<uint64_t>(clocks.deviceError(ranks.of(trace_.comm, operation.row)), UINT32_MAX));
     }
   }
 

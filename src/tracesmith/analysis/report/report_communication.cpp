@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports on communication: kernels of collective libraries, and what was sent, how fast, and how
-// much of it was hidden. report_comm_ranks.cpp has what ranks waited for.
+// Reports on communication: what was sent, how fast, and how much of it was hidden.
+// report_comm_ranks.cpp has what ranks waited for, report_comm_kernels.cpp the kernels.
 #include "tracesmith/analysis/report/report_communication.hpp"
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include "tracesmith/analysis/communication/comm_limits.hpp"
 #include "tracesmith/analysis/communication/comm_traffic.hpp"
 #include "tracesmith/analysis/communication/comm_volumes.hpp"
-#include "tracesmith/analysis/timing/covered_time.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/base/human_units.hpp"
 
@@ -19,41 +18,6 @@ namespace tracesmith::report_parts {
 namespace {
 
 using Q = Quantity;
-
-void addCollectiveKernels(Maker& maker) {
-  ReportTable& table = maker.table("comm", "Communication by kernel",
-                                   {{"name", "kernel", Q::kText},
-                                    {"count", "count", Q::kCount},
-                                    {"total_ns", "total", Q::kNs},
-                                    {"mean_ns", "mean", Q::kNs},
-                                    {"min_ns", "min", Q::kNs},
-                                    {"max_ns", "max", Q::kNs},
-                                    {"alone_ns", "without compute", Q::kNs}});
-  std::map<DeviceId, std::vector<Interval>> compute;
-  for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
-  }
-  std::map<DeviceId, CoveredTime> covered;
-  for (auto& [device, intervals] : compute) covered[device] = CoveredTime(std::move(intervals));
-  struct Of {
-    std::vector<double> durations;
-    int64_t alone = 0;
-  };
-  std::map<StringId, Of> by_name;
-  for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work != WorkClass::kCommunication) continue;
-    Of& of = by_name[op.name];
-    of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
-    of.alone += op.end_ns - op.begin_ns - covered[op.device].within(op.begin_ns, op.end_ns);
-  }
-  for (auto& [name, of] : by_name) {
-    const Distribution d = distributionOf(of.durations);
-    table.rows.push_back({maker.workName(name), count(d.count), static_cast<int64_t>(d.sum), d.mean,
-                          static_cast<int64_t>(d.min), static_cast<int64_t>(d.max), of.alone});
-  }
-  keepLargest(maker, table, "total_ns");
-  if (table.rows.empty()) table.note = "no kernel of a collective library is in the trace";
-}
 
 ReportValue rateOf(const std::optional<double>& bytes_per_s) {
   return bytes_per_s && *bytes_per_s > 0 ? ReportValue(*bytes_per_s) : std::monostate{};
@@ -258,7 +222,10 @@ std::string CommFacts::rankName(uint32_t who) const { return communicators.ranks
 
 void addCommunication(Maker& maker) {
   addCollectiveKernels(maker);
-  if (maker.trace.comm.empty()) return;
+  if (maker.trace.comm.empty()) {
+    addKernelArrivals(maker);
+    return;
+  }
   CommFacts facts(maker);
   addVolumes(facts);
   if (isCancelled()) return;

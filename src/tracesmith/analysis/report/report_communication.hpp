@@ -30,6 +30,11 @@ inline int64_t wholeNs(double ns) {
   return ns >= 9.2e18 ? INT64_MAX : ns <= -9.2e18 ? INT64_MIN : static_cast<int64_t>(ns);
 }
 
+/// Times of the kernels of collective libraries.
+void addCollectiveKernels(Maker& maker);
+/// Which devices came late to them.
+void addKernelArrivals(Maker& maker);
+
 /// Which ranks came late, what does not fit together, and where ranks hang.
 void addRankWaits(CommFacts& facts);
 
