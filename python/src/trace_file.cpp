@@ -15,6 +15,7 @@
 #include "text.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/analysis/report/report_operators.hpp"
+#include "tracesmith/analysis/stragglers/straggler_report.hpp"
 #include "tracesmith/base/cancellation.hpp"
 #include "tracesmith/findings/findings.hpp"
 #include "tracesmith/findings/findings_report.hpp"
@@ -325,6 +326,15 @@ ReportTables TraceFile::findings(const std::string& file, bool predict) {
   })));
 }
 
+ReportTables TraceFile::stragglers() {
+  return ReportTables(valueOf(alone(trace_->lock, [&]() -> Result<std::vector<ReportTable>> {
+    TS_TRY(const Loaded loaded, trace_->open.tables().needAll());
+    auto found = stragglerReport(findStragglers(loaded->trace));
+    TS_CHECK_OK(checkCancelled());
+    return found;
+  })));
+}
+
 nb::list TraceFile::memory() {
   struct Named {
     std::string place;
@@ -439,6 +449,7 @@ void bindTraceFile(nb::module_& module) {
       .def("analyze", &TraceFile::analyze, nb::arg("parts"), nb::arg("limit"))
       .def("operators", &TraceFile::operators, nb::arg("by"), nb::arg("sort"), nb::arg("limit"))
       .def("findings", &TraceFile::findings, nb::arg("file"), nb::arg("predict"))
+      .def("stragglers", &TraceFile::stragglers)
       .def("memory", &TraceFile::memory,
            nb::sig("def memory(self) -> list[tuple[str, typing.Any, typing.Any]]"))
       .def("stream_names", &TraceFile::streamNames, nb::sig("def stream_names(self) -> list[str]"))

@@ -53,6 +53,8 @@ class TraceFile {
   ReportTables operators(const std::string& by, const std::string& sort, uint64_t limit);
   /// The verdict, the findings, and what was not checked.
   ReportTables findings(const std::string& file, bool predict);
+  /// Ranks that others wait for, and what the length of the job consists of.
+  ReportTables stragglers();
   /// Name, times and allocated bytes of each device and the host (model/live_memory.hpp).
   nanobind::list memory();
   /// Distinct names of all streams, in the order of their ids.

@@ -55,6 +55,13 @@ class Verbs:
         most of the time. Races are found if the recording lies beside the trace; nothing is executed."""
         return Report(self._file.findings(self._path, predict))
 
+    def stragglers(self) -> Report:
+        """Ranks and connections that the others of a job wait for, of a trace of several ranks
+        (`tracesmith merge`, docs/communication.md): the tables "stragglers", those that cost most first, and
+        "job_time". Durations alone count, so the ranks' clocks need not have been compared. Times are in ns,
+        shares parts of the job's length."""
+        return Report(self._file.stragglers())
+
     def diff(self, other: TraceOrPath | Iterable[TraceOrPath], *, runs: Iterable[TraceOrPath] = (),
              limit: int = 25) -> Report:
         """What changed from this trace to `other`, as `tracesmith diff` says it (docs/analysis.md): kernels,
