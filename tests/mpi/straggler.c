@@ -4,7 +4,7 @@
 //   straggler FAULT RANK STEPS SLOW_US
 //     none   no fault
 //     work   its kernels have more work-items, for about SLOW_US more
-//     stop   it is stopped for SLOW_US * 4 in every fourth step, by a process of its own
+//     stop   it is stopped for SLOW_US * 4 in every fourth step; a process of its own lets it go on
 //     lock   a thread of it holds a lock that each step needs, for SLOW_US
 //
 // Prints the time that a step takes without the collective, us: its mean and standard deviation.
@@ -12,6 +12,7 @@
 #include <CL/cl.h>
 #include <math.h>
 #include <mpi.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,7 +65,8 @@ static void* holdLock(void* steps) {
   return NULL;
 }
 
-/// A process that stops this one when a byte comes, and lets it go on after a while.
+/// A process that lets this one go on, a while after it said with a byte that it stops, until it
+/// says that it does.
 static int startStopper(double us, pid_t* stopper) {
   int ends[2];
   if (pipe(ends) != 0) exit(1);
@@ -75,14 +77,24 @@ static int startStopper(double us, pid_t* stopper) {
     close(ends[1]);
     char byte;
     while (read(ends[0], &byte, 1) == 1) {
-      kill(victim, SIGSTOP);
       sleepUs(us);
-      kill(victim, SIGCONT);
+      struct pollfd more = {.fd = ends[0], .events = POLLIN};
+      do {
+        kill(victim, SIGCONT);
+      } while (poll(&more, 1, 1) == 0);
+      if (read(ends[0], &byte, 1) != 1) break;
     }
     _exit(0);
   }
   close(ends[0]);
   return ends[1];
+}
+
+/// At once, and not when another process has come to it.
+static void stop(int to_stopper) {
+  if (write(to_stopper, "s", 1) != 1 || raise(SIGSTOP) != 0 || write(to_stopper, "c", 1) != 1) {
+    exit(1);
+  }
 }
 
 int main(int argc, char** argv) {
@@ -149,7 +161,7 @@ int main(int argc, char** argv) {
       pthread_mutex_unlock(&g_lock);
       pthread_barrier_wait(&g_both);
     }
-    if (has_fault && to_stopper >= 0 && step % 4 == 3 && write(to_stopper, "s", 1) != 1) return 1;
+    if (has_fault && to_stopper >= 0 && step % 4 == 3) stop(to_stopper);
     check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL),
           "clEnqueueNDRangeKernel");
     check(clFinish(queue), "clFinish");

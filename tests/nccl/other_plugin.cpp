@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Another profiler plugin, with one version of the interface (OTHER_VERSION), and with none of its
-// own work if OTHER_IS_EMPTY. It writes what it was told into OTHER_PLUGIN_LOG when its last
+// own work if OTHER_IS_EMPTY. It asks for OTHER_PLUGIN_MASK, and after 20 events for
+// OTHER_PLUGIN_MASK_LATER. It writes what it was told into OTHER_PLUGIN_LOG when its last
 // communicator ends, and aborts if it gets a handle or a context that it did not give.
 #include <unistd.h>
 
@@ -33,6 +34,8 @@ std::set<void*> g_foreign;  // handles of what is done for another process
 std::map<std::string, int> g_counts;
 int g_communicators = 0;
 int g_known[2];
+int* g_mask = nullptr;
+int g_started = 0;
 
 void expect(bool is_true, const char* what) {
   if (is_true) return;
@@ -49,6 +52,7 @@ Result initialize(void** context, int* mask) {
       __ATOMIC_RELAXED);
   if constexpr (kIsEmpty) return kSuccess;
   const std::lock_guard lock(g_mutex);
+  g_mask = mask;
   ++g_communicators;
   ++g_counts["init"];
   return kSuccess;
@@ -87,6 +91,10 @@ Result start(void* context, void** handle, Descriptor* d) {
   ++g_counts[what];
   *handle = new int(event);  // NOLINT(cppcoreguidelines-owning-memory): kept, as it may be a parent
   g_handles.insert(*handle);
+  // It may change its mind at any time.
+  const char* const later = getenv("OTHER_PLUGIN_MASK_LATER");
+  if (++g_started == 20 && later != nullptr)
+    __atomic_store_n(g_mask, atoi(later), __ATOMIC_RELAXED);
   if (is_foreign) g_foreign.insert(*handle);
   return kSuccess;
 }

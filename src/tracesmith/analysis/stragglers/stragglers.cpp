@@ -26,26 +26,62 @@ constexpr ExpectedSpread kExpected{0.005, 8}, kExpectedOfTwo{0.02, 8};
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-/// What may make a rank take longer, as shares of the typical own work: each a test of its own.
+/// Values of the ranks, as shares of the typical own work, and how far steps scatter them.
+struct Feature {
+  std::vector<double> values;
+  std::vector<double> errors;  // standard errors of the values; 0: not of single steps
+
+  void add(double value, double error = 0) {
+    values.push_back(value);
+    errors.push_back(error);
+  }
+  /// That the other ranks' values come with.
+  double errorWithout(size_t rank) const {
+    double squares = 0;
+    for (size_t k = 0; k < errors.size(); ++k) squares += k == rank ? 0 : errors[k] * errors[k];
+    return std::sqrt(squares / static_cast<double>(std::max<size_t>(errors.size(), 2) - 1));
+  }
+};
+
+/// Mean over the steps as a share of the typical own work. Its error is that of means of several
+/// steps, because what disturbs a step often disturbs the next one as well.
+void addMean(const std::vector<double>& of_steps, double typical, Feature& feature) {
+  const size_t batches = std::clamp<size_t>(of_steps.size() / 4, 2, 10);
+  std::vector<double> means(batches, 0);
+  double sum = 0;
+  for (size_t s = 0; s < of_steps.size(); ++s) {
+    means[s * batches / of_steps.size()] += of_steps[s];
+    sum += of_steps[s];
+  }
+  const double mean = sum / static_cast<double>(batches);
+  double squares = 0;
+  for (const double x : means) squares += (x - mean) * (x - mean);
+  const auto n = static_cast<double>(batches);
+  feature.add(sum / typical, n * std::sqrt(squares / (n - 1) / n) / typical);
+}
+
+/// What may make a rank take longer: each a test of its own.
 struct Features {
-  std::vector<double> slowness;  // of the same kernels
-  std::vector<double> amount;    // work-items
-  std::vector<double> idle;      // own work in which the device idles
-  std::vector<double> own;       // own work of any kind
+  Feature slowness;  // of the same kernels
+  Feature amount;    // work-items
+  Feature idle;      // own work in which the device idles
+  Feature own;       // own work of any kind
 
   explicit Features(const std::vector<RankWork>& work) {
     for (const RankWork& rank : work) {
-      int64_t typical = 0, excess = 0, busy = 0;
+      double typical = 0;
+      std::vector<double> excess, idles;
       for (size_t s = 0; s < rank.steps.size(); ++s) {
-        typical += rank.typical[s].own_ns;
-        excess += rank.steps[s].own_ns - rank.typical[s].own_ns;
-        busy += rank.steps[s].busy_ns - rank.typical[s].busy_ns;
+        typical += static_cast<double>(rank.typical[s].own_ns);
+        const int64_t more = rank.steps[s].own_ns - rank.typical[s].own_ns;
+        const int64_t busy = rank.steps[s].busy_ns - rank.typical[s].busy_ns;
+        excess.push_back(static_cast<double>(more));
+        idles.push_back(rank.has_device ? static_cast<double>(more - busy) : 0);
       }
-      const auto all = static_cast<double>(std::max<int64_t>(1, typical));
-      slowness.push_back(rank.slowness - 1);
-      amount.push_back(rank.amount - 1);
-      idle.push_back(rank.has_device ? static_cast<double>(excess - busy) / all : 0);
-      own.push_back(static_cast<double>(excess) / all);
+      slowness.add(rank.slowness - 1);
+      amount.add(rank.amount - 1);
+      addMean(idles, std::max(1.0, typical), idle);
+      addMean(excess, std::max(1.0, typical), own);
     }
   }
 };
@@ -61,10 +97,13 @@ std::optional<Cause> causeOf(const Features& features, const std::vector<RankWor
                              size_t rank) {
   const double least_p = kFalseAlarm / static_cast<double>(work.size());
   std::optional<Cause> best;
-  const auto test = [&](StragglerKind kind, const std::vector<double>& values, double least) {
-    const double p = outlierP(values, rank, work.size() == 2 ? kExpectedOfTwo : kExpected);
-    if (values[rank] < least || p > least_p) return;
-    if (!best || values[rank] > best->share) best = Cause{kind, values[rank], p};
+  const auto test = [&](StragglerKind kind, const Feature& feature, double least) {
+    ExpectedSpread expected = work.size() == 2 ? kExpectedOfTwo : kExpected;
+    expected.deviation = std::hypot(expected.deviation, feature.errorWithout(rank));
+    const double value = feature.values[rank];
+    const double p = outlierP(feature.values, rank, expected);
+    if (value < least || p > least_p) return;
+    if (!best || value > best->share) best = Cause{kind, value, p};
   };
   if (work[rank].has_device) {
     test(StragglerKind::kMoreWork, features.amount, kLeastExcess);
