@@ -88,10 +88,10 @@ Context& contextOf(const void* value) {
 
 /// NCCL may want less or more than at the start: the session was told to record, or the next plugin
 /// has changed its mind. NCCL reads the mask before each call of its API.
-void updateMask() {
+void updateMask(int wanted_by_session) {
   int* const mask = g_nccl_mask.load(std::memory_order_relaxed);
   if (mask == nullptr) return;
-  const int wanted = wantedEvents() | nextMask();
+  const int wanted = wanted_by_session | nextMask();
   if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted) {
     __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
   }
@@ -118,11 +118,11 @@ void writeCall(Event event, const Context& context, uint64_t id, uint64_t parent
 
 /// A collective or a message, of any version.
 template <class Descriptor, class Transfer>
-void writeTransfer(Event event, const Context& context, uint64_t id, uint64_t parent,
+void writeTransfer(Event event, const Context& context, uint64_t id, uint64_t parent, int wanted,
                    const Descriptor&, const Transfer& transfer) {
   arena::NcclTransferPart part{};
   if constexpr (requires(Descriptor d) { d.kernel_channel; }) {
-    part.has_channel_events = (wantedEvents() & bitOf(Event::kKernelChannel)) != 0 ? 1 : 0;
+    part.has_channel_events = (wanted & bitOf(Event::kKernelChannel)) != 0 ? 1 : 0;
   }
   part.peer = -1;
   part.element_count = transfer.count;
@@ -165,14 +165,15 @@ void tellCommunicator(Context& context, int rank, const Transfer& transfer) {
 }
 
 template <class Descriptor>
-void writeEvent(Event event, Context& context, uint64_t id, uint64_t parent, const Descriptor& d) {
+void writeEvent(Event event, Context& context, uint64_t id, uint64_t parent, int wanted,
+                const Descriptor& d) {
   switch (event) {
     case Event::kCollective:
       tellCommunicator(context, d.rank, d.collective);
-      return writeTransfer(event, context, id, parent, d, d.collective);
+      return writeTransfer(event, context, id, parent, wanted, d, d.collective);
     case Event::kMessage:
       tellCommunicator(context, d.rank, d.message);
-      return writeTransfer(event, context, id, parent, d, d.message);
+      return writeTransfer(event, context, id, parent, wanted, d, d.message);
     case Event::kProxyOperation: {
       const ProxyOperation& p = d.proxy_operation;
       const arena::NcclProxyPart part{
@@ -203,7 +204,7 @@ void writeEvent(Event event, Context& context, uint64_t id, uint64_t parent, con
       return;
     case Event::kCopyCollective:
       if constexpr (requires { d.copy_collective; }) {
-        writeTransfer(event, context, id, parent, d, d.copy_collective);
+        writeTransfer(event, context, id, parent, wanted, d, d.copy_collective);
       }
       return;
     default:
@@ -233,14 +234,15 @@ void* startEvent(const void* context_value, const Descriptor& d) {
     return nullptr;  // of a version that came later
   }
   const auto event = static_cast<Event>(__builtin_ctzll(type));
+  const int wanted = wantedEvents();
   if ((bitOf(event) & (bitOf(Event::kCollective) | bitOf(Event::kMessage) |
                        bitOf(Event::kCollectiveCall) | bitOf(Event::kMessageCall))) != 0) {
-    updateMask();
+    updateMask(wanted);
   }
   const bool is_foreign = isForeign(event, d);
   Context& context = is_foreign ? g_no_context : contextOf(context_value);
   const bool has_next = is_foreign || context.has_next;
-  const bool is_recorded = (bitOf(event) & kRecorded & wantedEvents()) != 0 && isRecording();
+  const bool is_recorded = (bitOf(event) & kRecorded & wanted) != 0 && isRecording();
   if (!is_recorded && !has_next) return nullptr;
   const bool has_parent = !is_foreign || event != Event::kProxyOperation;
   Handle handle{nextId(), event, false, is_foreign};
@@ -248,7 +250,7 @@ void* startEvent(const void* context_value, const Descriptor& d) {
     handle.is_timed = event == Event::kKernelChannel;
   }
   if (is_recorded) {
-    writeEvent(event, context, handle.id, has_parent ? Handle::of(d.parent).id : 0, d);
+    writeEvent(event, context, handle.id, has_parent ? Handle::of(d.parent).id : 0, wanted, d);
   }
   const bool is_passed_on =
       has_next && startNext(context.next, handle.id, event, d, has_parent) != nullptr;
@@ -259,7 +261,7 @@ void stopEvent(const void* value) {
   if (value == nullptr) return;
   const Handle handle = Handle::of(value);
   // The end of a channel that has the device's time came as a state.
-  if ((bitOf(handle.event) & kRecorded & wantedEvents()) != 0 && !handle.is_timed &&
+  if (!handle.is_timed && (bitOf(handle.event) & kRecorded & wantedEvents()) != 0 &&
       isRecording()) {
     writeStop(handle, false, 0);
   }
