@@ -258,8 +258,8 @@ class Nccl {
     void start(void** handle, Descriptor d, void* context) {
       if (nccl_.plugin_ != nullptr) nccl_.plugin_->start(context, handle, &d);
     }
-    /// What a thread that sends for another process has as the context: what the plugin of that
-    /// process gave, an address or a number. The parents are its handles, too.
+    /// The context that NCCL passes when a thread sends for another process. The plugin in that
+    /// process has made it: it may be an address there, or a number.
     void* proxyContext() const {
       if (!options().foreign_pid) return context_;
       const uintptr_t foreign = rank_ % 2 == 0 ? 0xdeadbeef0 : 1;

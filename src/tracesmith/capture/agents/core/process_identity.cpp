@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/agents/core/process_identity.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,33 @@ void fillProcessIdentity(arena::ArenaHeader& header) {
   header.executable[length > 0 ? length : 0] = 0;
   header.command_line_bytes = static_cast<uint32_t>(
       readFile("/proc/thread-self/cmdline", header.command_line, sizeof header.command_line));
+}
+
+uint64_t correlationAfterExec(const char* session) {
+  static arena::ArenaHeader own;  // too large for the stack of an arbitrary thread
+  fillProcessIdentity(own);
+  uint64_t next = 1;
+  DIR* directory = opendir(session);
+  if (directory == nullptr) return next;
+  const int pid = getpid();
+  while (const dirent* entry = readdir(directory)) {
+    char* dot = nullptr;
+    if (strtol(entry->d_name, &dot, 10) != pid || *dot != '.') continue;
+    if (strstr(dot, arena::kArenaSuffix) == nullptr) continue;
+    const int fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) continue;
+    static arena::ArenaHeader before;
+    const ssize_t n = pread(fd, static_cast<void*>(&before), sizeof before, 0);
+    close(fd);
+    if (n != static_cast<ssize_t>(sizeof before) || before.magic != arena::kMagic ||
+        before.start_ticks != own.start_ticks) {
+      continue;
+    }
+    const uint64_t its_next = before.next_correlation.load(std::memory_order_relaxed);
+    if (its_next > next) next = its_next;
+  }
+  closedir(directory);
+  return next;
 }
 
 }  // namespace tracesmith::agent

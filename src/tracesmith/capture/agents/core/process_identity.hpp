@@ -9,4 +9,8 @@ namespace tracesmith::agent {
 /// empty.
 void fillProcessIdentity(arena::ArenaHeader& header);
 
+/// A process keeps its identity through exec, so its correlation ids must continue after those of
+/// the previous program. The arenas of that program contain the last one.
+uint64_t correlationAfterExec(const char* session);
+
 }  // namespace tracesmith::agent

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/agents/core/writer.hpp"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -68,35 +66,6 @@ constexpr int64_t kHeartbeatStaleNs = 2'000'000'000;
 constexpr int64_t kLongestBlockNs = 2'000'000'000;
 uint32_t threadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 bool isMainThread() { return threadId() == static_cast<uint32_t>(getpid()); }
-
-/// A process keeps its identity through exec, so its correlation ids must continue after those of
-/// the previous program. The arenas of that program contain the last one.
-uint64_t correlationAfterExec() {
-  static ArenaHeader own;  // too large for the stack of an arbitrary thread
-  fillProcessIdentity(own);
-  uint64_t next = 1;
-  DIR* directory = opendir(g_process.plan.session);
-  if (directory == nullptr) return next;
-  const int pid = getpid();
-  while (const dirent* entry = readdir(directory)) {
-    char* dot = nullptr;
-    if (strtol(entry->d_name, &dot, 10) != pid || *dot != '.') continue;
-    if (strstr(dot, arena::kArenaSuffix) == nullptr) continue;
-    const int fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) continue;
-    static ArenaHeader before;
-    const ssize_t n = pread(fd, static_cast<void*>(&before), sizeof before, 0);
-    close(fd);
-    if (n != static_cast<ssize_t>(sizeof before) || before.magic != arena::kMagic ||
-        before.start_ticks != own.start_ticks) {
-      continue;
-    }
-    const uint64_t its_next = before.next_correlation.load(std::memory_order_relaxed);
-    if (its_next > next) next = its_next;
-  }
-  closedir(directory);
-  return next;
-}
 
 bool addArena(uint32_t number, Arena& out, arena::ArmStep& failed) {
   if (!makeArena(g_process.plan, number, out, failed)) return false;
@@ -383,7 +352,7 @@ bool arm(const char* agent_name) {
     g_process.life_pid.store(static_cast<uint32_t>(getpid()), std::memory_order_relaxed);
     g_epoch_page.number->store(kIdleEpoch);
   } else {
-    g_process.plan.first_correlation = correlationAfterExec();
+    g_process.plan.first_correlation = correlationAfterExec(g_process.plan.session);
     if (!makeLife()) {
       pthread_key_delete(g_process.thread_end_key);
       return false;
@@ -403,7 +372,7 @@ bool beginLife() {
   g_failed_step = arena::ArmStep::kDirectory;
   errno = ENAMETOOLONG;
   if (!readSettings()) return false;
-  g_process.plan.first_correlation = correlationAfterExec();
+  g_process.plan.first_correlation = correlationAfterExec(g_process.plan.session);
   prepareCallStacks();
   ++g_process.lives;
   if (makeLife()) {

@@ -213,7 +213,7 @@ void keepHandle(uint64_t id, void* handle) {
       best = &slot;
     }
     if (best == nullptr) return;
-    // Who reads the new handle with the old id sees the id change, too.
+    // The id changes before the handle and after it, so nobody takes the new handle for the old.
     if (!best->id.compare_exchange_strong(before, kBeingWritten)) continue;
     best->handle.store(handle, std::memory_order_release);
     best->id.store(id, std::memory_order_release);
