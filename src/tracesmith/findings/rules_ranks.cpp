@@ -157,17 +157,25 @@ class CallsOfRanks {
     Finding out;
     out.rule = "hang";
     out.severity = Severity::kWrong;
-    out.title = fmt::format("{} {} in {}; {}.", capitalized(namesOf(hang.waiting)),
-                            hang.waiting.size() == 1 ? "waits" : "wait", callOf(hang),
-                            all_came ? "all that the trace has came to it"
-                                     : namesOf(hang.missing) + " never came to it");
-    out.cause = all_came ? "All ranks of the trace are in the call, and none has ended it."
-                         : "Those in the call cannot end it before all have come.";
+    out.title = fmt::format(
+        "{} {} in {}; {}.", capitalized(namesOf(hang.waiting)),
+        hang.waiting.size() == 1 ? "waits" : "wait", callOf(hang),
+        hang.absent > 0 && all_came
+            ? counted(hang.absent, "other rank") + " gave no data, or is not in the trace"
+        : all_came ? "all that the trace has came to it"
+                   : namesOf(hang.missing) + " never came to it");
+    out.cause = all_came && hang.absent > 0
+                    ? "Those that the trace knows of came; nothing is known of the others."
+                : all_came ? "All ranks of the trace are in the call, and none has ended it."
+                           : "Those in the call cannot end it before all have come.";
     out.evidence.rows = hang.waiting.size();
     out.evidence.text = counted(hang.waiting.size(), "rank") + " in the call";
     out.evidence.command = context_.command("analyze", "--comm");
     if (context_.facts.one_clock) context_.setPart(out, hang.since_ns, hang.since_ns);
-    out.advice = all_came
+    out.advice = all_came && hang.absent > 0
+                     ? "Look at the ranks that nothing is known of first: whether they run, and "
+                       "where they are."
+                 : all_came
                      ? "Look at the device and the network of the ranks: the last work of the call "
                        "in the table comm_work."
                      : "See what those that never came did last, and where: tracesmith analyze "

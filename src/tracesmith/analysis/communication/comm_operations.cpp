@@ -246,7 +246,8 @@ class OperationFinder {
     for (CommOperation& operation : found_) {
       if (operation.timing != CommTiming::kKernel) continue;
       operation.error_ns = static_cast<uint32_t>(
-          std::min<uint64_t>(clocks.deviceError(ranks.of(trace_.comm, operation.row)), UINT32_MAX));
+          std::min<uint64_t>(clocks.deviceError(ranks.of(trace_.comm, operation.row)),
+                             CommOperation::kStartUnknown - 1));
     }
   }
 

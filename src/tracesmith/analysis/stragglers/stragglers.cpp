@@ -47,17 +47,17 @@ struct Feature {
 /// steps, because what disturbs a step often disturbs the next one as well.
 void addMean(const std::vector<double>& of_steps, double typical, Feature& feature) {
   const size_t batches = std::clamp<size_t>(of_steps.size() / 4, 2, 10);
-  std::vector<double> means(batches, 0);
+  const auto steps = static_cast<double>(of_steps.size());
   double sum = 0;
+  for (const double x : of_steps) sum += x;
+  std::vector<double> rests(batches, 0);  // of the mean, so that batches may differ by a step
   for (size_t s = 0; s < of_steps.size(); ++s) {
-    means[s * batches / of_steps.size()] += of_steps[s];
-    sum += of_steps[s];
+    rests[s * batches / of_steps.size()] += of_steps[s] - sum / steps;
   }
-  const double mean = sum / static_cast<double>(batches);
   double squares = 0;
-  for (const double x : means) squares += (x - mean) * (x - mean);
+  for (const double x : rests) squares += x * x;
   const auto n = static_cast<double>(batches);
-  feature.add(sum / typical, n * std::sqrt(squares / (n - 1) / n) / typical);
+  feature.add(sum / typical, std::sqrt(squares * n / (n - 1)) / typical);
 }
 
 /// What may make a rank take longer: each a test of its own.

@@ -311,40 +311,44 @@ bool RecordedNccl::joinState(ByteView record) {
   return true;
 }
 
-/// Adds the time in the state before. `state` 0: the step has ended.
-void RecordedNccl::changeStep(uint64_t id, uint32_t state, uint64_t bytes, int64_t time) {
+void RecordedNccl::addWait(const Step& step, int64_t time) {
   // ncclProfilerProxyStep...: what a step waits for in this state.
   constexpr uint32_t kSendGpuWait = 8, kSendWait = 9, kReceiveWait = 10, kReceiveFlushWait = 11,
                      kReceiveGpuWait = 12, kSendPeerWait = 20;
+  const auto proxy = proxies_.events.find(step.proxy);
+  if (proxy == proxies_.events.end()) return;
+  const int64_t waited = std::max<int64_t>(0, time - step.since);
+  switch (step.state) {
+    case kSendGpuWait:
+    case kReceiveGpuWait:
+    case kReceiveFlushWait:
+      proxy->second.gpu_wait += waited;
+      break;
+    case kSendPeerWait:
+      proxy->second.peer_wait += waited;
+      break;
+    case kSendWait:
+    case kReceiveWait:
+      proxy->second.network_wait += waited;
+      break;
+    default:
+      break;
+  }
+}
+
+/// `state` 0: the step has ended.
+void RecordedNccl::changeStep(uint64_t id, uint32_t state, uint64_t bytes, int64_t time) {
   const auto known = steps_.events.find(id);
   if (known == steps_.events.end()) {
     ++without_parent_;
     return;
   }
   Step& step = known->second;
-  const int64_t waited = std::max<int64_t>(0, time - step.since);
+  addWait(step, time);
   const auto proxy = proxies_.events.find(step.proxy);
-  if (proxy != proxies_.events.end()) {
-    switch (step.state) {
-      case kSendGpuWait:
-      case kReceiveGpuWait:
-      case kReceiveFlushWait:
-        proxy->second.gpu_wait += waited;
-        break;
-      case kSendPeerWait:
-        proxy->second.peer_wait += waited;
-        break;
-      case kSendWait:
-      case kReceiveWait:
-        proxy->second.network_wait += waited;
-        break;
-      default:
-        break;
-    }
-    if (state == 0) {
-      ++proxy->second.steps;
-      proxy->second.bytes += step.bytes;
-    }
+  if (state == 0 && proxy != proxies_.events.end()) {
+    ++proxy->second.steps;
+    proxy->second.bytes += step.bytes;
   }
   step.state = state;
   step.since = time;
@@ -474,15 +478,20 @@ void RecordedNccl::writeWork(const Operation& operation) {
 /// What started so long ago that its end will not come any more: operations that have no channels,
 /// because NCCL was not asked for them, or of which channels never end; calls that enqueue nothing.
 void RecordedNccl::forgetOldest() {
-  const auto forget = [](auto& started) {
-    while (started.order.size() > kMostUnended) {
-      started.events.erase(started.order.front());
+  const auto forget = [](auto& started, const auto& forgetOne) {
+    while (!started.order.empty()) {
+      const uint64_t oldest = started.order.front();
+      const bool is_under_way = started.events.contains(oldest);
+      const bool has_room =
+          started.events.size() <= kMostUnended && started.order.size() <= 16 * kMostUnended;
+      if (is_under_way && has_room) return;
+      if (is_under_way) forgetOne(oldest);
       started.order.pop_front();
     }
   };
-  forget(channels_);
-  forget(proxies_);
-  forget(steps_);
+  forget(channels_, [&](uint64_t id) { channels_.events.erase(id); });
+  forget(proxies_, [&](uint64_t id) { endProxy(id, newest_); });
+  forget(steps_, [&](uint64_t id) { steps_.events.erase(id); });
   while (ended_calls_.size() > kMostUnended) {
     const auto oldest = calls_.find(ended_calls_.front());
     if (oldest != calls_.end()) {
@@ -545,11 +554,7 @@ void RecordedNccl::writeWithoutOperation(uint64_t id, const Call& call) {
 
 /// With the time that they have waited so far.
 void RecordedNccl::finishProxies() {
-  for (auto& [id, step] : steps_.events) {
-    const auto proxy = proxies_.events.find(step.proxy);
-    if (proxy != proxies_.events.end()) proxy->second.bytes += step.bytes;
-    changeStep(id, step.state, 0, newest_);
-  }
+  for (const auto& [id, step] : steps_.events) addWait(step, newest_);
   steps_ = {};
   while (!proxies_.events.empty()) endProxy(proxies_.events.begin()->first, newest_);
   proxies_ = {};

@@ -126,6 +126,8 @@ class RecordedNccl {
   void endChannel(const arena::NcclStopRecord& stop);
   void endProxy(uint64_t id, int64_t time);
   void changeStep(uint64_t id, uint32_t state, uint64_t bytes, int64_t time);
+  /// Adds what it waited for in its state to its proxy's times.
+  void addWait(const Step& step, int64_t time);
 
   void writeCall(uint64_t id, const Call& call);
   void writeWithoutOperation(uint64_t id, const Call& call);

@@ -120,6 +120,7 @@ class RasText {
   std::string error_ = "error";  // when it happened
   RasRank common_;               // what is true of all ranks that are named next
   std::vector<Counted> counted_;
+  int64_t unnamed_ = 0;          // ranks that were made for them
   std::string_view process_is_;  // what is true of the processes that are named next
   bool in_groups_ = false;
   bool is_whole_ = false;
@@ -287,9 +288,12 @@ void RasText::line(std::string_view whole) {
 
 /// They are the ranks of the communicator of which no line says how often they called this.
 void RasText::addUnnamed(const Counted& counted) {
-  constexpr int64_t kMostRanks = 1 << 17;  // more than a file could have told line by line
+  constexpr int64_t kMostRanks = 1 << 17;  // in all: more than any job has
   const RasCommunicator& of = communicators_[counted.communicator];
   if (counted.are_named || counted.ranks > kMostRanks || of.ranks > kMostRanks) return;
+  const auto ranks_known = static_cast<int64_t>(of.known.size());
+  if (unnamed_ + std::max<int64_t>(0, of.ranks - ranks_known) > kMostRanks) return;
+  unnamed_ += std::max<int64_t>(0, of.ranks - ranks_known);
   const auto has_count = [&](const RasRank& rank) {
     return std::any_of(rank.calls.begin(), rank.calls.end(),
                        [&](const auto& call) { return call.first == counted.operation; });
