@@ -141,6 +141,7 @@ class Nccl {
     bool lose_step_ends = false;
     bool foreign_pid = false;        // proxies for another process (PXN)
     bool wild_device_times = false;  // one of ten is of other work
+    int64_t blocked_rank = -1;       // it never ends the launch of a Broadcast, as if it connected
     int stuck_channel = -1;          // never ends, of the last kernel
     std::string truth;               // file for what really happened
   };
@@ -293,6 +294,7 @@ class Nccl {
     /// A plan: its kernel is launched, then its events are reported, then its proxies are posted.
     void launch() {
       const std::vector<Planned> plan = takePlan();
+      while (blocks(plan)) std::this_thread::sleep_for(std::chrono::seconds(1));
       for (const Planned& planned : plan) post(planned.kernel);
       void* group = nullptr;
       if (!plan.empty() && (plan[0].kernel->mask & (kOfTasks | bitOf(Event::kGroup))) != 0) {
@@ -307,6 +309,11 @@ class Nccl {
       }
       if (group != nullptr) stop(group);
       endGroupCall();
+    }
+
+    bool blocks(const std::vector<Planned>& plan) const {
+      return options().blocked_rank == rank_ && !plan.empty() &&
+             strcmp(plan[0].kernel->request.function, "Broadcast") == 0;
     }
 
     void post(const std::shared_ptr<Kernel>& kernel) {

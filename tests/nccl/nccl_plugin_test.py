@@ -223,8 +223,8 @@ class BadDays(Nccl):
         self.assertTrue(all(row["ended"] == "4" for row in ended))
         self.assertEqual(self.value("SELECT count(DISTINCT key) FROM communicator"), 2)
 
-    def test_a_killed_program_shows_who_waited_for_whom(self):
-        with subprocess.Popen([PROGRAM, "profile", "-q", "-o", "run.sbt", "--", NCCL_PROGRAM, "7", "hang"],
+    def record_until_killed(self, scenario):
+        with subprocess.Popen([PROGRAM, "profile", "-q", "-o", "run.sbt", "--", NCCL_PROGRAM, "7", scenario],
                               cwd=self.dir, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
             for line in run.stdout:
                 if b"hangs" in line:
@@ -234,11 +234,23 @@ class BadDays(Nccl):
             for pid in children:
                 os.kill(pid, signal.SIGKILL)
             run.communicate(timeout=RUN_LIMIT_S)
+
+    def test_a_killed_program_shows_who_waited_for_whom(self):
+        self.record_until_killed("hang")
         waiting = [row for row in self.operations() if row["function"] == "ncclAllGather"]
         self.assertEqual(sorted(row["in_rank"] for row in waiting), ["0", "2", "3"])
         for row in waiting:
             self.assertEqual(row["ended"], "0")  # its channels have started, and not ended
         self.assertEqual(self.value("SELECT count(*) FROM comm WHERE function = 'ncclAllReduce'"), RANKS * 5)
+
+    def test_a_rank_that_connects_for_ever_is_in_its_collective(self):
+        self.record_until_killed("blocked")
+        calls = self.rows("SELECT rank AS in_rank, sequence, state FROM comm JOIN communicator USING (communicator_id) "
+                          "WHERE function = 'ncclBroadcast' ORDER BY 1")
+        self.assertEqual([(row["in_rank"], row["sequence"]) for row in calls], [(str(rank), "1") for rank in range(RANKS)])
+        self.assertEqual(calls[1]["state"], "called")
+        report = json.loads(self.run_command("analyze", "--json", "--comm", "run.sbt").stdout)
+        self.assertEqual({row["rank"] for row in report["comm_hangs"] if "never" in row["state"]}, set(), report["comm_hangs"])
 
     def test_a_channel_that_never_ends(self):
         self.record(7, "stuck")

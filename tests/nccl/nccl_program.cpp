@@ -195,6 +195,7 @@ int runScenario(const std::string& scenario, const std::string& truth) {
   options.foreign_pid = scenario == "pxn";
   options.wild_device_times = scenario == "wild";
   options.stuck_channel = scenario == "stuck" ? 0 : -1;
+  options.blocked_rank = scenario == "blocked" ? 1 : -1;
   Nccl<kVersion> nccl(options);
   printf("plugin %s\n", nccl.hasPlugin() ? nccl.pluginName() : "none");
   fflush(stdout);
@@ -225,10 +226,12 @@ int runScenario(const std::string& scenario, const std::string& truth) {
     runRanks<kVersion>(nccl, kRanks, half, kWorld, true);
     runRanks<kVersion>(
         nccl, 2, [](auto& world) { world.enqueue({}); }, kWorld + 1);
-  } else if (scenario == "hang") {  // for ever: somebody has to kill it
-    runRanks<kVersion>(nccl, kRanks, [](auto& world) {
+  } else if (scenario == "hang" || scenario == "blocked") {  // for ever: somebody has to kill it
+    runRanks<kVersion>(nccl, kRanks, [&](auto& world) {
       for (int i = 0; i < 5; ++i) world.enqueue({});
-      if (world.rank() != 1) world.enqueue({.function = "AllGather"});
+      if (scenario == "blocked" || world.rank() != 1) {
+        world.enqueue({.function = scenario == "blocked" ? "Broadcast" : "AllGather"});
+      }
       if (world.rank() == 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
         puts("hangs");

@@ -17,12 +17,12 @@ auto setOf(const CollectiveCall& call) {
 
 /// Where a source numbers the calls of a function, those without a number are none of its sequence:
 /// NCCL reports no more of kernels that use symmetric memory than that they were called.
-void leaveOutUnnumbered(std::vector<CollectiveCall>& calls) {
+uint64_t leaveOutUnnumbered(std::vector<CollectiveCall>& calls) {
   std::set<std::pair<uint32_t, StringId>> numbered;
   for (const CollectiveCall& call : calls) {
     if (call.sequence != 0) numbered.emplace(call.communicator, call.function);
   }
-  std::erase_if(calls, [&](const CollectiveCall& call) {
+  return std::erase_if(calls, [&](const CollectiveCall& call) {
     return call.sequence == 0 && numbered.contains({call.communicator, call.function});
   });
 }
@@ -65,7 +65,7 @@ CollectiveSets collectiveSets(const Trace& trace, const std::vector<CommOperatio
          .member = operation.member,
          .operation = i});
   }
-  leaveOutUnnumbered(out.calls);
+  out.unnumbered = leaveOutUnnumbered(out.calls);
   countOccurrences(trace, operations, out.calls);
   std::sort(out.calls.begin(), out.calls.end(),
             [](const CollectiveCall& a, const CollectiveCall& b) {

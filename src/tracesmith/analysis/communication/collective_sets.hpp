@@ -40,6 +40,8 @@ struct CollectiveSet {
 struct CollectiveSets {
   std::vector<CollectiveCall> calls;  ///< by set, then member
   std::vector<CollectiveSet> sets;    ///< by communicator, function and number
+  /// Calls left out because they have no number while others of their function have one.
+  uint64_t unnumbered = 0;
 
   std::span<const CollectiveCall> of(const CollectiveSet& set) const {
     return {calls.data() + set.first, set.count};

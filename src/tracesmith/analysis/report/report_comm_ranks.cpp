@@ -148,7 +148,8 @@ void addMessageWaits(const CommFacts& facts, const Messages& messages) {
   keepLargest(maker, table, "waited_ns");
 }
 
-void addMismatches(const CommFacts& facts, const std::vector<CommMismatch>& all) {
+void addMismatches(const CommFacts& facts, const CollectiveSets& sets,
+                   const std::vector<CommMismatch>& all) {
   Maker& maker = facts.maker;
   ReportTable& table = maker.table("comm_mismatches", "Calls of ranks that do not fit together",
                                    {{"what", "what differs", Q::kText},
@@ -165,6 +166,11 @@ void addMismatches(const CommFacts& facts, const std::vector<CommMismatch>& all)
   }
   noteRest(table, all.size());
   if (table.rows.empty()) note(table, "none found");
+  if (sets.unnumbered > 0) {
+    note(table, formatCount(sets.unnumbered) +
+                    " calls have no number while others of their function have one, as calls of "
+                    "NCCL with symmetric memory; they are not compared");
+  }
   uint64_t lost = 0;
   for (size_t i = 0; i < maker.trace.loss.size(); ++i) {
     if (maker.trace.text(maker.trace.loss.source[i]).starts_with("MPI")) {
@@ -361,7 +367,7 @@ void addRankWaits(CommFacts& facts) {
   std::vector<CommMismatch> mismatches =
       collectiveMismatches(trace, facts.operations, facts.communicators, sets);
   mismatches.insert(mismatches.end(), messages.mismatches.begin(), messages.mismatches.end());
-  addMismatches(facts, mismatches);
+  addMismatches(facts, sets, mismatches);
   HangTable(facts, hangs).add();
 }
 

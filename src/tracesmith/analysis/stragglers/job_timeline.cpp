@@ -6,9 +6,11 @@
 #include <map>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 
 #include "tracesmith/analysis/communication/collective_sets.hpp"
 #include "tracesmith/analysis/communication/comm_bandwidth.hpp"
+#include "tracesmith/analysis/stragglers/rank_work.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith {
@@ -108,6 +110,32 @@ void addCollectives(const Trace& trace, const std::vector<CommOperation>& operat
   }
 }
 
+/// Of operations of which only the end is known, by their place: they take as long as the median of
+/// their node's other parts, so that nobody comes earlier or later for it.
+std::unordered_map<uint32_t, int64_t> typicalStarts(const std::vector<CommOperation>& operations,
+                                                    const std::vector<uint32_t>& node_of) {
+  std::unordered_map<uint32_t, std::vector<uint32_t>> unknown;  // by node
+  for (uint32_t i = 0; i < operations.size(); ++i) {
+    const bool has_start = operations[i].error_ns != CommOperation::kStartUnknown;
+    if (!has_start && node_of[i] != kNoPart) unknown[node_of[i]].push_back(i);
+  }
+  std::unordered_map<uint32_t, int64_t> starts;
+  if (unknown.empty()) return starts;
+  std::unordered_map<uint32_t, std::vector<int64_t>> known;
+  for (uint32_t i = 0; i < operations.size(); ++i) {
+    const CommOperation& o = operations[i];
+    if (o.error_ns == CommOperation::kStartUnknown || !unknown.contains(node_of[i])) continue;
+    known[node_of[i]].push_back(std::max<int64_t>(0, lengthOf(o.begin_ns, o.end_ns)));
+  }
+  for (const auto& [node, places] : unknown) {
+    const int64_t length = known[node].empty() ? 0 : lowerMedian(known[node]);
+    for (const uint32_t i : places) {
+      starts[i] = std::min(operations[i].begin_ns, operations[i].end_ns - length);
+    }
+  }
+  return starts;
+}
+
 /// The parts of one rank, by time, each after the last one that had ended when it began.
 void linkLane(std::span<RankPart> lane, uint32_t first, const BusyTime& busy) {
   std::sort(lane.begin(), lane.end(), [](const RankPart& a, const RankPart& b) {
@@ -134,6 +162,8 @@ void linkLane(std::span<RankPart> lane, uint32_t first, const BusyTime& busy) {
 
 void addParts(const std::vector<CommOperation>& operations, const JobCommunicators& communicators,
               const DeviceOps& ops, const std::vector<uint32_t>& node_of, JobTimeline& timeline) {
+  const std::unordered_map<uint32_t, int64_t> starts = typicalStarts(operations, node_of);
+  timeline.without_start = starts.size();
   std::map<uint32_t, std::vector<RankPart>> by_rank;
   std::map<uint32_t, ProcessId> process_of;
   for (uint32_t i = 0; i < operations.size(); ++i) {
@@ -144,11 +174,12 @@ void addParts(const std::vector<CommOperation>& operations, const JobCommunicato
     }
     const CommMember& member = communicators.members[o.member];
     process_of[member.who] = member.process;
-    by_rank[member.who].push_back(
-        {.node = node_of[i],
-         .duration_ns = std::max<int64_t>(0, lengthOf(o.begin_ns, o.end_ns)),
-         .begin_ns = o.begin_ns,
-         .operation = i});
+    const auto typical = starts.find(i);
+    const int64_t begin = typical == starts.end() ? o.begin_ns : typical->second;
+    by_rank[member.who].push_back({.node = node_of[i],
+                                   .duration_ns = std::max<int64_t>(0, lengthOf(begin, o.end_ns)),
+                                   .begin_ns = begin,
+                                   .operation = i});
   }
   std::map<ProcessId, std::vector<std::pair<int64_t, int64_t>>> work;
   for (const DeviceOp& op : ops.ops) {

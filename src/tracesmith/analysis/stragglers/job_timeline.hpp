@@ -60,6 +60,7 @@ struct JobTimeline {
   std::vector<SyncNode> nodes;
   std::vector<uint32_t> by_node;  ///< parts of each node
   uint64_t left_out = 0;          ///< operations without a partner in the trace
+  uint64_t without_start = 0;     ///< parts that are taken to have begun when the typical one did
 
   std::span<const RankPart> laneOf(uint32_t rank) const {
     return {parts.data() + lanes[rank].first, lanes[rank].second};

@@ -33,6 +33,22 @@ double betaFraction(double a, double b, double x) {
   return front * result / a;
 }
 
+struct Centre {
+  double middle = 0, deviation = 0;
+};
+
+/// By medians, which one outlier among the others does not move; two values have no outlier.
+Centre centreOf(const std::vector<double>& values) {
+  if (values.size() == 2) {
+    return {(values[0] + values[1]) / 2, std::abs(values[0] - values[1]) / std::sqrt(2.0)};
+  }
+  const double middle = lowerMedian(values);
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double x : values) distances.push_back(std::abs(x - middle));
+  return {middle, 1.4826 * lowerMedian(distances)};
+}
+
 }  // namespace
 
 double studentTail(double t, double freedom) {
@@ -50,10 +66,7 @@ double outlierP(const std::vector<double>& values, size_t i, const ExpectedSprea
     if (k != i) others.push_back(values[k]);
   }
   if (others.empty()) return 1;
-  const double middle = lowerMedian(others);
-  std::vector<double> distances;
-  for (const double x : others) distances.push_back(std::abs(x - middle));
-  const double deviation = 1.4826 * lowerMedian(distances);
+  const auto [middle, deviation] = centreOf(others);
   const auto n = static_cast<double>(others.size());
   const double freedom = expected.freedom + n - 1;
   const double variance = (expected.freedom * expected.deviation * expected.deviation +

@@ -14,8 +14,9 @@ struct ExpectedSpread {
 };
 
 /// One-sided probability that value `i` comes from the distribution of the others (Student's t of a
-/// new value; the variance is that of the others, by their median absolute deviation, shrunk
-/// towards the expected one, which is all that is known with one other). 1 without others.
+/// new value; the variance is that of the others, by their median absolute deviation (of two
+/// others, the usual one), shrunk towards the expected one, which is all that is known with one
+/// other). 1 without others.
 double outlierP(const std::vector<double>& values, size_t i, const ExpectedSpread& expected);
 
 /// P(T > t) of Student's distribution.

@@ -68,6 +68,11 @@ ReportTable stragglersTable(const StragglerReport& report) {
     note(table, fmt::format("{} operations have no partner in the trace, and are left out",
                             report.timeline.left_out));
   }
+  if (report.timeline.without_start > 0) {
+    note(table, fmt::format("of {} operations the trace does not say when they started; they are "
+                            "taken to have started when the typical rank did",
+                            report.timeline.without_start));
+  }
   return table;
 }
 

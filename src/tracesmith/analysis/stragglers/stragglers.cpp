@@ -20,6 +20,8 @@ constexpr double kFalseAlarm = 1e-3;
 /// Of connections: how much slower than the typical.
 constexpr double kSlowTransfer = 1.25;
 constexpr uint32_t kLeastSteps = 5;
+/// With more than one of so many operations without a start, too much would be assumed.
+constexpr uint64_t kMostWithoutStart = 10;
 /// How far ranks that are alike differ: devices of one kind by about one percent. Of two ranks no
 /// others show how far, so they may differ by more.
 constexpr ExpectedSpread kExpected{0.005, 8}, kExpectedOfTwo{0.02, 8};
@@ -249,14 +251,13 @@ StragglerReport findStragglers(const Trace& trace) {
   const DeviceOps ops = DeviceOps::of(trace);
   JobCommunicators communicators(trace);
   const std::vector<CommOperation> operations = commOperations(trace, communicators, ops);
-  const bool has_starts = std::none_of(operations.begin(), operations.end(), [](const auto& o) {
-    return o.error_ns == CommOperation::kStartUnknown;
-  });
-  if (!has_starts) {
-    report.problem = "the trace does not say when operations started";
+  report.timeline = jobTimeline(trace, operations, communicators, ops);
+  const uint64_t without_start = report.timeline.without_start;
+  if (without_start * kMostWithoutStart > report.timeline.parts.size()) {
+    report.problem = fmt::format("of {} of {} operations the trace does not say when they started",
+                                 without_start, report.timeline.parts.size());
     return report;
   }
-  report.timeline = jobTimeline(trace, operations, communicators, ops);
   if (report.timeline.ranks.size() < 2) {
     report.problem = "the trace has no collectives or messages between ranks that are in it";
     return report;

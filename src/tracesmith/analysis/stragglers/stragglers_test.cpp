@@ -6,6 +6,7 @@
 
 #include "tracesmith/analysis/stragglers/change_points.hpp"
 #include "tracesmith/analysis/stragglers/generated_job_test_util.hpp"
+#include "tracesmith/analysis/stragglers/outliers.hpp"
 
 namespace tracesmith {
 namespace {
@@ -115,6 +116,35 @@ TEST(Stragglers, AFaultThatBeginsLaterHasItsStep) {
   EXPECT_THAT(report.stragglers.front().ranks, ElementsAre(5u));
   ASSERT_TRUE(report.stragglers.front().since);
   EXPECT_NEAR(*report.stragglers.front().since, 22, 1);
+}
+
+TEST(Stragglers, OperationsWithoutAStartComeWhenTheTypicalRankDoes) {
+  test::GeneratedJob job(
+      {.fault = test::JobFault::kImbalance, .faulty = 5, .amount = 0.2, .seed = 3});
+  const auto forgetStart = [&](size_t i) {
+    job.trace.comm_work.error_ns[i] = CommOperation::kStartUnknown;
+  };
+  const std::vector<int64_t> before = ownTimes(findStragglers(job.trace).timeline);
+  for (size_t i = 0; i < 7; ++i) forgetStart(i * job.trace.comm_work.size() / 7);
+  const StragglerReport report = findStragglers(job.trace);
+  EXPECT_EQ(report.problem, "");
+  EXPECT_EQ(report.timeline.without_start, 7u);
+  const std::vector<int64_t> own = ownTimes(report.timeline);
+  ASSERT_EQ(own.size(), before.size());
+  size_t changed = 0;
+  for (size_t i = 0; i < own.size(); ++i) changed += own[i] != before[i] ? 1 : 0;
+  EXPECT_GT(changed, 0u);
+  EXPECT_LE(changed, 7u);
+  ASSERT_FALSE(report.stragglers.empty());
+  EXPECT_THAT(report.stragglers.front().ranks, ElementsAre(5u));
+  for (size_t i = 0; i < job.trace.comm_work.size(); i += 3) forgetStart(i);
+  EXPECT_THAT(findStragglers(job.trace).problem, testing::HasSubstr("when they started"));
+}
+
+TEST(Outliers, TwoOthersShowHowFarTheyDiffer) {
+  // By hand: 0.3 beside 0 and 0.1 is (0.3 - 0.05) / (0.0707 sqrt(1.5)) = 2.887 deviations.
+  EXPECT_NEAR(outlierP({0.0, 0.1, 0.3}, 2, {0, 0}), studentTail(2.8868, 1), 1e-4);
+  EXPECT_LT(outlierP({0.1, 0.1, 0.3}, 2, {0.005, 8}), 1e-6);
 }
 
 TEST(Stragglers, WhatCannotBeSaidIsSaid) {

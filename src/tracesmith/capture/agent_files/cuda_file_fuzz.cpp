@@ -143,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     joiner.writePending();
     joiner.noteCudaFile(*opened, pass == 1);
   }
-  joiner.finish();
+  joiner.finish(0);
   if (shared.kernels != shared.delta.kernel.size()) std::abort();
   return 0;
 }

@@ -534,7 +534,10 @@ Status Collector::finish() {
   if (peers_ != nullptr) peers_->finish();
   takePeerOffsets();
   finished_ = true;
-  for (auto& [key, process] : processes_) process->joiner.finish();
+  for (auto& [key, process] : processes_) {
+    const int64_t ended = process_rows_[key].end_ns;
+    process->joiner.finish(ended != 0 ? ended : monotonicNs());
+  }
   for (const SessionDir::Unrecorded& u : dir_.unrecorded()) {
     noteLoss("process " + std::to_string(u.pid), 1, 1,
              std::string("could not ") + arena::failureOf(u.step) + " (" + std::strerror(u.error) +

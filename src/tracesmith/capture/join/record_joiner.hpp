@@ -114,12 +114,12 @@ class RecordJoiner {
   void endPass();
 
   /// Makes the rows of what is incomplete: functions that have not returned, device work whose call
-  /// was not seen, ranges that have not ended.
-  void finish() {
+  /// was not seen, ranges that have not ended. The process was recorded until `end_ns` of the host.
+  void finish(int64_t end_ns) {
     calls_.finish();
     cuda_.finish();
     nvtx_.finish();
-    nccl_.finish();
+    nccl_.finish(end_ns);
   }
 
   /// Writes rows for commands that are under way and not yet in the `pending` table.

@@ -100,6 +100,7 @@ bool RecordedNccl::defineStart(ByteView record) {
     calls_.try_emplace(start.id, Call{.part = part,
                                       .event = event,
                                       .context = start.header.aux,
+                                      .group = start.parent,
                                       .start = host_ns_(start.time)});
   } else if (isTransfer(event)) {
     arena::NcclTransferPart part;
@@ -160,7 +161,12 @@ bool RecordedNccl::joinStart(ByteView record, ThreadId thread) {
   if (!takePart(record, start)) return false;
   const auto event = static_cast<NcclEvent>(start.header.flags);
   newest_ = std::max(newest_, host_ns_(start.time));
-  if (isCall(event)) {
+  if (event == NcclEvent::kGroupCall) {
+    uint64_t& last = last_groups_[thread];
+    open_groups_.erase(last);  // a thread is in one at a time, so its end was lost
+    last = start.id;
+    open_groups_.insert(last);
+  } else if (isCall(event)) {
     if (const auto call = calls_.find(start.id); call != calls_.end()) {
       call->second.thread = thread;
     }
@@ -209,7 +215,9 @@ bool RecordedNccl::joinStop(ByteView record) {
   const auto event = static_cast<NcclEvent>(stop.header.flags);
   const int64_t time = host_ns_(stop.time);
   newest_ = std::max(newest_, time);
-  if (isCall(event)) {
+  if (event == NcclEvent::kGroupCall) {
+    open_groups_.erase(stop.id);
+  } else if (isCall(event)) {
     const auto call = calls_.find(stop.id);
     if (call == calls_.end() || call->second.end != 0) return true;  // NCCL may end a call twice
     call->second.end = time;
@@ -539,29 +547,29 @@ void RecordedNccl::writeWithoutOperation(uint64_t id, const Call& call) {
   std::memcpy(none.part.data_type, call.part.data_type, sizeof none.part.data_type);
   none.part.element_count = call.part.element_count;
   none.part.peer = call.part.root;
+  const bool has_returned = hasReturned(call);
   if (call.event == NcclEvent::kCollectiveCall) {
     Numbers& numbers = contexts_[call.context].numbers[std::string(textIn(call.part.function))];
-    if (call.end != 0) {
+    if (has_returned) {
       numbers.has_unnumbered = true;
     } else if (!numbers.has_unnumbered) {
       none.sequence = ++numbers.last;  // it would have been the next
     }
   }
-  const bool has_returned = call.end != 0;
   writeComm(none, has_returned ? call.end : call.start,
             has_returned ? CommState::kUnknown : CommState::kCalled);
 }
 
 /// With the time that they have waited so far.
-void RecordedNccl::finishProxies() {
-  for (const auto& [id, step] : steps_.events) addWait(step, newest_);
+void RecordedNccl::finishProxies(int64_t end_ns) {
+  for (const auto& [id, step] : steps_.events) addWait(step, end_ns);
   steps_ = {};
-  while (!proxies_.events.empty()) endProxy(proxies_.events.begin()->first, newest_);
+  while (!proxies_.events.empty()) endProxy(proxies_.events.begin()->first, end_ns);
   proxies_ = {};
 }
 
-void RecordedNccl::finish() {
-  finishProxies();
+void RecordedNccl::finish(int64_t end_ns) {
+  finishProxies(std::max(end_ns, newest_));
   for (auto& [id, operation] : operations_) {
     if (!operation.is_written) writeComm(operation, operation.called, CommState::kCalled);
     writeWork(operation);
@@ -570,9 +578,9 @@ void RecordedNccl::finish() {
   std::vector<std::pair<uint64_t, Call>> calls(calls_.begin(), calls_.end());
   calls_.clear();
   // Those that have returned come first, because what is known of the others depends on them.
-  std::sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.second.end == 0, a.second.start, a.first) <
-           std::tuple(b.second.end == 0, b.second.start, b.first);
+  std::sort(calls.begin(), calls.end(), [this](const auto& a, const auto& b) {
+    return std::tuple(!hasReturned(a.second), a.second.start, a.first) <
+           std::tuple(!hasReturned(b.second), b.second.start, b.first);
   });
   for (auto& [id, call] : calls) {
     if (!call.has_operation && call.part.is_captured == 0) writeWithoutOperation(id, call);

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/capture/clocks/device_clock.hpp"
@@ -38,7 +39,8 @@ class RecordedNccl {
   /// Makes the rows of operations whose number of channels is unknown and that have ended long ago.
   void endPass();
   /// Makes the rows of what has not ended: calls that never returned, kernels that still run.
-  void finish();
+  /// The process was recorded until `end_ns`.
+  void finish(int64_t end_ns);
 
   /// Adds the snapshots of the devices' clocks that are new.
   void writeClocks(bool finish);
@@ -55,7 +57,8 @@ class RecordedNccl {
     arena::NcclCallPart part{};
     arena::NcclEvent event{};
     uint32_t context = 0;
-    int64_t start = 0;  // host ns, as all times here
+    uint64_t group = 0;  // of its group's call; 0: unknown
+    int64_t start = 0;   // host ns, as all times here
     int64_t end = 0;
     ThreadId thread{};
     bool has_operation = false;
@@ -129,6 +132,11 @@ class RecordedNccl {
   /// Adds what it waited for in its state to its proxy's times.
   void addWait(const Step& step, int64_t time);
 
+  /// NCCL ends the event of a call before it connects and launches: what takes long, or for ever,
+  /// is in the call of the group.
+  bool hasReturned(const Call& call) const {
+    return call.end != 0 && !open_groups_.contains(call.group);
+  }
   void writeCall(uint64_t id, const Call& call);
   void writeWithoutOperation(uint64_t id, const Call& call);
   void writeComm(Operation& operation, int64_t end, CommState state);
@@ -137,7 +145,7 @@ class RecordedNccl {
   void writeWork(const Operation& operation);
   bool observeClock(Context& context, int64_t not_before, int64_t seen, int64_t device_time);
   void forgetOldest();
-  void finishProxies();
+  void finishProxies(int64_t end_ns);
 
   SharedRows& shared_;
   RecordedStacks& stacks_;
@@ -145,7 +153,9 @@ class RecordedNccl {
   std::function<int64_t(int64_t)> host_ns_;
   std::unordered_map<uint32_t, Context> contexts_;  // by number
   std::unordered_map<uint64_t, Call> calls_;
-  std::deque<uint64_t> ended_calls_;  // of which nothing is enqueued yet
+  std::unordered_set<uint64_t> open_groups_;
+  std::unordered_map<ThreadId, uint64_t> last_groups_;  // that each thread has opened
+  std::deque<uint64_t> ended_calls_;                    // of which nothing is enqueued yet
   std::unordered_map<uint64_t, Operation> operations_;
   std::deque<uint64_t> unended_;  // operations, in the order of their rows
   std::deque<uint64_t> unknown_;  // operations with an ended channel and no number of channels

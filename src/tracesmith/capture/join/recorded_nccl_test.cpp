@@ -15,6 +15,7 @@ namespace {
 using arena::NcclEvent;
 
 constexpr ProcessId kNcclProcess{3};
+constexpr int64_t kEnd = 50'000;  // of the recording
 
 template <class... Parts>
 Bytes ncclBytesOf(const Parts&... parts) {
@@ -147,7 +148,7 @@ TEST_F(RecordedNcclTest, WhatNeverEndedIsThereAtTheEnd) {
   arena::NcclCallPart part{};
   std::strncpy(part.function, "Broadcast", sizeof part.function);
   give(ncclBytesOf(start(NcclEvent::kCollectiveCall, 6000, 4), part));
-  nccl_.finish();
+  nccl_.finish(kEnd);
   ASSERT_EQ(comm().size(), 3u);
   EXPECT_EQ(comm().row(0).state, CommState::kUnknown);
   EXPECT_EQ(comm().row(1).state, CommState::kCalled);
@@ -171,7 +172,7 @@ TEST_F(RecordedNcclTest, CallsOfWhichNcclReportsNoOperationHaveNoNumber) {
   call(10, true);
   call(11, true);
   call(12, false);
-  nccl_.finish();
+  nccl_.finish(kEnd);
   ASSERT_EQ(comm().size(), 4u);
   for (const size_t row : {1u, 2u, 3u}) EXPECT_EQ(comm().row(row).sequence, 0u) << row;
   EXPECT_EQ(comm().row(1).state, CommState::kUnknown);  // it returned: that is all that is known
@@ -179,14 +180,36 @@ TEST_F(RecordedNcclTest, CallsOfWhichNcclReportsNoOperationHaveNoNumber) {
   EXPECT_EQ(comm().row(3).state, CommState::kCalled);
 }
 
-TEST_F(RecordedNcclTest, ACallThatNeverReturnedIsTheNext) {
+TEST_F(RecordedNcclTest, CallsWhoseGroupNeverEndedAreTheNext) {
   enqueue(9, 2);  // number 5
+  const auto call = [&](uint64_t id, int64_t time, uint64_t group) {
+    arena::NcclCallPart part{};
+    std::strncpy(part.function, "AllReduce", sizeof part.function);
+    give(ncclBytesOf(start(NcclEvent::kCollectiveCall, time, id, group), part));
+    give(ncclBytesOf(stop(NcclEvent::kCollectiveCall, time + 5, id)));
+  };
+  give(ncclBytesOf(start(NcclEvent::kGroupCall, 5990, 40)));
+  call(12, 6100, 40);
+  call(10, 6000, 40);
+  nccl_.finish(kEnd);
+  ASSERT_EQ(comm().size(), 3u);
+  for (const size_t row : {1u, 2u}) {
+    EXPECT_EQ(comm().row(row).sequence, 5 + row);
+    EXPECT_EQ(comm().row(row).correlation_id, row == 1 ? 10u : 12u);
+    EXPECT_EQ(comm().row(row).state, CommState::kCalled);
+  }
+}
+
+TEST_F(RecordedNcclTest, AThreadIsInOneGroupAtATime) {
+  give(ncclBytesOf(start(NcclEvent::kGroupCall, 5000, 40)));  // its end is lost
   arena::NcclCallPart part{};
   std::strncpy(part.function, "AllReduce", sizeof part.function);
-  give(ncclBytesOf(start(NcclEvent::kCollectiveCall, 6000, 10), part));
-  nccl_.finish();
-  EXPECT_EQ(comm().row(1).sequence, 6u);
-  EXPECT_EQ(comm().row(1).state, CommState::kCalled);
+  give(ncclBytesOf(start(NcclEvent::kCollectiveCall, 5001, 10, 40), part));
+  give(ncclBytesOf(stop(NcclEvent::kCollectiveCall, 5002, 10)));
+  give(ncclBytesOf(start(NcclEvent::kGroupCall, 6000, 41)));
+  nccl_.finish(kEnd);
+  EXPECT_EQ(comm().row(0).state, CommState::kUnknown);
+  EXPECT_EQ(comm().row(0).sequence, 0u);
 }
 
 TEST_F(RecordedNcclTest, AProxyThatWaitsAtTheEndHasWhatItWaitedFor) {
@@ -206,16 +229,15 @@ TEST_F(RecordedNcclTest, AProxyThatWaitsAtTheEndHasWhatItWaitedFor) {
   give(ncclBytesOf(stop(NcclEvent::kProxyStep, 5000, 21)));
   give(ncclBytesOf(start(NcclEvent::kProxyStep, 5000, 22, 20)));
   state(22, 6000, kSendPeerWait, 100);
-  run(9, 30, 0, 9000, 9900, 0);  // the last that is known is from 10000
-  nccl_.finish();
-  ASSERT_EQ(work().size(), 2u);
+  nccl_.finish(kEnd);
+  ASSERT_EQ(work().size(), 1u);
   const CommWorkRow row = work().row(0);
   EXPECT_EQ(row.kind, CommWorkKind::kSend);
   EXPECT_EQ(row.correlation_id, 9u);
-  EXPECT_EQ(row.duration_ns, 7000);
+  EXPECT_EQ(row.duration_ns, 47'000);
   EXPECT_EQ(row.steps, 1u);
   EXPECT_EQ(row.network_wait_ns, 1000);
-  EXPECT_EQ(row.peer_wait_ns, 4000);
+  EXPECT_EQ(row.peer_wait_ns, 44'000);
   EXPECT_EQ(row.bytes, 4096u) << "of the step that has ended";
 }
 

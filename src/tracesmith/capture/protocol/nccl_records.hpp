@@ -18,7 +18,8 @@ enum class NcclEvent : uint8_t {
   kProxyControl = 5,
   kKernelChannel = 6,  // what one channel of a kernel does
   kNetwork = 7,
-  kGroupCall = 8,  // from ncclGroupStart to ncclGroupEnd
+  kGroupCall =
+      8,  // of one call or several, until their work is launched; the parent of these calls
   kCollectiveCall = 9,
   kMessageCall = 10,
   kKernelLaunch = 11,

@@ -24,8 +24,8 @@ std::atomic<Arm> g_arm{Arm::kUntried};
 
 // Only of the host: NCCL does nothing else than to call the plugin.
 constexpr int kHostEvents = bitOf(Event::kCollective) | bitOf(Event::kMessage) |
-                            bitOf(Event::kCollectiveCall) | bitOf(Event::kMessageCall) |
-                            bitOf(Event::kCopyCollective);
+                            bitOf(Event::kGroupCall) | bitOf(Event::kCollectiveCall) |
+                            bitOf(Event::kMessageCall) | bitOf(Event::kCopyCollective);
 constexpr int kDefaultEvents = kHostEvents | bitOf(Event::kKernelChannel);
 constexpr int kAllEvents =
     kDefaultEvents | bitOf(Event::kProxyOperation) | bitOf(Event::kProxyStep);

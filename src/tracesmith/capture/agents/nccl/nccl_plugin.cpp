@@ -208,6 +208,7 @@ void writeEvent(Event event, Context& context, uint64_t id, uint64_t parent, int
       return writeStart(event, context.number, id, parent, &part, sizeof part);
     }
     case Event::kProxyStep:
+    case Event::kGroupCall:
       return writeStart(event, context.number, id, parent, nullptr, 0);
     case Event::kKernelChannel:
       if constexpr (requires { d.kernel_channel; }) {
@@ -240,10 +241,10 @@ void writeEvent(Event event, Context& context, uint64_t id, uint64_t parent, int
 }
 
 /// Events that have records. Others are only passed on.
-constexpr int kRecorded = bitOf(Event::kCollective) | bitOf(Event::kMessage) |
-                          bitOf(Event::kProxyOperation) | bitOf(Event::kProxyStep) |
-                          bitOf(Event::kKernelChannel) | bitOf(Event::kCollectiveCall) |
-                          bitOf(Event::kMessageCall) | bitOf(Event::kCopyCollective);
+constexpr int kRecorded =
+    bitOf(Event::kCollective) | bitOf(Event::kMessage) | bitOf(Event::kProxyOperation) |
+    bitOf(Event::kProxyStep) | bitOf(Event::kKernelChannel) | bitOf(Event::kGroupCall) |
+    bitOf(Event::kCollectiveCall) | bitOf(Event::kMessageCall) | bitOf(Event::kCopyCollective);
 
 /// Whether this process does it for another one (PXN): then the context, and the parent of a
 /// proxy's operation, are the other one's.
