@@ -151,7 +151,8 @@ struct TraceReader::Impl {
     return infos;
   }
 
-  Status appendBlock(const LogBlock& block, Trace& out, size_t most_events = SIZE_MAX);
+  Status appendBlock(const LogBlock& block, Trace& out, size_t most_events = SIZE_MAX,
+                     std::span<const uint16_t> columns = {});
   /// Whether the block in `contents` has, or may have, times of a device's clock. Uses `words`.
   bool inDeviceClock(const LogBlock& block);
   int64_t endOfFirst(const std::vector<const LogBlock*>& blocks, uint64_t events);
@@ -171,7 +172,8 @@ struct TraceReader::Impl {
   Status checkMemory(const std::vector<const LogBlock*>& wanted, uint64_t limit) const;
 };
 
-Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out, size_t most_events) {
+Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out, size_t most_events,
+                                      std::span<const uint16_t> columns) {
   const auto table_id = static_cast<TableId>(block.header.table);
   if (isReadApart(table_id)) return {};  // see readSources()
   TS_CHECK_OK(checkCancelled());
@@ -213,7 +215,8 @@ Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out, size_t 
     }
     if (!problem) {
       const bool is_dictionary = isDictionary(Table::kId) || isKeyed(Table::kId);
-      note(block, appendRows(contents, table, words, is_dictionary ? SIZE_MAX : most_events));
+      note(block, is_dictionary ? appendRows(contents, table, words, SIZE_MAX)
+                                : appendRows(contents, table, words, most_events, columns));
       return;
     }
     note(block, problem, fmt::format("; {} rows of {} were left out", rows, Table::kName));
@@ -352,7 +355,7 @@ const std::vector<DataLoss>& TraceReader::skipped() const {
 }
 
 Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_bytes,
-                              size_t most_events) {
+                              size_t most_events, std::span<const uint16_t> columns) {
   if (index >= impl_->log.blocks().size()) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("there is no block {}", index),
                 impl_->log.path());
@@ -360,7 +363,7 @@ Status TraceReader::readBlock(size_t index, Trace& out, uint64_t max_memory_byte
   const LogBlock& block = impl_->log.blocks()[index];
   TS_CHECK_OK(
       impl_->checkMemory({&block}, max_memory_bytes != 0 ? max_memory_bytes : memoryBudget()));
-  return impl_->appendBlock(block, out, most_events);
+  return impl_->appendBlock(block, out, most_events, columns);
 }
 
 bool TraceReader::readSources(size_t index, const StringTable& strings, SourceShapes& shapes,

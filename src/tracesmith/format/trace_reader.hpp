@@ -128,9 +128,10 @@ class TraceReader {
   /// blocks of a dictionary in file order, and into a trace whose dictionary has no other rows.
   /// Damage is not a failure; it is reported by losses(). Fails if `index` or `out` is unsuitable,
   /// or if rows exceed `max_memory_bytes` (see ReadOptions). Of a table of events, only the first
-  /// `most_events` rows of the block are appended.
+  /// `most_events` rows of the block are appended, and only the columns with the numbers
+  /// `columns` are read if there are any (others are zero).
   Status readBlock(size_t index, Trace& out, uint64_t max_memory_bytes = 0,
-                   size_t most_events = SIZE_MAX);
+                   size_t most_events = SIZE_MAX, std::span<const uint16_t> columns = {});
 
   /// Reads block `index` of the table of sources (TableId::kSource); `strings` are the trace's.
   /// Returns false if it is damaged, and losses() says so.

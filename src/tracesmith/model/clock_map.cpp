@@ -167,40 +167,50 @@ size_t convertToHostTime(Trace& trace) {
          convertToHostTime(trace, TableId::kFill) + convertToHostTime(trace, TableId::kSync);
 }
 
+template <class Table>
+size_t HostTimeConverter::convert(Table& table) const {
+  const auto devices = tables_.device.size();
+  size_t unconverted = 0;
+  for (size_t i = 0; i < table.size(); ++i) {
+    if ((table.flags[i] & op_flags::kDeviceClock) == 0) continue;
+    const DeviceId device = tables_.deviceOf(table.stream_id[i]);
+    if (device == DeviceId::kNone || static_cast<size_t>(device) > devices) {
+      ++unconverted;
+      continue;
+    }
+    const ClockDomainId domain = tables_.device.clock_domain_id[indexOf(device)];
+    if (domain != ClockDomainId::kNone) {
+      const ClockCurve& curve = clocks_.curve(domain);
+      if (curve.empty()) {
+        ++unconverted;
+        continue;
+      }
+      table.start_ns[i] = curve.toHost(table.start_ns[i]).ns;
+      table.duration_ns[i] = curve.durationNs(table.duration_ns[i]);
+      table.queued_before_ns[i] = curve.durationNs(table.queued_before_ns[i]);
+      table.submitted_before_ns[i] = curve.durationNs(table.submitted_before_ns[i]);
+    }
+    table.flags[i] &= ~op_flags::kDeviceClock;
+  }
+  return unconverted;
+}
+template size_t HostTimeConverter::convert(KernelTable&) const;
+template size_t HostTimeConverter::convert(CopyTable&) const;
+template size_t HostTimeConverter::convert(FillTable&) const;
+template size_t HostTimeConverter::convert(SyncTable&) const;
+
 size_t convertToHostTime(Trace& trace, TableId table_id) {
   if (table_id == TableId::kCommWork) {
     convertCommWork(trace);
     return 0;
   }
-  const auto devices = trace.device.size();
   size_t unconverted = 0;
-  auto convert = [&](auto& table) {
+  const auto convert = [&](auto& table) {
     if (table.kId != table_id) return;
     uint32_t any = 0;
-    for (uint32_t flags : table.flags) any |= flags;
+    for (const uint32_t flags : table.flags) any |= flags;
     if ((any & op_flags::kDeviceClock) == 0) return;  // usually all rows have it, or none
-    const ClockMap clocks(trace);
-    for (size_t i = 0; i < table.size(); ++i) {
-      if ((table.flags[i] & op_flags::kDeviceClock) == 0) continue;
-      const DeviceId device = trace.deviceOf(table.stream_id[i]);
-      if (device == DeviceId::kNone || static_cast<size_t>(device) > devices) {
-        ++unconverted;
-        continue;
-      }
-      const ClockDomainId domain = trace.device.clock_domain_id[indexOf(device)];
-      if (domain != ClockDomainId::kNone) {
-        const ClockCurve& curve = clocks.curve(domain);
-        if (curve.empty()) {
-          ++unconverted;
-          continue;
-        }
-        table.start_ns[i] = curve.toHost(table.start_ns[i]).ns;
-        table.duration_ns[i] = curve.durationNs(table.duration_ns[i]);
-        table.queued_before_ns[i] = curve.durationNs(table.queued_before_ns[i]);
-        table.submitted_before_ns[i] = curve.durationNs(table.submitted_before_ns[i]);
-      }
-      table.flags[i] &= ~op_flags::kDeviceClock;
-    }
+    unconverted = HostTimeConverter(trace).convert(table);
   };
   convert(trace.kernel);
   convert(trace.copy);

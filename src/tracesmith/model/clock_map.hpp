@@ -55,6 +55,21 @@ class ClockMap {
   std::vector<ClockCurve> curves_;
 };
 
+/// Converts rows of device work that are not in the trace that has their clocks.
+class HostTimeConverter {
+ public:
+  /// `tables` has streams, devices and clocks, and must outlive this.
+  explicit HostTimeConverter(const Trace& tables) : tables_(tables), clocks_(tables) {}
+  /// As convertToHostTime(); `table` is of kernels, copies, fills or syncs. Several threads may
+  /// call it.
+  template <class Table>
+  size_t convert(Table& table) const;
+
+ private:
+  const Trace& tables_;
+  ClockMap clocks_;
+};
+
 /// Converts every device-side row that has op_flags::kDeviceClock to host time, in place, and
 /// clears the bit, and those of `comm_work` that have a clock. Rows whose clock has no snapshot
 /// keep their time stamp and the bit. Returns the number of such rows.

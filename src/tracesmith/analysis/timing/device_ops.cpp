@@ -164,12 +164,8 @@ void DeviceWorkFinder::add(const Table& table) {
 
 template <class Table>
 bool DeviceWorkFinder::isDeviceWork(const Table& table, size_t row) const {
-  if ((table.flags[row] & (op_flags::kDeviceClock | op_flags::kNoDeviceTime)) != 0) return false;
   if (!options_.as_hta && (table.flags[row] & op_flags::kHostSide) != 0) return false;
-  // Impossible times would make sums of times overflow.
-  constexpr int64_t kLastNs = int64_t{1} << 61;
-  return table.start_ns[row] >= -kLastNs &&
-         endOf(table.start_ns[row], table.duration_ns[row]) <= kLastNs;
+  return hasDeviceTimes(table.flags[row], table.start_ns[row], table.duration_ns[row]);
 }
 
 /// False: the row does not count.

@@ -26,6 +26,13 @@ std::string_view toString(WorkClass c);
 /// all-reduce of vLLM and SGLang.
 WorkClass classOfKernel(std::string_view name);
 
+/// Whether a row of device work has times that can be added up.
+inline bool hasDeviceTimes(uint32_t flags, int64_t start_ns, int64_t duration_ns) {
+  constexpr int64_t kLastNs = int64_t{1} << 61;  // sums of later times would overflow
+  return (flags & (op_flags::kDeviceClock | op_flags::kNoDeviceTime)) == 0 &&
+         start_ns >= -kLastNs && endOf(start_ns, duration_ns) <= kLastNs;
+}
+
 /// One piece of device work.
 struct DeviceOp {
   static constexpr uint32_t kNone = ~uint32_t{0};

@@ -47,9 +47,10 @@ struct RowDecoder {
   BlockContents& block;
   std::vector<uint64_t>& words;
   const char* table;
-  size_t before;   // rows that the table had
-  size_t rows;     // that it gets
-  bool rows_stay;  // rows must keep their positions
+  size_t before;                     // rows that the table had
+  size_t rows;                       // that it gets
+  bool rows_stay;                    // rows must keep their positions
+  std::span<const uint16_t> only{};  // columns to decode; empty: all
   bool dropped = false;
   uint16_t known_columns = 0;
   std::vector<ColumnProblem> problems;
@@ -60,6 +61,7 @@ struct RowDecoder {
     const ColumnEntry* entry = block.find(info.number);
     if (entry == nullptr || dropped) return;
     ++known_columns;
+    if (!only.empty() && std::find(only.begin(), only.end(), info.number) == only.end()) return;
     Problem problem = readColumn(block, *entry, rows, column.data() + before, words);
     if (!problem) return;
     std::fill(column.begin() + before, column.end(), T{});
@@ -71,16 +73,19 @@ struct RowDecoder {
 
 /// Appends the first `most_rows` rows of `block` to `table`. An unreadable column reads as zeros if
 /// zero means "none" (references, kinds), and in tables whose rows must keep their position. In
-/// other columns a zero would be wrong (a kernel of 0 ns), so the block's rows are omitted.
+/// other columns a zero would be wrong (a kernel of 0 ns), so the block's rows are omitted. `only`:
+/// numbers of the columns to decode, others read as zeros; empty: all.
 template <class Table>
 std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
-                                      std::vector<uint64_t>& words, size_t most_rows) {
+                                      std::vector<uint64_t>& words, size_t most_rows,
+                                      std::span<const uint16_t> only = {}) {
   RowDecoder rows{.block = block,
                   .words = words,
                   .table = Table::kName,
                   .before = table.size(),
                   .rows = std::min<size_t>(block.rows(), most_rows),
-                  .rows_stay = isDictionary(Table::kId) || isKeyed(Table::kId)};
+                  .rows_stay = isDictionary(Table::kId) || isKeyed(Table::kId),
+                  .only = only};
   Table::visitColumns(table,
                       [&](const ColumnInfo& info, auto& column) { rows.decode(info, column); });
   if (rows.dropped) {

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sweep over a file, block by block, against the analysis of the trace in memory.
+#include "tracesmith/analysis/streaming/time_sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "tracesmith/format/trace_test_util.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+
+namespace tracesmith {
+namespace {
+
+struct RandomWork {
+  uint64_t seed = 1;
+  size_t rows = 3000;
+  bool repeats_ids = false;
+  bool is_shuffled = false;  // rows come in no order
+};
+
+/// Kernels, copies and fills of some streams on some devices, one of which has a clock of its own.
+Trace randomWork(const RandomWork& plan) {
+  std::mt19937_64 random(plan.seed);
+  const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
+  Trace trace;
+  const StringId names[] = {trace.strings.intern("gemm"), trace.strings.intern("add"),
+                            trace.strings.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL")};
+  trace.clock_domain.push({.id = ClockDomainId{1}, .tick_numerator = 2, .tick_denominator = 1});
+  trace.clock_snapshot.push({.domain_id = ClockDomainId{1}, .host_ns = 0, .clock_value = 500});
+  trace.clock_snapshot.push(
+      {.domain_id = ClockDomainId{1}, .host_ns = 3'000'000, .clock_value = 1'600'000});
+  const int64_t devices = 1 + below(3), streams = 1 + below(6);
+  for (uint32_t d = 0; d < devices; ++d) {
+    trace.device.push({.id = idAt<DeviceId>(d),
+                       .clock_domain_id = d == 1 ? ClockDomainId{1} : ClockDomainId::kNone});
+  }
+  for (uint32_t s = 0; s < streams; ++s) {
+    trace.stream.push(
+        {.id = idAt<StreamId>(s),
+         .process_id = ProcessId{1},
+         .device_id = idAt<DeviceId>(static_cast<size_t>(below(static_cast<uint64_t>(devices))))});
+  }
+  uint64_t id = 1;
+  int64_t now = 1000;
+  for (size_t i = 0; i < plan.rows; ++i) {
+    now += below(3) == 0 ? 0 : below(2000);
+    const int64_t start = plan.is_shuffled ? below(2'000'000) : now;
+    const StreamId stream{static_cast<uint32_t>(below(static_cast<uint64_t>(streams + 2)))};
+    const DeviceId device = trace.deviceOf(stream);
+    const int64_t duration = below(5) == 0 ? 0 : below(4000);
+    uint32_t flags = below(50) == 0 ? op_flags::kNoDeviceTime : 0;
+    if (device == DeviceId{2}) flags |= op_flags::kDeviceClock;
+    const ProcessId process{static_cast<uint32_t>(1 + below(2))};
+    if (below(4) != 0) {
+      trace.host_call.push({.start_ns = start - 3000 + below(4000),
+                            .duration_ns = 10,
+                            .process_id = process,
+                            .correlation_id = plan.repeats_ids && below(20) == 0 ? id - 1 : id});
+    }
+    const auto fill = [&](auto row) {
+      row.start_ns = (flags & op_flags::kDeviceClock) != 0 ? start / 2 + 500 : start;
+      row.duration_ns = duration;
+      row.process_id = process;
+      row.stream_id = stream;
+      row.correlation_id = id;
+      row.flags = flags;
+      return row;
+    };
+    switch (below(6)) {
+      case 0:
+        trace.copy.push(fill(CopyRow{.kind = CopyKind::kHostToDevice, .bytes = 100}));
+        break;
+      case 1:
+        trace.fill.push(fill(FillRow{.bytes = 7}));
+        break;
+      default:
+        trace.kernel.push(fill(KernelRow{.name = names[below(3)]}));
+    }
+    id += static_cast<uint64_t>(1 + below(3));
+  }
+  return trace;
+}
+
+void write(const Trace& trace, const std::string& path) {
+  auto writer = TraceWriter::create(path, {.max_block_rows = 128});
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write(trace));
+  ASSERT_TRUE(writer->finish());
+}
+
+void expectEqual(const TimeBreakdown& streamed, const TimeBreakdown& whole) {
+  EXPECT_EQ(streamed.device, whole.device);
+  EXPECT_EQ(streamed.begin_ns, whole.begin_ns);
+  EXPECT_EQ(streamed.span_ns, whole.span_ns);
+  EXPECT_EQ(streamed.busy_ns, whole.busy_ns);
+  EXPECT_EQ(streamed.idle_ns, whole.idle_ns);
+  EXPECT_EQ(streamed.compute_ns, whole.compute_ns);
+  EXPECT_EQ(streamed.communication_ns, whole.communication_ns);
+  EXPECT_EQ(streamed.memory_ns, whole.memory_ns);
+  EXPECT_EQ(streamed.non_compute_ns, whole.non_compute_ns);
+  EXPECT_EQ(streamed.kernel_ns, whole.kernel_ns);
+  EXPECT_EQ(streamed.together_ns, whole.together_ns);
+  EXPECT_EQ(streamed.overlap, whole.overlap);
+}
+
+void expectEqual(const IdleTime& streamed, const IdleTime& whole) {
+  EXPECT_EQ(streamed.stream, whole.stream);
+  EXPECT_EQ(streamed.device, whole.device);
+  EXPECT_EQ(streamed.process, whole.process);
+  EXPECT_EQ(streamed.host_wait_ns, whole.host_wait_ns);
+  EXPECT_EQ(streamed.kernel_wait_ns, whole.kernel_wait_ns);
+  EXPECT_EQ(streamed.other_ns, whole.other_ns);
+  EXPECT_EQ(streamed.gaps, whole.gaps);
+}
+
+/// A file that was swept.
+struct Swept {
+  explicit Swept(const std::string& path, unsigned threads = 2)
+      : scan(TraceScan::open(path, threads)), sweep(scan->tables()) {
+    const auto launches = readLaunchTimes(*scan);
+    const auto result = streamDeviceOps(*scan, *launches, nullptr, [&](const StreamedOp& op) {
+      sweep.add(op, [](DeviceId, int64_t, IdleReason) {});
+    });
+    EXPECT_TRUE(result);
+    end = *result;
+  }
+  Result<TraceScan> scan;
+  TimeSweep sweep;
+  StreamEnd end{};
+};
+
+void compare(TimeSweep& streamed, const DeviceOps& ops) {
+  expectEqual(streamed.all(), breakdownOf(ops));
+  const auto devices = streamed.byDevice(), whole = breakdownByDevice(ops);
+  ASSERT_EQ(devices.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i) expectEqual(devices[i], whole[i]);
+  const auto idle = streamed.idle(), whole_idle = idleTimes(ops);
+  ASSERT_EQ(idle.size(), whole_idle.size());
+  for (size_t i = 0; i < idle.size(); ++i) expectEqual(idle[i], whole_idle[i]);
+}
+
+TEST(TimeSweep, HasTheNumbersOfTheTraceInMemory) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    test::TempFile file;
+    write(randomWork({.seed = seed, .is_shuffled = seed % 4 == 0}), file.path());
+    auto reader = TraceReader::open(file.path());
+    ASSERT_TRUE(reader);
+    const Trace whole = *reader->read();
+    const DeviceOps ops = DeviceOps::of(whole);
+    Swept streamed(file.path(), static_cast<unsigned>(1 + seed % 3));
+    ASSERT_EQ(streamed.end, StreamEnd::kComplete);
+    compare(streamed.sweep, ops);
+    // The same ops from memory.
+    TimeSweep in_memory(whole);
+    for (const StreamedOp& op : streamedOpsOf(whole, ops)) {
+      in_memory.add(op, [](DeviceId, int64_t, IdleReason) {});
+    }
+    compare(in_memory, ops);
+  }
+}
+
+TEST(TimeSweep, AnEmptyTraceHasNothing) {
+  test::TempFile file;
+  write(Trace(), file.path());
+  Swept streamed(file.path());
+  ASSERT_EQ(streamed.end, StreamEnd::kComplete);
+  compare(streamed.sweep, DeviceOps());
+}
+
+TEST(TimeSweep, RepeatedIdsNeedTheWholeTrace) {
+  test::TempFile file;
+  write(randomWork({.repeats_ids = true}), file.path());
+  EXPECT_EQ(Swept(file.path()).end, StreamEnd::kNeedsWholeTrace);
+}
+
+TEST(LaunchTimes, FindsIdsAndTimesThatAreFarApart) {
+  HostCallTable calls;
+  const std::pair<uint64_t, int64_t> all[] = {
+      {7, 100}, {UINT64_MAX, 200}, {9, INT64_MAX / 2}, {uint64_t{1} << 40, -5}, {0, 1}};
+  for (const auto& [id, start] : all) {
+    calls.push({.start_ns = start, .process_id = ProcessId{2}, .correlation_id = id});
+  }
+  LaunchTimes launches;
+  launches.add(LaunchTimes::blockOf(calls));
+  launches.finish();
+  EXPECT_EQ(launches.calls(), 4u);  // 0 is no id
+  bool is_repeated = false;
+  for (const auto& [id, start] : all) {
+    EXPECT_EQ(launches.find(ProcessId{2}, id, is_repeated), id == 0 ? LaunchTimes::kNone : start);
+  }
+  EXPECT_EQ(launches.find(ProcessId{2}, 8, is_repeated), LaunchTimes::kNone);
+  EXPECT_EQ(launches.find(ProcessId{1}, 7, is_repeated), LaunchTimes::kNone);
+  EXPECT_FALSE(is_repeated);
+}
+
+}  // namespace
+}  // namespace tracesmith
