@@ -423,6 +423,10 @@ std::string Steps::basis() const {
   return {};
 }
 
+bool canNameStep(std::string_view name) {
+  return name.starts_with(kPyTorchStep) || isStepName(name);
+}
+
 Steps stepsOf(const Trace& trace, const DeviceOps& ops) {
   RangeSteps ranges(trace);
   Steps steps = ranges.profilerSteps();

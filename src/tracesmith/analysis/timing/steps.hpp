@@ -48,6 +48,9 @@ struct Steps {
   std::string basis() const;
 };
 
+/// Whether ranges of this name can be steps; stepsOf() needs no others.
+bool canNameStep(std::string_view name);
+
 /// Uses the first method of Steps::From that finds at least one ProfilerStep, two numbered ranges,
 /// three repeated ranges, or three repetitions that cover half of a stream's kernels.
 Steps stepsOf(const Trace& trace, const DeviceOps& ops);
