@@ -231,10 +231,8 @@ FleetSummary SummaryBuilder::finish() {
 template <class F>
 void forEachEventTable(const Trace& trace, F&& f) {
   forEachTable(trace, [&](const auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (
-        requires { table.start_ns; } || requires { table.time_ns; })
-      f(table);
+    using Table = const std::decay_t<decltype(table)>;
+    if constexpr (sbt::SpanTable<Table> || sbt::InstantTable<Table>) f(table);
   });
 }
 

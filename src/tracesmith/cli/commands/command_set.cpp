@@ -30,6 +30,8 @@ CommandSet::CommandSet() {
   TS_RUNNING_COMMAND("races", makeRacesCommand);
   commands_.push_back(makeImportCommand());
   commands_.push_back(makeMergeCommand());
+  commands_.push_back(makeSummarizeCommand());
+  commands_.push_back(makeFleetCommand());
   commands_.push_back(makeExportCommand());
   commands_.push_back(makeQueryCommand());
   TS_RUNNING_COMMAND("studio", makeStudioCommand);

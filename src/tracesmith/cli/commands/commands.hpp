@@ -21,6 +21,8 @@ std::unique_ptr<Command> makeWhatIfCommand();
 std::unique_ptr<Command> makeRacesCommand();
 std::unique_ptr<Command> makeImportCommand();
 std::unique_ptr<Command> makeMergeCommand();
+std::unique_ptr<Command> makeSummarizeCommand();
+std::unique_ptr<Command> makeFleetCommand();
 std::unique_ptr<Command> makeExportCommand();
 std::unique_ptr<Command> makeQueryCommand();
 std::unique_ptr<Command> makeStudioCommand();

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/fleet/fleet_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "tracesmith/base/hash.hpp"
+#include "tracesmith/base/ordered_parallel.hpp"
+#include "tracesmith/fleet/summarize.hpp"
+#include "tracesmith/fleet/summary_bytes.hpp"
+#include "tracesmith/format/trace_scan.hpp"
+
+namespace tracesmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTraceEnding = ".sbt";
+
+struct OneFile {
+  FleetFile file;
+  FleetSummary summary;
+};
+
+/// Reads or computes the summary of one file.
+class OneSummary {
+ public:
+  OneSummary(const std::string& path, const FleetOptions& options, unsigned threads)
+      : path_(path), options_(options), threads_(threads) {}
+
+  OneFile get() {
+    out_.file.path = path_;
+    if (const Status status = find(); !status) {
+      out_.file.state = FleetFile::State::kFailed;
+      out_.file.message = status.error().toString();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Status find() {
+    if (path_.ends_with(kSummaryEnding)) {
+      TS_TRY(SummaryFile stored, readSummaryFile(path_));
+      return take(std::move(stored), FleetFile::State::kStored);
+    }
+    Result<TraceReader> reader = TraceReader::open(path_);
+    if (!reader) {
+      const bool is_other = reader.error().code == ErrorCode::kNotATrace;
+      if (!is_other || !options_.read_other) return tl::unexpected(reader.error());
+      TS_TRY(const Trace trace, options_.read_other(path_));
+      SummaryFile computed;
+      computed.trace.path = path_;
+      computed.summary = summarizeTrace(trace);
+      out_.file.not_stored = "it is not a .sbt file; 'tracesmith import' makes one";
+      return take(std::move(computed), FleetFile::State::kComputed);
+    }
+    TS_TRY(TraceIdentity identity, identityOf(*reader, path_));
+    const std::string stored_path = summaryPathOf(path_, options_.folder);
+    if (!options_.computes_again) {
+      Result<SummaryFile> stored = readSummaryFile(stored_path);
+      if (stored && stored->trace.isSameContent(identity)) {
+        return take(std::move(*stored), FleetFile::State::kStored);
+      }
+    }
+    TS_TRY(TraceScan scan, TraceScan::open(path_, threads_));
+    SummaryFile computed{.trace = std::move(identity)};
+    computed.trace.host = scan.tables().metadataValue("hostname");
+    TS_TRY(computed.summary, summarizeScan(scan));
+    store(computed, stored_path);
+    return take(std::move(computed), FleetFile::State::kComputed);
+  }
+
+  void store(SummaryFile& file, const std::string& path) {
+    if (!options_.stores) {
+      encodeSummary(file.summary, kLargestSummary);  // the same kernels as if it were stored
+      return;
+    }
+    if (const Status written = writeSummaryFile(path, file); !written) {
+      out_.file.not_stored = written.error().toString();
+    }
+  }
+
+  Status take(SummaryFile&& found, FleetFile::State state) {
+    out_.file.state = state;
+    out_.file.trace = std::move(found.trace);
+    out_.summary = std::move(found.summary);
+    return {};
+  }
+
+  const std::string& path_;
+  const FleetOptions& options_;
+  unsigned threads_;
+  OneFile out_;
+};
+
+/// Files of a folder and those within, by name.
+Status addFolder(const std::string& folder, std::vector<std::string>& out) {
+  std::error_code error;
+  const auto is_wanted = [](const std::string& name) {
+    return name.ends_with(kTraceEnding) || name.ends_with(kSummaryEnding);
+  };
+  std::set<std::string> found;
+  fs::recursive_directory_iterator at(folder, error), end;
+  while (!error && at != end) {
+    const std::string name = at->path().string();
+    std::error_code ignored;
+    if (is_wanted(name) && at->is_regular_file(ignored)) found.insert(name);
+    at.increment(error);
+  }
+  if (error) return failErrno(error.value(), "cannot be read", folder);
+  for (const std::string& name : found) {
+    const bool has_trace =
+        name.ends_with(kSummaryEnding) &&
+        found.contains(name.substr(0, name.size() - std::string_view(kSummaryEnding).size()));
+    if (!has_trace) out.push_back(name);
+  }
+  return {};
+}
+
+}  // namespace
+
+size_t FleetRun::count(FleetFile::State state) const {
+  return static_cast<size_t>(std::count_if(
+      files.begin(), files.end(), [&](const FleetFile& file) { return file.state == state; }));
+}
+
+std::string summaryPathOf(const std::string& trace, const std::string& folder) {
+  if (folder.empty()) return trace + kSummaryEnding;
+  // Traces of different folders have equal names, as rank-0.sbt.
+  const std::string place = fs::absolute(trace).parent_path().string();
+  return (fs::path(folder) / fmt::format("{}-{:016x}{}", fs::path(trace).filename().string(),
+                                         hash64(asBytes(place)), kSummaryEnding))
+      .string();
+}
+
+Result<std::vector<std::string>> findFleetFiles(const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::exists(status)) {
+      return fail(ErrorCode::kNotFound, "does not exist, or may not be seen", path);
+    }
+    if (fs::is_directory(status)) {
+      TS_CHECK_OK(addFolder(path, out));
+    } else {
+      out.push_back(path);
+    }
+  }
+  return out;
+}
+
+FleetRun runFleet(const std::vector<std::string>& files, const FleetOptions& options) {
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned threads = options.threads == 0 ? processors : options.threads;
+  const auto at_once = static_cast<unsigned>(std::min<size_t>(threads, files.size()));
+  const unsigned of_each = at_once == 0 ? 1 : std::max(1u, threads / at_once);
+  FleetRun run;
+  std::map<std::tuple<std::array<uint8_t, 16>, uint64_t, uint64_t>, std::string> known;
+  makeInOrder(
+      files.size(), at_once,
+      [&](unsigned, size_t i) { return OneSummary(files[i], options, of_each).get(); },
+      [&](OneFile&& one) {
+        FleetFile& file = one.file;
+        const bool counts = file.state != FleetFile::State::kFailed;
+        if (counts && file.trace.bytes != 0) {
+          const auto [first, is_new] = known.try_emplace(
+              {file.trace.trace_id, file.trace.bytes, file.trace.end_hash}, file.path);
+          if (!is_new) {
+            file.state = FleetFile::State::kRepeated;
+            file.message = "is the same trace as " + first->second;
+          }
+        }
+        if (counts && file.state != FleetFile::State::kRepeated) run.sum.add(one.summary);
+        run.files.push_back(std::move(file));
+        if (options.on_progress) options.on_progress(run.files.size());
+        return !isCancelled();
+      });
+  return run;
+}
+
+}  // namespace tracesmith
