@@ -20,7 +20,7 @@ DEMO = os.path.join(BIN, "opencl_demo")
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT_S = 60
 
-COMMANDS = ["profile", "record", "arm", "replay", "determinism", "view", "info", "analyze", "diff", "whatif", "races", "import", "export", "query", "studio", "report",
+COMMANDS = ["profile", "record", "arm", "replay", "determinism", "view", "info", "analyze", "diff", "whatif", "races", "import", "summarize", "fleet", "export", "query", "studio", "report",
             "devices", "topology", "clock", "recover", "trigger", "symbolize", "benchmark", "verify",
             "completion", "man", "version", "help"]
 

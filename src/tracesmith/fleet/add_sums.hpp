@@ -32,13 +32,16 @@ void addTo(Sums& to, const Sums& from);
 
 template <class T>
 void addTo(std::map<std::string, T>& to, const std::map<std::string, T>& from) {
+  // Both are in the order of their names, and mostly have the same ones.
+  auto at = to.begin();
   for (const auto& [name, value] : from) {
-    const auto at = to.lower_bound(name);
+    if (at == to.end() || at->first != name) at = to.lower_bound(name);
     if (at == to.end() || at->first != name) {
-      to.emplace_hint(at, name, value);
+      at = to.emplace_hint(at, name, value);
     } else {
       addTo(at->second, value);
     }
+    ++at;
   }
 }
 

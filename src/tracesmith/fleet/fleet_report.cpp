@@ -51,7 +51,7 @@ class FleetTables {
     addDevices();
     addByName("idle", "Idle time between pieces of work of a stream, by reason", "reason",
               summary_.gaps);
-    addByName("families", "Kernels by family", "family", summary_.families);
+    addByName("kernel_families", "Kernels by family", "family", summary_.families);
     addKernels();
     addCopies();
     addComm();
@@ -166,7 +166,7 @@ class FleetTables {
   }
 
   void addKernels() {
-    ReportTable& kernels = addByName("kernels", "Kernels by time", "kernel", summary_.kernels);
+    ReportTable& kernels = addByName("kernels", "Kernels by time", "name", summary_.kernels);
     WideSum all, left_out;
     uint64_t rows = 0;
     for (const auto& [family, sums] : summary_.families) all.add(sums.sum);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -101,6 +102,27 @@ class OneSummary {
   OneFile out_;
 };
 
+class KnownTraces {
+ public:
+  /// Marks traces that came before, also among these. False: there are none.
+  bool markRepeated(std::vector<FleetFile>& files) {
+    bool any = false;
+    for (FleetFile& file : files) {
+      if (file.state == FleetFile::State::kFailed || file.trace.bytes == 0) continue;
+      const auto [first, is_new] = paths_.try_emplace(
+          {file.trace.trace_id, file.trace.bytes, file.trace.end_hash}, file.path);
+      if (is_new) continue;
+      file.state = FleetFile::State::kRepeated;
+      file.message = "is the same trace as " + first->second;
+      any = true;
+    }
+    return any;
+  }
+
+ private:
+  std::map<std::tuple<std::array<uint8_t, 16>, uint64_t, uint64_t>, std::string> paths_;
+};
+
 /// Files of a folder and those within, by name.
 Status addFolder(const std::string& folder, std::vector<std::string>& out) {
   std::error_code error;
@@ -163,27 +185,34 @@ FleetRun runFleet(const std::vector<std::string>& files, const FleetOptions& opt
   const unsigned threads = options.threads == 0 ? processors : options.threads;
   const auto at_once = static_cast<unsigned>(std::min<size_t>(threads, files.size()));
   const unsigned of_each = at_once == 0 ? 1 : std::max(1u, threads / at_once);
+  const size_t chunk = std::clamp<size_t>(files.size() / (size_t{64} * threads), 1, 32);
   FleetRun run;
-  std::map<std::tuple<std::array<uint8_t, 16>, uint64_t, uint64_t>, std::string> known;
-  makeInOrder(
-      files.size(), at_once,
-      [&](unsigned, size_t i) { return OneSummary(files[i], options, of_each).get(); },
-      [&](OneFile&& one) {
-        FleetFile& file = one.file;
-        const bool counts = file.state != FleetFile::State::kFailed;
-        if (counts && file.trace.bytes != 0) {
-          const auto [first, is_new] = known.try_emplace(
-              {file.trace.trace_id, file.trace.bytes, file.trace.end_hash}, file.path);
-          if (!is_new) {
-            file.state = FleetFile::State::kRepeated;
-            file.message = "is the same trace as " + first->second;
-          }
-        }
-        if (counts && file.state != FleetFile::State::kRepeated) run.sum.add(one.summary);
-        run.files.push_back(std::move(file));
-        if (options.on_progress) options.on_progress(run.files.size());
-        return !isCancelled();
-      });
+  KnownTraces known;
+  makeInOrder((files.size() + chunk - 1) / chunk, at_once,
+              [&](unsigned, size_t part) {
+                FleetRun made;
+                const size_t end = std::min(files.size(), (part + 1) * chunk);
+                for (size_t i = part * chunk; i < end; ++i) {
+                  OneFile one = OneSummary(files[i], options, of_each).get();
+                  made.sum.add(one.summary);
+                  made.files.push_back(std::move(one.file));
+                }
+                return made;
+              },
+              [&](FleetRun&& made) {
+                if (known.markRepeated(made.files)) {
+                  // Rare: the sum without them, from the files once more.
+                  made.sum = {};
+                  for (const FleetFile& file : made.files) {
+                    if (file.state == FleetFile::State::kRepeated) continue;
+                    made.sum.add(OneSummary(file.path, options, threads).get().summary);
+                  }
+                }
+                run.sum.add(made.sum);
+                std::move(made.files.begin(), made.files.end(), std::back_inserter(run.files));
+                if (options.on_progress) options.on_progress(run.files.size());
+                return !isCancelled();
+              });
   return run;
 }
 

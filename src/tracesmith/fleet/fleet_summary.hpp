@@ -48,7 +48,7 @@ struct CommSums {
 };
 
 /// Names from files are cut to this, with a hash of the rest.
-constexpr size_t kLongestSummaryName = 1000;
+constexpr size_t kLongestSummaryName = 8192;
 /// The key under which what is left out of a map is added up.
 constexpr const char* kOtherNames = "(other)";
 

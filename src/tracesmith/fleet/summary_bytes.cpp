@@ -100,6 +100,7 @@ bool take(ByteReader& in, ValueSums& values) {
       !take(in, values.max) || values.count == 0 || values.min > values.max) {
     return false;
   }
+  values.buckets.reserve(std::min<size_t>(in.remaining() / 2, log_buckets::kCount));
   uint64_t index = 0, counted = 0;
   while (in.remaining() > 0) {
     uint64_t distance = 0, n = 0;

@@ -22,18 +22,18 @@ constexpr size_t kEndBytes = 4096;
 /// Larger files are no summaries: also a sum of very many traces is smaller.
 constexpr uint64_t kLargestFile = uint64_t{256} << 20;
 
+/// At most `most` bytes from an offset on.
 Result<Bytes> readBytes(const std::string& path, uint64_t from, uint64_t most) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return failErrno(errno, "cannot open", path);
+  const auto end = static_cast<int64_t>(in.tellg());
+  if (end < 0) return fail(ErrorCode::kIo, "cannot be read", path);
+  if (static_cast<uint64_t>(end) <= from) return Bytes();
+  Bytes bytes(static_cast<size_t>(std::min(most, static_cast<uint64_t>(end) - from)));
   in.seekg(static_cast<std::streamoff>(from));
-  Bytes bytes;
-  Bytes part(size_t{64} << 10);
-  while (bytes.size() < most && in) {
-    in.read(reinterpret_cast<char*>(part.data()),
-            static_cast<std::streamsize>(std::min<uint64_t>(part.size(), most - bytes.size())));
-    bytes.insert(bytes.end(), part.begin(), part.begin() + in.gcount());
-  }
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (in.bad()) return fail(ErrorCode::kIo, "cannot be read", path);
+  bytes.resize(static_cast<size_t>(in.gcount()));
   return bytes;
 }
 

@@ -11,11 +11,17 @@ void ValueSums::add(const ValueSums& other) {
   sum.add(other.sum);
   min = std::min(min, other.min);
   max = std::max(max, other.max);
-  if (other.buckets.empty()) return;
-  std::vector<std::pair<uint32_t, uint64_t>> both;
-  both.reserve(buckets.size() + other.buckets.size());
+  // A sum of many has most buckets of one more.
   auto a = buckets.begin();
   auto b = other.buckets.begin();
+  for (; b != other.buckets.end(); ++b) {
+    while (a != buckets.end() && a->first < b->first) ++a;
+    if (a == buckets.end() || a->first != b->first) break;
+    a->second += b->second;
+  }
+  if (b == other.buckets.end()) return;
+  std::vector<std::pair<uint32_t, uint64_t>> both(buckets.begin(), a);
+  both.reserve(buckets.size() + static_cast<size_t>(other.buckets.end() - b));
   while (a != buckets.end() || b != other.buckets.end()) {
     if (b == other.buckets.end() || (a != buckets.end() && a->first < b->first)) {
       both.push_back(*a++);

@@ -4,46 +4,24 @@
 //   large_trace_bench [KERNELS] [DIRECTORY]     (default 100000000 /dev/shm; 5 bytes per kernel)
 //   large_trace_bench --write FILE [KERNELS]    writes a trace for other tools (default 10000000)
 // Each read runs in a process of its own.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "tracesmith/base/clock.hpp"
-#include "tracesmith/format/bench_trace_test_util.hpp"
+#include "tracesmith/format/bench_process_test_util.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace {
 
-using namespace tracesmith;  // NOLINT: a program of few functions
+using namespace tracesmith;         // NOLINT: a program of few functions
+using namespace tracesmith::bench;  // NOLINT
 
 constexpr size_t kBatch = 1 << 18;
-
-template <class T>
-T valueOr(Result<T> result) {
-  if (result) return std::move(*result);
-  std::fprintf(stderr, "%s\n", result.error().toString().c_str());
-  std::exit(1);
-}
-void check(const Status& status) {
-  if (status) return;
-  std::fprintf(stderr, "%s\n", status.error().toString().c_str());
-  std::exit(1);
-}
-
-/// Peak memory of this process, in MiB.
-double peakMib() {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("VmHWM:", 0) == 0) return std::strtod(line.c_str() + 6, nullptr) / 1024;
-  }
-  return 0;
-}
 
 /// Writes the trace; returns the time of its middle.
 int64_t writeTrace(const std::string& path, size_t kernels) {
@@ -74,16 +52,7 @@ int64_t writeTrace(const std::string& path, size_t kernels) {
 }
 
 void readSome(const std::string& path, const char* what, const ReadOptions& options) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string from = options.from_ns ? std::to_string(*options.from_ns) : "-";
-    execl("/proc/self/exe", "large_trace_bench", "--read", path.c_str(), what, from.c_str(),
-          nullptr);
-    _exit(1);
-  }
-  int status = 1;
-  if (waitpid(child, &status, 0) != child || status != 0) std::exit(1);
+  runApart({"--read", path, what, options.from_ns ? std::to_string(*options.from_ns) : "-"});
 }
 
 int readInProcess(const std::string& path, const char* what, const std::string& from) {
