@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindTimeSync(module);
   tracesmith::python::bindCommAnalysis(module);
   tracesmith::python::bindNcclTracker(module);
+  tracesmith::python::bindFleet(module);
   tracesmith::python::bindMultiGpu(module);
   tracesmith::python::bindJoins(module);
   tracesmith::python::bindVerbs(module);

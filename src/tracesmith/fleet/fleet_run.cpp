@@ -92,6 +92,7 @@ class OneSummary {
   Status take(SummaryFile&& found, FleetFile::State state) {
     out_.file.state = state;
     out_.file.trace = std::move(found.trace);
+    if (options_.keeps_each) out_.file.summary = encodeSummary(found.summary, kLargestSummary);
     out_.summary = std::move(found.summary);
     return {};
   }

@@ -23,6 +23,7 @@ struct FleetOptions {
   std::string folder;
   bool stores = true;           ///< writes summaries
   bool computes_again = false;  ///< also if there is a stored summary of the same trace
+  bool keeps_each = false;      ///< FleetFile::summary
   unsigned threads = 0;         ///< 0: as many as there are processors
   /// Reads a trace of another tool; empty: such files are errors.
   std::function<Result<Trace>(const std::string& path)> read_other;
@@ -42,6 +43,7 @@ struct FleetFile {
   TraceIdentity trace;     ///< zero if it is another tool's
   std::string message;     ///< why it failed, or which trace it repeats
   std::string not_stored;  ///< why its summary could not be stored; "" if it was
+  Bytes summary;           ///< encoded (summary_bytes.hpp), with FleetOptions::keeps_each
 };
 
 struct FleetRun {
