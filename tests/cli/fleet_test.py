@@ -115,7 +115,6 @@ class Storing(FleetTest):
 
     def test_in_a_folder_of_their_own(self):
         os.mkdir(self.path("other"))
-        os.mkdir(self.path("summaries"))
         self.make_traces(2)
         os.rename(self.path("run-1.sbt"), self.path("other/run-0.sbt"))  # the same name twice
         report = self.fleet(".", "--summaries", "summaries")

@@ -182,6 +182,8 @@ Result<std::vector<std::string>> findFleetFiles(const std::vector<std::string>& 
 }
 
 FleetRun runFleet(const std::vector<std::string>& files, const FleetOptions& options) {
+  std::error_code not_made;  // each file says that its summary could not be stored
+  if (options.stores && !options.folder.empty()) fs::create_directories(options.folder, not_made);
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   const unsigned threads = options.threads == 0 ? processors : options.threads;
   const auto at_once = static_cast<unsigned>(std::min<size_t>(threads, files.size()));

@@ -19,7 +19,7 @@ namespace tracesmith {
 Result<std::vector<std::string>> findFleetFiles(const std::vector<std::string>& paths);
 
 struct FleetOptions {
-  /// Where summaries are stored; "": beside each trace.
+  /// Where summaries are stored, a folder that is made if needed; "": beside each trace.
   std::string folder;
   bool stores = true;           ///< writes summaries
   bool computes_again = false;  ///< also if there is a stored summary of the same trace

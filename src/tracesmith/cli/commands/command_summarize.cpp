@@ -48,7 +48,8 @@ class SummarizeCommand : public Command {
     if (!quiet_) {
       say(fmt::format("{} traces summarized, {} had summaries already. Next: tracesmith fleet {}",
                       run->count(FleetFile::State::kComputed),
-                      run->count(FleetFile::State::kStored), inputs_.front()));
+                      run->count(FleetFile::State::kStored),
+                      folder_.empty() ? inputs_.front() : folder_));
     }
     return code;
   }
