@@ -13,6 +13,8 @@
 #include "events.hpp"
 #include "report_tables.hpp"
 #include "text.hpp"
+#include "tracesmith/analysis/diff/trace_diff.hpp"
+#include "tracesmith/fleet/fleet_diff.hpp"
 #include "tracesmith/fleet/fleet_report.hpp"
 #include "tracesmith/fleet/fleet_run.hpp"
 #include "tracesmith/fleet/summary_bytes.hpp"
@@ -65,6 +67,14 @@ nb::list summarizeFiles(const std::vector<std::string>& paths, const std::string
   return out;
 }
 
+ReportTables fleetDiff(const std::vector<nb::bytes>& before, const std::vector<nb::bytes>& after,
+                       uint64_t limit) {
+  std::vector<DiffRun> a, b;
+  for (const nb::bytes& summary : before) a.push_back(diffRunOf(summaryOf(summary)));
+  for (const nb::bytes& summary : after) b.push_back(diffRunOf(summaryOf(summary)));
+  return interruptible([&] { return ReportTables(diffReport(a, b, {}, limit)); });
+}
+
 }  // namespace
 
 void bindFleet(nb::module_& m) {
@@ -109,6 +119,9 @@ void bindFleet(nb::module_& m) {
         nb::sig(
             "def summarize_files(paths: list[str], folder: str, store: bool, again: bool, "
             "threads: int) -> list[tuple[str, str, str, str, bytes, int, int, int, str, bytes]]"));
+  m.def("fleet_diff", &fleetDiff, nb::arg("before"), nb::arg("after"), nb::arg("limit"),
+        nb::sig("def fleet_diff(before: list[bytes], after: list[bytes], limit: int) -> "
+                "ReportTables"));
   m.def(
       "fleet_files",
       [](const std::vector<std::string>& paths) { return valueOf(findFleetFiles(paths)); },

@@ -91,7 +91,7 @@ def test_the_extras():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     extras = re.search(r"\[project.optional-dependencies\]\n(.*?)\n\n", text, re.S).group(1)
     assert set(re.findall(r"^(\w+) =", extras, re.M)) == {
-        "torch", "visualization", "cuda11", "cuda118", "cuda12", "cuda120", "cuda13", "dask", "frames", "all"}
+        "torch", "visualization", "cuda11", "cuda118", "cuda12", "cuda120", "cuda13", "dask", "fleet", "frames", "all"}
 
 
 SAID = ("import os, tracesmith as ts; ts.create_profiler(ts.PlatformType.CUDA);"

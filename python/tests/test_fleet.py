@@ -2,6 +2,8 @@
 """Many traces together: on threads, on a pool of processes, and on Dask, with workers that are killed."""
 import concurrent.futures
 import datetime
+import importlib.util
+import json
 import os
 import pickle
 import shutil
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +119,52 @@ def test_bad_arguments(tmp_path):
     assert not fleet.analyze(tmp_path).files
     with pytest.raises(ts.InvalidArgumentError):
         fleet.analyze(tmp_path).to_arrow("nothing")
+
+
+# --- Comparing ------------------------------------------------------------------------------------------------------
+
+def write_traces(folder, prefix, durations_us):
+    """A trace for each list of durations of the kernel "changing"; "steady" has the same ones in all."""
+    for number, changing in enumerate(durations_us):
+        events = []
+        for i, us in enumerate(changing):
+            for name, length in (("changing", us), ("steady", 50 + (i * 7 + number) % 5)):
+                events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 1000 * len(events), "dur": length,
+                               "args": {"device": 0, "stream": 7}})
+        source = folder / f"{prefix}-{number}.json"
+        source.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        subprocess.run([ts.command_path(), "import", "-q", source, "-o", folder / f"{prefix}-{number}.sbt"], check=True)
+        source.unlink()
+
+
+def test_kernels_that_became_slower_since_a_moment(tmp_path, capsys):
+    write_traces(tmp_path, "old", [[100 + n + i % 3 for i in range(30)] for n in range(6)])
+    since = datetime.datetime.now(datetime.timezone.utc)
+    write_traces(tmp_path, "new", [[130 + n + i % 3 for i in range(30)] for n in range(6)])
+    before, after = (fleet.analyze(sorted(tmp_path.glob(pattern))) for pattern in ("old*.sbt", "new*.sbt"))
+    names = before.compare(after)["diff_names"]
+    assert dict(zip(names["name"], names["status"])) == {"changing": "slower", "steady": "same"}
+    assert names["relative"][0] == pytest.approx(0.3, abs=0.03)
+
+    spec = importlib.util.spec_from_file_location("slower_kernels", Path(__file__).parents[2] / "examples/fleet/slower_kernels.py")
+    job = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(job)
+    (tmp_path / "broken.sbt").write_bytes(b"")
+    moment = since.replace(tzinfo=None).isoformat()
+    assert job.main([str(tmp_path), "--since", moment]) == 1
+    printed = capsys.readouterr()
+    assert "6 traces before, 6 since" in printed.out and "changing" in printed.out and "steady" not in printed.out
+    assert "broken.sbt" in printed.err
+    # The other way round nothing became slower.
+    assert "changing" not in [n for n, s in zip(*(after.compare(before)["diff_names"][c] for c in ("name", "status"))) if s == "slower"]
+
+
+def test_comparing_needs_several_traces(runs):
+    one = fleet.analyze(runs / "a.sbt")
+    with pytest.raises(ts.InvalidArgumentError):
+        one.compare(one)
+    with pytest.raises(ts.InvalidArgumentError):
+        fleet.analyze(runs).compare(fleet.Fleet([]))
 
 
 # --- Parquet --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from tracesmith._core import FleetSummary, fleet_files, summarize_files
+from tracesmith._core import FleetSummary, fleet_diff, fleet_files, summarize_files
 from tracesmith._errors import Error, InvalidArgumentError, needs
 from tracesmith._report import Report, checked_limit
 
@@ -100,6 +100,16 @@ class Fleet:
         """The tables of `tracesmith fleet`. `limit`: rows of tables by name; 0: all.
         InvalidArgumentError: `limit` is no number of rows."""
         return Report(self.summary.report_tables(checked_limit(limit), False))
+
+    def compare(self, after: Fleet, limit: int = 25) -> Report:
+        """What changed from these traces to those of `after`, with the statistics of `tracesmith diff` for groups
+        of runs (docs/analysis.md): a kernel has one value for each trace, its mean duration. `limit`: rows of
+        tables by name; 0: all. InvalidArgumentError: one of both has no traces, or both have only one."""
+        sides = [[file._summary for file in fleet.files if file.counts] for fleet in (self, after)]
+        if not all(sides) or max(map(len, sides)) < 2:
+            raise InvalidArgumentError(f"comparing {len(sides[0])} traces with {len(sides[1])} says nothing of chance; "
+                                       "Trace.diff() compares one with another", "after")
+        return Report(fleet_diff(*sides, checked_limit(limit)))
 
     def to_arrow(self, table: str, job: str = "") -> pyarrow.Table:
         """A row for each trace and name: "kernels", "devices", "idle", "kernel_families", "copies",

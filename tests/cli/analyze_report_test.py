@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `analyze` and `diff` show and leave out, for people and for programs."""
 
+import glob
 import json
+import os
 import unittest
 
-from harness import CommandTest
+from harness import CommandTest, real_traces
 
 
 def kernel(name, at, duration, device=0, stream=7, correlation=None):
@@ -49,6 +51,24 @@ class AnalyzeReport(CommandTest):
         shown = self.run_command("analyze", trace, "--streams").stdout.decode()
         self.assertIn("and 25 more (--limit 0 shows all)", shown)
         self.assertEqual(len(shown.splitlines()), 18)
+
+    def test_parts_that_are_read_by_block_are_those_of_the_whole_trace(self):
+        by_block = ["--gpu-util", "--overlap", "--idle", "--streams", "--kernels", "--memcpy"]
+        events = []
+        for i in range(3000):
+            events += [launch(10 * i, i + 1), kernel(f"kernel {i % 7}", 1000 + 10 * i, 4 + i % 9, 0, i % 3, i + 1)]
+        traces = [self.trace("many.json", events)]
+        if real_traces() is not None:
+            traces += sorted(glob.glob(os.path.join(real_traces(), "traces", "kineto", "**", "*.json.gz"), recursive=True))[:3]
+            traces += sorted(glob.glob(os.path.join(real_traces(), "traces", "hta", "**", "*rank*.json.gz"), recursive=True))[:3]
+        for trace in traces:
+            with self.subTest(trace):
+                self.assertEqual(self.run_command("import", "--force", trace, "-o", "t.sbt").returncode, 0)
+                parts = self.json_of("analyze", "t.sbt", *by_block)
+                whole = self.json_of("analyze", "t.sbt", *by_block, "--launch")  # needs all rows
+                self.assertEqual(parts, {key: whole[key] for key in parts if key != "notes"} | (
+                    {"notes": {key: note for key, note in whole["notes"].items() if key in parts}} if "notes" in parts else {}))
+                self.assertIn("kernels", parts)
 
     def test_nothing_is_said_to_be_nothing(self):
         trace = self.trace("empty.json", [])

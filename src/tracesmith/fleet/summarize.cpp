@@ -258,12 +258,11 @@ Result<FleetSummary> summarizeScan(TraceScan& scan) {
   TS_TRY(const LaunchTimes launches, readLaunchTimes(scan));
   {
     SummaryBuilder builder(scan.tables(), scan.threads());
-    TS_TRY(const StreamEnd end, streamDeviceOps(
-                                    scan, launches,
-                                    [&](std::span<const StreamedOp> ops, unsigned thread) {
-                                      builder.addBlock(ops, thread);
-                                    },
-                                    [&](const StreamedOp& op) { builder.addOp(op); }));
+    TS_TRY(const StreamEnd end,
+           streamDeviceOps(
+               scan, launches,
+               [&](const WorkBlock& block) { builder.addBlock(block.ops, block.thread); },
+               [&](const StreamedOp& op) { builder.addOp(op); }));
     if (end == StreamEnd::kComplete) {
       const auto addTable = [&](TableId table, auto&& add) {
         return scan.forEach(

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/base/cancellation.hpp"
@@ -65,12 +67,15 @@ void keepLargest(const Maker& maker, ReportTable& table, std::string_view key) {
 
 std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>(part)].name; }
 
-std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
-  report_parts::Maker maker{.trace = trace,
-                            .options = options,
-                            .ops = DeviceOps::of(trace, options.analysis),
-                            .begin_ns = timeRange(trace).begin_ns};
-  if (options.short_names) maker.labels = KernelLabels(trace);
+namespace {
+
+/// Parts that need nothing but DeviceResults.
+constexpr std::array kPartsByBlock = {AnalysisPart::kUtilization, AnalysisPart::kOverlap,
+                                      AnalysisPart::kIdle,        AnalysisPart::kStreams,
+                                      AnalysisPart::kKernels,     AnalysisPart::kCopies};
+
+std::vector<ReportTable> makeTables(report_parts::Maker& maker) {
+  const ReportOptions& options = maker.options;
   maker.nameStreams();
   for (size_t i = 0; i < kParts.size(); ++i) {
     const auto part = static_cast<AnalysisPart>(i);
@@ -85,6 +90,38 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
     if (table.rows.empty() && table.note.empty()) table.note = "none in the trace";
   }
   return std::move(maker.tables);
+}
+
+}  // namespace
+
+std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
+  report_parts::Maker maker{.trace = trace,
+                            .options = options,
+                            .ops = DeviceOps::of(trace, options.analysis),
+                            .begin_ns = timeRange(trace).begin_ns};
+  const auto device = resultsInMemory(trace, maker.ops, options.analysis);
+  maker.device = device.get();
+  if (options.short_names) maker.labels = KernelLabels(trace);
+  return makeTables(maker);
+}
+
+bool canAnalyzeByBlock(const ReportOptions& options) {
+  return !options.parts.empty() && !options.analysis.as_hta &&
+         std::all_of(options.parts.begin(), options.parts.end(), [](AnalysisPart part) {
+           return std::find(kPartsByBlock.begin(), kPartsByBlock.end(), part) !=
+                  kPartsByBlock.end();
+         });
+}
+
+Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
+                                                               const ReportOptions& options) {
+  TS_TRY(const std::unique_ptr<DeviceResults> device, resultsByBlock(scan, options.analysis));
+  if (device == nullptr) return std::nullopt;
+  report_parts::Maker maker{.trace = scan.tables(), .options = options, .device = device.get()};
+  if (options.short_names) {
+    maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
+  }
+  return makeTables(maker);
 }
 
 }  // namespace tracesmith

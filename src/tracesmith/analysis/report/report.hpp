@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "tracesmith/analysis/timing/analysis_options.hpp"
+#include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
+
+class TraceScan;
 
 /// The quantity that the values of a column represent.
 enum class Quantity : uint8_t {
@@ -82,5 +85,13 @@ struct ReportOptions {
 
 /// Empty if cancelled (base/cancellation.hpp).
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});
+
+/// Whether these parts can be computed block by block: utilization, overlap, idle times, streams,
+/// kernels, copies.
+bool canAnalyzeByBlock(const ReportOptions& options);
+/// The same tables, of a file that need not fit into memory. Needs canAnalyzeByBlock(). nullopt:
+/// the trace must be read as a whole, because correlation ids repeat.
+Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
+                                                               const ReportOptions& options);
 
 }  // namespace tracesmith

@@ -26,12 +26,11 @@ void Maker::nameStreams() {
   // Stream numbers are per process or per context.
   std::map<std::pair<DeviceId, std::string>, std::set<ProcessId>> processes;
   std::map<std::tuple<DeviceId, ProcessId, std::string>, std::vector<StreamId>> same;
-  for (const StreamOps& s : ops.streams) {
+  for (const StreamUse& s : device->streams()) {
     const auto i = static_cast<size_t>(s.stream);
     if (i >= stream_names.size()) continue;
-    const ProcessId process = ops.ops[s.begin].process;
-    processes[{s.device, stream_names[i]}].insert(process);
-    same[{s.device, process, stream_names[i]}].push_back(s.stream);
+    processes[{s.device, stream_names[i]}].insert(s.process);
+    same[{s.device, s.process, stream_names[i]}].push_back(s.stream);
   }
   for (const auto& [place, of] : processes) name_processes = name_processes || of.size() > 1;
   for (const auto& [place, streams] : same) {

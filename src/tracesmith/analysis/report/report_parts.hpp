@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
+#include "tracesmith/analysis/report/device_results.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
@@ -18,7 +19,8 @@ namespace tracesmith::report_parts {
 struct Maker {
   const Trace& trace;
   const ReportOptions& options;
-  DeviceOps ops;
+  DeviceOps ops;  ///< none if the device's results were computed block by block
+  const DeviceResults* device = nullptr;
   std::vector<ReportTable> tables;
   int64_t begin_ns = 0;
   /// Name of each stream, unique together with its device and process.

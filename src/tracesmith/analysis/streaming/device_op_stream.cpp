@@ -98,12 +98,12 @@ Result<LaunchTimes> readLaunchTimes(TraceScan& scan) {
   return launches;
 }
 
-Result<StreamEnd> streamDeviceOps(
-    TraceScan& scan, const LaunchTimes& launches,
-    const std::function<void(std::span<const StreamedOp>, unsigned)>& on_block,
-    const std::function<void(const StreamedOp&)>& on_op) {
-  // start_ns, duration_ns, name or kind, process_id, stream_id, correlation_id, bytes, flags
-  constexpr std::array<uint16_t, 8> kColumns = {1, 2, 3, 4, 6, 7, 8, 9};
+Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
+                                  const std::function<void(const WorkBlock&)>& on_block,
+                                  const std::function<void(const StreamedOp&)>& on_op) {
+  // start_ns, duration_ns, name or kind, process_id, stream_id, correlation_id, bytes, flags, and
+  // of copies source_device_id and destination_device_id
+  constexpr std::array<uint16_t, 10> kColumns = {1, 2, 3, 4, 6, 7, 8, 9, 17, 18};
   const std::vector<ScanBlock> blocks = scan.blocksOf(kWorkTables);
   const KernelClasses classes(scan);
   std::atomic<bool> needs_whole{false};
@@ -120,7 +120,7 @@ Result<StreamEnd> streamDeviceOps(
         appendOps(rows.copy, block.first_row, classes, launches, is_repeated, ops);
         appendOps(rows.fill, block.first_row, classes, launches, is_repeated, ops);
         if (is_repeated) needs_whole = true;
-        if (on_block) on_block(ops, thread);
+        if (on_block) on_block({rows, ops, thread});
         if (!std::is_sorted(ops.begin(), ops.end())) std::sort(ops.begin(), ops.end());
         return ops;
       },

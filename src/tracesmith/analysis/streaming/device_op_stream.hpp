@@ -89,13 +89,19 @@ enum class StreamEnd : uint8_t {
   kNeedsWholeTrace,
 };
 
-/// Calls onOp(op) for each kernel, copy and fill that has device times, by start; `onBlock` sees
-/// the ops of one block before that, on any thread (with its number from 0 on), and may be empty.
-/// Launches are those of `launches`.
-Result<StreamEnd> streamDeviceOps(
-    TraceScan& scan, const LaunchTimes& launches,
-    const std::function<void(std::span<const StreamedOp>, unsigned)>& on_block,
-    const std::function<void(const StreamedOp&)>& on_op);
+/// The rows of one block, the ops that they are, and the thread that has read them, from 0 on.
+struct WorkBlock {
+  const Trace& rows;
+  std::span<const StreamedOp> ops;
+  unsigned thread = 0;
+};
+
+/// Calls on_op(op) for each kernel, copy and fill that has device times, by start; on_block, which
+/// may be empty, before that for each block, on several threads at once. Launches are those of
+/// `launches`.
+Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
+                                  const std::function<void(const WorkBlock&)>& on_block,
+                                  const std::function<void(const StreamedOp&)>& on_op);
 
 /// The starts of all host calls.
 Result<LaunchTimes> readLaunchTimes(TraceScan& scan);

@@ -51,6 +51,9 @@ TimeSweep::Stream& TimeSweep::newStream(const StreamedOp& op) {
     stream.idle.stream = op.stream;
     stream.idle.device = tables_.deviceOf(op.stream);
     stream.idle.process = op.process;
+    stream.use.stream = op.stream;
+    stream.use.device = stream.idle.device;
+    stream.use.process = op.process;
     stream.device = &devices_[stream.idle.device];
     const auto id = static_cast<size_t>(op.stream);
     if (id <= tables_.stream.size()) {
@@ -67,6 +70,12 @@ std::vector<TimeBreakdown> TimeSweep::byDevice() {
     out.push_back(sweep.finish());
     out.back().device = device;
   }
+  return out;
+}
+
+std::vector<StreamUse> TimeSweep::streams() const {
+  std::vector<StreamUse> out;
+  for (const auto& [id, stream] : streams_) out.push_back(stream.use);
   return out;
 }
 

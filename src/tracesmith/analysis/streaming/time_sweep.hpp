@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Utilization and idle times in one pass over device work in the order of time, with the results of
-// breakdownOf(), breakdownByDevice() and idleTimes().
+// breakdownOf(), breakdownByDevice(), idleTimes() and streamUses().
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/streaming/device_op_stream.hpp"
+#include "tracesmith/analysis/timing/stream_use.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 
 namespace tracesmith {
@@ -77,6 +78,7 @@ class TimeSweep {
     Stream& stream = streamOf(op);
     all_.add(op);
     stream.device->add(op);
+    stream.use.add(op.table, op.begin_ns, op.end_ns);
     stream.gaps.add(op, options_, [&](int64_t, int64_t length, IdleReason reason) {
       ++stream.idle.gaps;
       (reason == IdleReason::kHostWait     ? stream.idle.host_wait_ns
@@ -89,10 +91,12 @@ class TimeSweep {
   TimeBreakdown all() { return all_.finish(); }
   std::vector<TimeBreakdown> byDevice();
   std::vector<IdleTime> idle() const;
+  std::vector<StreamUse> streams() const;
 
  private:
   struct Stream {
     IdleTime idle;
+    StreamUse use;
     IdleSweep gaps;
     BreakdownSweep* device = nullptr;
   };

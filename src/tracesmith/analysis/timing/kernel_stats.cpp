@@ -24,21 +24,13 @@ struct Group {
 
 std::vector<NamedStats> finish(std::map<std::string, Group>& groups) {
   std::vector<NamedStats> out;
-  double total = 0;
   for (auto& [name, group] : groups) {
-    NamedStats s{.name = name,
-                 .time = statsOf(group.durations),
-                 .bytes = group.bytes,
-                 .first_launches = group.first_launches};
-    total += static_cast<double>(s.time.total_ns);
-    out.push_back(std::move(s));
+    out.push_back({.name = name,
+                   .time = statsOf(group.durations),
+                   .bytes = group.bytes,
+                   .first_launches = group.first_launches});
   }
-  for (NamedStats& s : out) {
-    s.share = total > 0 ? static_cast<double>(s.time.total_ns) / total : 0;
-  }
-  std::stable_sort(out.begin(), out.end(), [](const NamedStats& a, const NamedStats& b) {
-    return a.time.total_ns > b.time.total_ns;
-  });
+  finishStats(out);
   return out;
 }
 
@@ -61,6 +53,17 @@ std::map<std::string, Group> byName(const Trace& trace, const Table& table, Each
 }
 
 }  // namespace
+
+void finishStats(std::vector<NamedStats>& by_name) {
+  double total = 0;
+  for (const NamedStats& s : by_name) total += static_cast<double>(s.time.total_ns);
+  for (NamedStats& s : by_name) {
+    s.share = total > 0 ? static_cast<double>(s.time.total_ns) / total : 0;
+  }
+  std::stable_sort(by_name.begin(), by_name.end(), [](const NamedStats& a, const NamedStats& b) {
+    return a.time.total_ns > b.time.total_ns;
+  });
+}
 
 DurationStats statsOf(std::span<int64_t> durations) {
   DurationStats s;

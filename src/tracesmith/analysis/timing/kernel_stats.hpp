@@ -35,6 +35,9 @@ struct NamedStats {
   uint64_t first_launches = 0;  ///< kernels: rows that include a just-in-time compile
 };
 
+/// Computes the shares of a list by name, and sorts it by total time, longest first.
+void finishStats(std::vector<NamedStats>& by_name);
+
 /// Returns whether a row counts; empty: all rows do.
 using KeepRow = std::function<bool(TableId table, size_t row)>;
 

@@ -33,34 +33,51 @@ std::optional<topology::NodeIndex> nodeOf(const Trace& trace, const topology::To
 
 }  // namespace
 
-std::vector<PeerCopies> peerCopies(const Trace& trace) {
-  std::map<std::pair<DeviceId, DeviceId>, PeerCopies> by_devices;
-  const CopyTable& t = trace.copy;
-  for (size_t i = 0; i < t.size(); ++i) {
-    const DeviceId from = t.source_device_id[i], to = t.destination_device_id[i];
-    const bool is_timed = (t.flags[i] & op_flags::kNoDeviceTime) == 0;
-    if (from == to || !is_timed || isWithHost(t.kind[i])) continue;
-    if (!isDevice(trace, from) || !isDevice(trace, to)) continue;
-    PeerCopies& copies = by_devices[{from, to}];
-    ++copies.count;
-    copies.total_ns += t.duration_ns[i];
-    copies.bytes += t.bytes[i];
+void PeerCopySums::add(const Trace& tables, const CopyTable& copies) {
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const DeviceId from = copies.source_device_id[i], to = copies.destination_device_id[i];
+    const bool is_timed = (copies.flags[i] & op_flags::kNoDeviceTime) == 0;
+    if (from == to || !is_timed || isWithHost(copies.kind[i])) continue;
+    if (!isDevice(tables, from) || !isDevice(tables, to)) continue;
+    PeerCopies& sum = by_devices_[{from, to}];
+    ++sum.count;
+    sum.total_ns += copies.duration_ns[i];
+    sum.bytes += copies.bytes[i];
   }
+}
+
+void PeerCopySums::add(const PeerCopySums& other) {
+  for (const auto& [devices, copies] : other.by_devices_) {
+    PeerCopies& sum = by_devices_[devices];
+    sum.count += copies.count;
+    sum.total_ns += copies.total_ns;
+    sum.bytes += copies.bytes;
+  }
+}
+
+std::vector<PeerCopies> PeerCopySums::all(const Trace& tables) const {
   std::vector<PeerCopies> all;
-  if (by_devices.empty()) return all;
-  const auto topology = topology::topologyOf(trace);
+  if (by_devices_.empty()) return all;
+  const auto topology = topology::topologyOf(tables);
   std::optional<topology::Routes> routes;
   if (topology) routes.emplace(*topology);
-  for (auto& [devices, copies] : by_devices) {
+  for (const auto& [devices, sum] : by_devices_) {
+    PeerCopies copies = sum;
     std::tie(copies.source, copies.destination) = devices;
     if (routes) {
-      const auto from = nodeOf(trace, *topology, copies.source);
-      const auto to = nodeOf(trace, *topology, copies.destination);
+      const auto from = nodeOf(tables, *topology, copies.source);
+      const auto to = nodeOf(tables, *topology, copies.destination);
       if (from && to) copies.route = routes->between(*from, *to);
     }
     all.push_back(std::move(copies));
   }
   return all;
+}
+
+std::vector<PeerCopies> peerCopies(const Trace& trace) {
+  PeerCopySums sums;
+  sums.add(trace, trace.copy);
+  return sums.all(trace);
 }
 
 }  // namespace tracesmith

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/model/trace.hpp"
@@ -19,6 +21,19 @@ struct PeerCopies {
   /// The best route between the two, if the trace has the topology of its host and both devices are
   /// in it; else of unknown class.
   topology::Path route;
+};
+
+/// Adds up copies, also those of a part of a trace.
+class PeerCopySums {
+ public:
+  /// `tables` has the devices.
+  void add(const Trace& tables, const CopyTable& copies);
+  void add(const PeerCopySums& other);
+  /// As peerCopies().
+  std::vector<PeerCopies> all(const Trace& tables) const;
+
+ private:
+  std::map<std::pair<DeviceId, DeviceId>, PeerCopies> by_devices_;
 };
 
 /// Ordered by source and destination. Copies whose devices the trace does not name are left out.

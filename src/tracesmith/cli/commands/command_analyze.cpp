@@ -20,6 +20,7 @@
 #include "tracesmith/export/text/report_text.hpp"
 #include "tracesmith/findings/findings.hpp"
 #include "tracesmith/findings/findings_report.hpp"
+#include "tracesmith/format/trace_scan.hpp"
 #include "tracesmith/import/job_ranks.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
@@ -99,6 +100,7 @@ class AnalyzeCommand : public Command {
   int run(Session& session) override {
     if (const Status given = checkOptions(); !given) return failWith(given.error());
     if (inputs_.size() > 1) return runRanks(session);
+    if (const std::optional<int> code = runByBlock(session)) return *code;
     Result<TraceFile> file = readTraceFile(inputs_.front());
     if (!file) return failWith(file.error());
     if (const Status kept = keepRanks(*file, ranks_); !kept) return failWith(kept.error());
@@ -114,9 +116,7 @@ class AnalyzeCommand : public Command {
         return failWith(found.error());
       }
     }
-    for (size_t i = 0; i < kAnalysisParts; ++i) {
-      if (parts_[i]) options.parts.push_back(static_cast<AnalysisPart>(i));
-    }
+    options.parts = partsWanted();
     Shown shown;
     BusyLine busy("analyzing " + inputs_.front());
     if (findings_ || (!selects() && as_hta_.empty())) shown.findings = findIn(*file);
@@ -182,6 +182,33 @@ class AnalyzeCommand : public Command {
     RecordingBeside recording(options.file);
     recording.give(options);
     return findingsOf(file.trace, options);
+  }
+
+  std::vector<AnalysisPart> partsWanted() const {
+    std::vector<AnalysisPart> parts;
+    for (size_t i = 0; i < kAnalysisParts; ++i) {
+      if (parts_[i]) parts.push_back(static_cast<AnalysisPart>(i));
+    }
+    return parts;
+  }
+
+  /// A file of any size, if what is wanted needs no more than one pass over it. nullopt: it has to
+  /// be read as a whole, also to say what is wrong with it.
+  std::optional<int> runByBlock(const Session& session) const {
+    ReportOptions options = reportOptions();
+    options.parts = partsWanted();
+    const bool needs_whole = findings_ || operators_ || rank_ || !ranks_.empty() ||
+                             !range_.empty() || !as_hta_.empty() || all_frames_;
+    const std::string& path = inputs_.front();
+    if (needs_whole || !canAnalyzeByBlock(options) || !isTraceFile(path)) return std::nullopt;
+    Result<TraceScan> scan = TraceScan::open(path);
+    if (!scan || isMerged(scan->tables())) return std::nullopt;
+    BusyLine busy("analyzing " + path);
+    auto report = analyzeByBlock(*scan, options);
+    if (!report || !*report || !scan->losses().empty()) return std::nullopt;
+    busy.end();
+    return finish({.report = std::move(**report)}, session,
+                  [&] { return reportLosses(scan->reader(), path, kExitOk); });
   }
 
   /// Whether an option needs a single trace.

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/report/device_results.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "tracesmith/analysis/streaming/compact_durations.hpp"
+#include "tracesmith/analysis/streaming/device_op_stream.hpp"
+#include "tracesmith/analysis/streaming/time_sweep.hpp"
+
+namespace tracesmith {
+namespace {
+
+class InMemory : public DeviceResults {
+ public:
+  InMemory(const Trace& trace, const DeviceOps& ops, const AnalysisOptions& options)
+      : trace_(trace), ops_(ops), options_(options) {}
+
+  TimeBreakdown all() const override { return breakdownOf(ops_); }
+  std::vector<TimeBreakdown> byDevice() const override { return breakdownByDevice(ops_); }
+  std::vector<IdleTime> idle() const override { return idleTimes(ops_, options_); }
+  std::vector<StreamUse> streams() const override { return streamUses(ops_); }
+  std::vector<NamedStats> kernels() const override {
+    return options_.as_hta ? kernelStats(trace_, ops_) : kernelStats(trace_);
+  }
+  std::vector<NamedStats> copies() const override {
+    return options_.as_hta ? copyStats(trace_, ops_) : copyStats(trace_);
+  }
+  std::vector<PeerCopies> peers() const override { return peerCopies(trace_); }
+
+ private:
+  const Trace& trace_;
+  const DeviceOps& ops_;
+  const AnalysisOptions& options_;
+};
+
+/// Of one name.
+struct NamedDurations {
+  CompactDurations durations;
+  uint64_t bytes = 0;
+  uint64_t first_launches = 0;
+};
+
+/// What one thread has seen.
+struct Collected {
+  std::vector<NamedDurations> kernels;  // by name
+  std::map<std::string, NamedDurations> copies;
+  PeerCopySums peers;
+};
+
+class ByBlock : public DeviceResults {
+ public:
+  ByBlock(TraceScan& scan, const AnalysisOptions& options)
+      : tables_(scan.tables()), sweep_(scan.tables(), options), collected_(scan.threads()) {
+    for (Collected& each : collected_) each.kernels.resize(tables_.strings.size() + 1);
+  }
+
+  Result<bool> read(TraceScan& scan) {
+    TS_TRY(LaunchTimes launches, readLaunchTimes(scan));
+    TS_TRY(const StreamEnd end, streamDeviceOps(
+                                    scan, launches, [&](const WorkBlock& block) { collect(block); },
+                                    [&](const StreamedOp& op) {
+                                      sweep_.add(op, [](DeviceId, int64_t, IdleReason) {});
+                                    }));
+    launches = {};
+    if (end != StreamEnd::kComplete) return false;
+    all_ = sweep_.all();
+    devices_ = sweep_.byDevice();
+    finishNames();
+    return true;
+  }
+
+  TimeBreakdown all() const override { return all_; }
+  std::vector<TimeBreakdown> byDevice() const override { return devices_; }
+  std::vector<IdleTime> idle() const override { return sweep_.idle(); }
+  std::vector<StreamUse> streams() const override { return sweep_.streams(); }
+  std::vector<NamedStats> kernels() const override { return kernels_; }
+  std::vector<NamedStats> copies() const override { return copies_; }
+  std::vector<PeerCopies> peers() const override { return peers_.all(tables_); }
+
+ private:
+  void collect(const WorkBlock& block) {
+    Collected& to = collected_[block.thread];
+    const KernelTable& kernels = block.rows.kernel;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if ((kernels.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
+      const auto id = static_cast<size_t>(kernels.name[i]);
+      NamedDurations& kernel = to.kernels[id < to.kernels.size() ? id : 0];
+      kernel.durations.add(kernels.duration_ns[i]);
+      kernel.first_launches += (kernels.flags[i] & op_flags::kFirstLaunch) != 0 ? 1 : 0;
+    }
+    const auto add = [&](const auto& table, auto&& name_of) {
+      for (size_t i = 0; i < table.size(); ++i) {
+        if ((table.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
+        NamedDurations& copies = to.copies[std::string(name_of(i))];
+        copies.durations.add(table.duration_ns[i]);
+        copies.bytes += table.bytes[i];
+      }
+    };
+    add(block.rows.copy, [&](size_t i) { return toString(block.rows.copy.kind[i]); });
+    add(block.rows.fill, [](size_t) { return std::string_view("fill"); });
+    to.peers.add(tables_, block.rows.copy);
+  }
+
+  /// Name by name, so that not all durations are there twice.
+  void finishNames() {
+    std::map<std::string, std::vector<size_t>> ids;  // names of equal text
+    for (size_t id = 0; id <= tables_.strings.size(); ++id) {
+      for (const Collected& each : collected_) {
+        if (each.kernels[id].durations.empty()) continue;
+        ids[std::string(tables_.text(StringId{static_cast<uint32_t>(id)}))].push_back(id);
+        break;
+      }
+    }
+    for (const auto& [name, all_ids] : ids) {
+      std::vector<NamedDurations*> parts;
+      for (Collected& each : collected_) {
+        for (const size_t id : all_ids) parts.push_back(&each.kernels[id]);
+      }
+      kernels_.push_back(statsOfParts(name, parts));
+    }
+    finishStats(kernels_);
+    std::map<std::string, std::vector<NamedDurations*>> copies;
+    for (Collected& each : collected_) {
+      peers_.add(each.peers);
+      for (auto& [kind, durations] : each.copies) copies[kind].push_back(&durations);
+    }
+    for (const auto& [kind, parts] : copies) copies_.push_back(statsOfParts(kind, parts));
+    finishStats(copies_);
+    collected_.clear();
+  }
+
+  static NamedStats statsOfParts(const std::string& name,
+                                 const std::vector<NamedDurations*>& parts) {
+    NamedStats out{.name = name};
+    std::vector<int64_t> durations;
+    for (NamedDurations* const part : parts) {
+      part->durations.moveTo(durations);
+      out.bytes += part->bytes;
+      out.first_launches += part->first_launches;
+    }
+    out.time = statsOf(durations);
+    return out;
+  }
+
+  const Trace& tables_;
+  TimeSweep sweep_;
+  std::vector<Collected> collected_;  // by thread
+  TimeBreakdown all_;
+  std::vector<TimeBreakdown> devices_;
+  std::vector<NamedStats> kernels_, copies_;
+  PeerCopySums peers_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceOps& ops,
+                                               const AnalysisOptions& options) {
+  return std::make_unique<InMemory>(trace, ops, options);
+}
+
+Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
+                                                      const AnalysisOptions& options) {
+  auto out = std::make_unique<ByBlock>(scan, options);
+  TS_TRY(const bool is_complete, out->read(scan));
+  if (!is_complete) return std::unique_ptr<DeviceResults>();
+  return std::unique_ptr<DeviceResults>(std::move(out));
+}
+
+}  // namespace tracesmith

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Very many durations, in 4 bytes each if they are shorter than 4.29 s.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tracesmith {
+
+class CompactDurations {
+ public:
+  void add(int64_t duration_ns) {
+    ++size_;
+    if (duration_ns < 0 || duration_ns > UINT32_MAX) {
+      others_.push_back(duration_ns);
+      return;
+    }
+    if (parts_.empty() || parts_.back().size() == parts_.back().capacity()) {
+      // Parts, because a vector that grows needs room for both copies.
+      parts_.emplace_back();
+      parts_.back().reserve(std::clamp<size_t>(size_, 16, size_t{1} << 16));
+    }
+    parts_.back().push_back(static_cast<uint32_t>(duration_ns));
+  }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  /// Appends all to `out`, and has none afterwards.
+  void moveTo(std::vector<int64_t>& out) {
+    out.reserve(out.size() + size_);
+    for (std::vector<uint32_t>& part : parts_) {
+      out.insert(out.end(), part.begin(), part.end());
+      part = {};
+    }
+    out.insert(out.end(), others_.begin(), others_.end());
+    *this = {};
+  }
+
+ private:
+  std::vector<std::vector<uint32_t>> parts_;
+  std::vector<int64_t> others_;
+  size_t size_ = 0;
+};
+
+}  // namespace tracesmith
