@@ -105,11 +105,11 @@ class Fleet:
         """What changed from these traces to those of `after`, with the statistics of `tracesmith diff` for groups
         of runs (docs/analysis.md): a kernel has one value for each trace, its mean duration. `limit`: rows of
         tables by name; 0: all. InvalidArgumentError: one of both has no traces, or both have only one."""
-        sides = [[file._summary for file in fleet.files if file.counts] for fleet in (self, after)]
-        if not all(sides) or max(map(len, sides)) < 2:
-            raise InvalidArgumentError(f"comparing {len(sides[0])} traces with {len(sides[1])} says nothing of chance; "
+        old, new = ([file._summary for file in fleet.files if file.counts] for fleet in (self, after))
+        if not old or not new or len(old) == len(new) == 1:
+            raise InvalidArgumentError(f"comparing {len(old)} traces with {len(new)} says nothing of chance; "
                                        "Trace.diff() compares one with another", "after")
-        return Report(fleet_diff(*sides, checked_limit(limit)))
+        return Report(fleet_diff(old, new, checked_limit(limit)))
 
     def to_arrow(self, table: str, job: str = "") -> pyarrow.Table:
         """A row for each trace and name: "kernels", "devices", "idle", "kernel_families", "copies",

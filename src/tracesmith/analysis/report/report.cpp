@@ -99,8 +99,8 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
                             .options = options,
                             .ops = DeviceOps::of(trace, options.analysis),
                             .begin_ns = timeRange(trace).begin_ns};
-  const auto device = resultsInMemory(trace, maker.ops, options.analysis);
-  maker.device = device.get();
+  const auto results = resultsInMemory(trace, maker.ops, options.analysis);
+  maker.results = results.get();
   if (options.short_names) maker.labels = KernelLabels(trace);
   return makeTables(maker);
 }
@@ -115,9 +115,9 @@ bool canAnalyzeByBlock(const ReportOptions& options) {
 
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options) {
-  TS_TRY(const std::unique_ptr<DeviceResults> device, resultsByBlock(scan, options.analysis));
-  if (device == nullptr) return std::nullopt;
-  report_parts::Maker maker{.trace = scan.tables(), .options = options, .device = device.get()};
+  TS_TRY(const std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis));
+  if (results == nullptr) return std::nullopt;
+  report_parts::Maker maker{.trace = scan.tables(), .options = options, .results = results.get()};
   if (options.short_names) {
     maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
   }

@@ -33,7 +33,7 @@ void addUtilization(Maker& maker) {
        {"communication_ns", "communication", Q::kNs, 2},
        {"memory_ns", "copies", Q::kNs},
        {"non_compute_ns", "busy, not compute", Q::kNs, 4}});
-  const std::vector<TimeBreakdown> devices = maker.device->byDevice();
+  const std::vector<TimeBreakdown> devices = maker.results->byDevice();
   double sum = 0;
   for (const TimeBreakdown& b : devices) {
     addBreakdown(table, maker.deviceName(b.device), b);
@@ -41,7 +41,7 @@ void addUtilization(Maker& maker) {
   }
   // HTA has one device per trace.
   if (maker.options.analysis.as_hta && devices.size() > 1) {
-    addBreakdown(table, "all devices together", maker.device->all());
+    addBreakdown(table, "all devices together", maker.results->all());
   }
   if (devices.empty()) table.note = "the trace has no device work";
   if (devices.size() > 1) {
@@ -69,8 +69,8 @@ void addOverlap(Maker& maker) {
   constexpr std::string_view kNames[] = {
       "",       "compute",        "communication",        "compute+communication",
       "memory", "compute+memory", "communication+memory", "compute+communication+memory"};
-  std::vector<TimeBreakdown> devices = maker.device->byDevice();
-  if (maker.options.analysis.as_hta) devices = {maker.device->all()};
+  std::vector<TimeBreakdown> devices = maker.results->byDevice();
+  if (maker.options.analysis.as_hta) devices = {maker.results->all()};
   for (const TimeBreakdown& b : devices) {
     const std::string name =
         b.device == DeviceId::kNone ? "all devices together" : maker.deviceName(b.device);
@@ -100,7 +100,7 @@ void addIdleTimes(Maker& maker) {
   ReportTable& table =
       maker.table("idle", "Idle time of streams between two ops, by reason, the longest first",
                   std::move(columns));
-  for (const IdleTime& i : maker.device->idle()) {
+  for (const IdleTime& i : maker.results->idle()) {
     const int64_t total = i.total();
     std::vector<ReportValue> row = maker.place(i.device, i.process, i.stream);
     row.insert(row.end(), {count(i.gaps), total, i.host_wait_ns, shareOf(i.host_wait_ns, total),
@@ -121,7 +121,7 @@ void addStreams(Maker& maker) {
                                  {"span_ns", "span", Q::kNs, 1},
                                  {"utilization", "busy/span", Q::kShare}});
   ReportTable& table = maker.table("streams", "Streams, the busiest first", std::move(columns));
-  for (const StreamUse& s : maker.device->streams()) {
+  for (const StreamUse& s : maker.results->streams()) {
     std::vector<ReportValue> row = maker.place(s.device, s.process, s.stream);
     row.insert(row.end(), {count(s.ops), count(s.kernels), count(s.copies), count(s.fills),
                            s.busy_ns, s.span(), shareOf(s.busy_ns, s.span())});

@@ -26,7 +26,7 @@ void Maker::nameStreams() {
   // Stream numbers are per process or per context.
   std::map<std::pair<DeviceId, std::string>, std::set<ProcessId>> processes;
   std::map<std::tuple<DeviceId, ProcessId, std::string>, std::vector<StreamId>> same;
-  for (const StreamUse& s : device->streams()) {
+  for (const StreamUse& s : results->streams()) {
     const auto i = static_cast<size_t>(s.stream);
     if (i >= stream_names.size()) continue;
     processes[{s.device, stream_names[i]}].insert(s.process);

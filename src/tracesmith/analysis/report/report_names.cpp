@@ -94,7 +94,7 @@ void addLaunchPaths(Maker& maker) {
 
 void addKernels(Maker& maker) {
   ReportTable& table = maker.table("kernels", "Kernels by total time", statsColumns("kernel"));
-  const std::vector<NamedStats> stats = maker.device->kernels();
+  const std::vector<NamedStats> stats = maker.results->kernels();
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) {
     table.rows.push_back(statsRow(stats[i]));
     table.rows.back()[0] = std::string(maker.labels.label(stats[i].name));
@@ -169,7 +169,7 @@ void addMemory(Maker& maker) {
 
 /// Adds nothing if there are no copies between devices.
 void addPeerCopies(Maker& maker) {
-  const std::vector<PeerCopies> all = maker.device->peers();
+  const std::vector<PeerCopies> all = maker.results->peers();
   if (all.empty()) return;
   ReportTable& table = maker.table("peer-copies", "Copies between devices",
                                    {{"source", "from", Q::kText},
@@ -200,7 +200,7 @@ void addCopies(Maker& maker) {
   columns.push_back({"bytes", "bytes", Q::kBytes});
   columns.push_back({"bytes_per_s", "bytes/time", Q::kBytesPerSecond});
   ReportTable& table = maker.table("memcpy", "Copies and fills", std::move(columns));
-  for (const NamedStats& s : maker.device->copies()) {
+  for (const NamedStats& s : maker.results->copies()) {
     std::vector<ReportValue> row = statsRow(s);
     row.emplace_back(count(s.bytes));
     row.emplace_back(

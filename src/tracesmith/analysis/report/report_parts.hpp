@@ -20,7 +20,7 @@ struct Maker {
   const Trace& trace;
   const ReportOptions& options;
   DeviceOps ops;  ///< none if the device's results were computed block by block
-  const DeviceResults* device = nullptr;
+  const DeviceResults* results = nullptr;
   std::vector<ReportTable> tables;
   int64_t begin_ns = 0;
   /// Name of each stream, unique together with its device and process.
