@@ -76,7 +76,6 @@ constexpr std::array kPartsByBlock = {AnalysisPart::kUtilization, AnalysisPart::
 
 std::vector<ReportTable> makeTables(report_parts::Maker& maker) {
   const ReportOptions& options = maker.options;
-  maker.nameStreams();
   for (size_t i = 0; i < kParts.size(); ++i) {
     const auto part = static_cast<AnalysisPart>(i);
     if (isCancelled()) return {};
@@ -95,12 +94,7 @@ std::vector<ReportTable> makeTables(report_parts::Maker& maker) {
 }  // namespace
 
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
-  report_parts::Maker maker{.trace = trace,
-                            .options = options,
-                            .ops = DeviceOps::of(trace, options.analysis),
-                            .begin_ns = timeRange(trace).begin_ns};
-  const auto results = resultsInMemory(trace, maker.ops, options.analysis);
-  maker.results = results.get();
+  report_parts::Maker maker(trace, options);
   if (options.short_names) maker.labels = KernelLabels(trace);
   return makeTables(maker);
 }
@@ -115,9 +109,9 @@ bool canAnalyzeByBlock(const ReportOptions& options) {
 
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options) {
-  TS_TRY(const std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis));
+  TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis));
   if (results == nullptr) return std::nullopt;
-  report_parts::Maker maker{.trace = scan.tables(), .options = options, .results = results.get()};
+  report_parts::Maker maker(scan.tables(), options, std::move(results));
   if (options.short_names) {
     maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
   }

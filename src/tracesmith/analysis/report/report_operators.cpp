@@ -301,11 +301,7 @@ std::string pathText(const OperatorTree& tree, uint32_t node, bool whole) {
 
 ReportTable operatorTable(const Trace& trace, OperatorsBy by, std::optional<OperatorsSort> sort,
                           const ReportOptions& options) {
-  Maker maker{.trace = trace,
-              .options = options,
-              .ops = DeviceOps::of(trace, options.analysis),
-              .begin_ns = timeRange(trace).begin_ns};
-  maker.nameStreams();
+  const Maker maker(trace, options);
   const Work work(maker);
   std::vector<NamedCost> costs = costsBy(work, by);
   const bool has_device_work =

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
@@ -17,10 +19,28 @@
 namespace tracesmith::report_parts {
 
 struct Maker {
+  /// Of a trace in memory.
+  Maker(const Trace& of, const ReportOptions& given)
+      : trace(of),
+        options(given),
+        ops(DeviceOps::of(of, given.analysis)),
+        results(resultsInMemory(of, ops, given.analysis)),
+        begin_ns(timeRange(of).begin_ns) {
+    nameStreams();
+  }
+  /// Of a file whose events are not in memory, for parts that need no more than results.
+  Maker(const Trace& tables_of_file, const ReportOptions& given,
+        std::unique_ptr<DeviceResults> by_block)
+      : trace(tables_of_file), options(given), results(std::move(by_block)) {
+    nameStreams();
+  }
+  Maker(const Maker&) = delete;  // results refer to ops
+  Maker& operator=(const Maker&) = delete;
+
   const Trace& trace;
   const ReportOptions& options;
   DeviceOps ops;  ///< none if the device's results were computed block by block
-  const DeviceResults* results = nullptr;
+  const std::unique_ptr<DeviceResults> results;
   std::vector<ReportTable> tables;
   int64_t begin_ns = 0;
   /// Name of each stream, unique together with its device and process.
