@@ -278,8 +278,7 @@ Status TraceReader::Impl::checkMemory(const std::vector<const LogBlock*>& wanted
                                       uint64_t limit) const {
   // Far above any limit; the exact value does not matter.
   constexpr uint64_t kFarTooMuch = uint64_t{1} << 61;
-  uint64_t rows = 0;
-  uint64_t bytes = 0;
+  uint64_t rows = 0, bytes = 0;
   std::map<TableId, uint64_t> dictionary_rows;
   for (const LogBlock* block : wanted) {
     const auto id = static_cast<TableId>(block->header.table);
@@ -534,8 +533,7 @@ Result<SegmentsOf> TraceReader::Impl::readBlocks(const std::vector<const LogBloc
       TS_CHECK_OK(appendBlock(*block, keyed));
       continue;
     }
-    size_t before = 0;
-    size_t after = 0;
+    size_t before = 0, after = 0;
     auto sizeOf = [&](size_t& size) {
       forEachTable(trace, [&](const auto& table) {
         if (std::decay_t<decltype(table)>::kId == id) size = table.size();
@@ -586,8 +584,7 @@ Result<Trace> TraceReader::Impl::readOnce(const ReadOptions& options,
   const uint64_t limit = options.max_memory_bytes != 0 ? options.max_memory_bytes : memoryBudget();
   TS_CHECK_OK(checkMemory(wanted.blocks, limit));
 
-  Trace trace;
-  Trace keyed;
+  Trace trace, keyed;
   forEachTable(trace, [&](auto& table) {
     const auto id = std::decay_t<decltype(table)>::kId;
     if (!isKeyed(id))

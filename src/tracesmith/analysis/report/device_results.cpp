@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/report/device_results.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -56,13 +57,14 @@ class ByBlock : public DeviceResults {
     for (Collected& each : collected_) each.kernels.resize(tables_.strings.size() + 1);
   }
 
-  Result<bool> read(TraceScan& scan) {
+  Result<bool> read(TraceScan& scan, bool names) {
+    std::function<void(const WorkBlock&)> on_block;
+    if (names) on_block = [this](const WorkBlock& block) { collect(block); };
     TS_TRY(LaunchTimes launches, readLaunchTimes(scan));
-    TS_TRY(const StreamEnd end, streamDeviceOps(
-                                    scan, launches, [&](const WorkBlock& block) { collect(block); },
-                                    [&](const StreamedOp& op) {
-                                      sweep_.add(op, [](DeviceId, int64_t, IdleReason) {});
-                                    }));
+    TS_TRY(const StreamEnd end,
+           streamDeviceOps(scan, launches, on_block, [&](const StreamedOp& op) {
+             sweep_.add(op, [](DeviceId, int64_t, IdleReason) {});
+           }));
     launches = {};
     if (end != StreamEnd::kComplete) return false;
     all_ = sweep_.all();
@@ -161,9 +163,9 @@ std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceO
 }
 
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
-                                                      const AnalysisOptions& options) {
+                                                      const AnalysisOptions& options, bool names) {
   auto out = std::make_unique<ByBlock>(scan, options);
-  TS_TRY(const bool is_complete, out->read(scan));
+  TS_TRY(const bool is_complete, out->read(scan, names));
   if (!is_complete) return std::unique_ptr<DeviceResults>();
   return std::unique_ptr<DeviceResults>(std::move(out));
 }

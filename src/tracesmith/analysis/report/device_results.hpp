@@ -33,9 +33,10 @@ class DeviceResults {
 std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceOps& ops,
                                                const AnalysisOptions& options);
 
-/// Computes all in one pass; `scan` must outlive it. nullptr: the trace must be read as a whole
-/// (StreamEnd::kNeedsWholeTrace).
+/// Computes all in one pass; `scan` must outlive it. Without `names`, kernels(), copies() and
+/// peers() are empty: their durations take most of the memory. nullptr: the trace must be read as a
+/// whole (StreamEnd::kNeedsWholeTrace).
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
-                                                      const AnalysisOptions& options);
+                                                      const AnalysisOptions& options, bool names);
 
 }  // namespace tracesmith

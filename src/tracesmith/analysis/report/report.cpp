@@ -109,7 +109,10 @@ bool canAnalyzeByBlock(const ReportOptions& options) {
 
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options) {
-  TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis));
+  const bool names = std::any_of(options.parts.begin(), options.parts.end(), [](AnalysisPart part) {
+    return part == AnalysisPart::kKernels || part == AnalysisPart::kCopies;
+  });
+  TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis, names));
   if (results == nullptr) return std::nullopt;
   report_parts::Maker maker(scan.tables(), options, std::move(results));
   if (options.short_names) {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -117,6 +119,10 @@ class RecordedNccl {
     int64_t last_enqueued = 0;
     std::map<std::string, Numbers, std::less<>> numbers;  // by function
   };
+
+  static std::string_view textIn(const char (&name)[arena::kNcclNameBytes]) {
+    return {name, strnlen(name, sizeof name)};
+  }
 
   bool defineCommunicator(ByteView record);
   bool defineStart(ByteView record);
