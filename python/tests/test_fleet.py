@@ -97,7 +97,8 @@ def test_any_executor(traces, files_per_task):
         assert fleet.analyze(traces, executor, store=False, files_per_task=files_per_task).summary == alone.summary
     with concurrent.futures.ProcessPoolExecutor(2) as executor:
         result = fleet.analyze(traces, executor, store=False, files_per_task=files_per_task)
-    assert result.summary == alone.summary and states(result) == states(alone)
+        twice = fleet.analyze([traces, traces / "run-1.sbt"], executor, store=False, files_per_task=files_per_task)
+    assert result.summary == alone.summary == twice.summary and states(result) == states(alone)
 
 
 def test_a_pool_whose_process_dies(traces):

@@ -299,10 +299,11 @@ def _without_repeated(answers: Iterable[_Answer]) -> Iterator[FleetFile]:
     for answer in answers:
         file = _file(answer)
         trace = (answer[4], answer[5], answer[6])
-        first = known.setdefault(trace, file.path) if file.counts and file.file_bytes else file.path
-        if first != file.path:
-            answer = (file.path, "repeated", f"is the same trace as {first}", *answer[3:])
-            file = _file(answer)
+        if file.counts and file.file_bytes:
+            if trace in known:
+                file = _file((file.path, "repeated", f"is the same trace as {known[trace]}", *answer[3:]))
+            else:
+                known[trace] = file.path
         yield file
 
 

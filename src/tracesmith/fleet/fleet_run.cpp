@@ -64,7 +64,7 @@ class OneSummary {
       return take(std::move(computed), FleetFile::State::kComputed);
     }
     TS_TRY(TraceIdentity identity, identityOf(*reader, path_));
-    const std::string stored_path = summaryPathOf(path_, options_.folder);
+    const std::string stored_path = summaryPathOf(path_, options_.folder, identity);
     if (!options_.computes_again) {
       Result<SummaryFile> stored = readSummaryFile(stored_path);
       if (stored && stored->trace.isSameContent(identity)) {
@@ -155,12 +155,12 @@ size_t FleetRun::count(FleetFile::State state) const {
       files.begin(), files.end(), [&](const FleetFile& file) { return file.state == state; }));
 }
 
-std::string summaryPathOf(const std::string& trace, const std::string& folder) {
+std::string summaryPathOf(const std::string& trace, const std::string& folder,
+                          const TraceIdentity& identity) {
   if (folder.empty()) return trace + kSummaryEnding;
-  // Traces of different folders have equal names, as rank-0.sbt.
-  const std::string place = fs::absolute(trace).parent_path().string();
+  // Traces of different folders and machines have equal names, as rank-0.sbt.
   return (fs::path(folder) / fmt::format("{}-{:016x}{}", fs::path(trace).filename().string(),
-                                         hash64(asBytes(place)), kSummaryEnding))
+                                         hash64(identity.trace_id), kSummaryEnding))
       .string();
 }
 

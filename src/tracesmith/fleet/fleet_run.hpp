@@ -53,7 +53,8 @@ struct FleetRun {
 };
 
 /// Where the summary of a trace is stored.
-std::string summaryPathOf(const std::string& trace, const std::string& folder);
+std::string summaryPathOf(const std::string& trace, const std::string& folder,
+                          const TraceIdentity& identity);
 
 FleetRun runFleet(const std::vector<std::string>& files, const FleetOptions& options = {});
 

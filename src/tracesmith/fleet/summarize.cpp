@@ -98,7 +98,8 @@ class SummaryBuilder {
   void addRanges(const RangeTable& ranges) {
     for (size_t i = 0; i < ranges.size(); ++i) {
       const auto id = static_cast<size_t>(ranges.name[i]);
-      if (id >= names_step_.size()) names_step_.resize(std::max(id, tables_.strings.size()) + 1);
+      if (id > tables_.strings.size()) continue;  // damaged
+      names_step_.resize(tables_.strings.size() + 1);
       int8_t& names_step = names_step_[id];
       if (names_step == 0) names_step = canNameStep(tables_.text(ranges.name[i])) ? 1 : -1;
       if (names_step > 0) step_ranges_.push(ranges.row(i));
