@@ -4,6 +4,7 @@
 // Usage: cl_shapes SHAPE [N]
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -256,6 +257,45 @@ int signals(long n) {
   return 0;
 }
 
+/// Children that each make their process's first call while a signal handler makes others.
+int firstCallInterrupted(long children) {
+  cl_uint platforms = 0;  // the loader asks for layers only now
+  check(clGetPlatformIDs(0, nullptr, &platforms), "clGetPlatformIDs");
+  void* const shared =
+      mmap(nullptr, sizeof g_calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto* const all_calls = new (shared) std::atomic<long>{0};
+  static std::atomic<bool> begun{false};
+  static std::atomic<int> arrived{0};
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    arrived.fetch_add(1);
+    if (begun.load()) call();
+  };
+  sigaction(SIGUSR1, &action, nullptr);
+  for (long i = 0; i < children; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      std::atomic<bool> over{false};
+      std::thread shooter([&over, main_thread = pthread_self()] {
+        while (!over.load()) pthread_kill(main_thread, SIGUSR1);
+      });
+      while (arrived.load() == 0) sched_yield();
+      begun = true;
+      for (int calls = 0; calls < 20; ++calls) call();
+      over = true;
+      shooter.join();
+      all_calls->fetch_add(g_calls.load());
+      std::exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) return 1;
+  }
+  say(all_calls->load());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -269,6 +309,7 @@ int main(int argc, char** argv) {
   if (shape == "threads_at_exit") return threadsAtExit(n);
   if (shape == "destructors") return destructors(n);
   if (shape == "signals") return signals(n);
+  if (shape == "first_call_interrupted") return firstCallInterrupted(n);
   if (shape == "jumps") return jumps(n);
   if (shape == "jumps_away") return jumpsAway(n);
   if (shape == "bare_clone") return bareClone(n);

@@ -231,6 +231,23 @@ TEST_P(ProcessShapeTest, CallsOutOfASignalHandlerNeverHangAndAreRecordedOrCounte
   expectLossesAddUp(r.trace);
 }
 
+TEST_P(ProcessShapeTest, CallsOutOfASignalHandlerDuringTheFirstCallAreRecordedOrCounted) {
+  SpawnOptions o;
+  o.output = path("said");
+  const Ended ended =
+      run(driver({GetParam()}, {helper("cl_shapes"), "first_call_interrupted", "100"}), o, 60);
+  ASSERT_FALSE(ended.timed_out) << "it hangs";
+  ASSERT_EQ(ended.exit_code, 0) << "a child hung";
+  const Recording r = load(path("out.sbt"));
+  const std::vector<uint64_t> calls = said(path("said"));
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_GT(calls[0], 2000u) << "no signal came";
+  uint64_t dropped = 0;
+  for (const uint64_t of_process : r.trace.loss.dropped) dropped += of_process;
+  EXPECT_EQ(r.trace.host_call.size() + dropped, calls[0]);
+  expectLossesAddUp(r.trace);
+}
+
 TEST_P(ProcessShapeTest, AProgramThatUnloadsOpenClAgainAndAgainKeepsBeingRecorded) {
   const std::vector<std::string> command = {helper("cl_unload"), "5"};
   ASSERT_EQ(run(command).exit_code, 0) << "the driver itself does not survive this";

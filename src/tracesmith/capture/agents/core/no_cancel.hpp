@@ -35,6 +35,14 @@ class NoHandlers {
     change(&all, &before_);
   }
   ~NoHandlers() { change(&before_, nullptr); }
+  /// Runs f(), code of others, with the handlers as they were.
+  template <class F>
+  void lift(F&& f) {
+    sigset_t blocked;
+    change(&before_, &blocked);
+    f();
+    change(&blocked, nullptr);
+  }
   NoHandlers(const NoHandlers&) = delete;
   NoHandlers& operator=(const NoHandlers&) = delete;
 

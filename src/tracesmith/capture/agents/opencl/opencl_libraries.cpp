@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "tracesmith/capture/agents/core/no_cancel.hpp"
 #include "tracesmith/capture/agents/opencl/agent_loaders.hpp"
 #include "tracesmith/capture/agents/opencl/layer_variable.hpp"
 #include "tracesmith/capture/agents/opencl/unwrapped_loaders.hpp"
@@ -84,7 +85,7 @@ void setEntries(OpenClLibrary& its, const cl_icd_dispatch& table) {
 }
 
 /// At the first call: the program uses the library, so the agent may now call the loader.
-void chooseEntries(OpenClLibrary& its) {
+void chooseEntries(OpenClLibrary& its, NoHandlers& uninterrupted) {
   prepareLibraries();
   // It may have been closed and loaded again at the same place: then its path is another string.
   LoadedModule now;
@@ -92,7 +93,9 @@ void chooseEntries(OpenClLibrary& its) {
   if (g_is_layer_too) {
     // Loads the layers, if the program has not caused that yet.
     cl_uint count = 0;
-    if (its.own.clGetPlatformIDs != nullptr) its.own.clGetPlatformIDs(0, nullptr, &count);
+    uninterrupted.lift([&] {
+      if (its.own.clGetPlatformIDs != nullptr) its.own.clGetPlatformIDs(0, nullptr, &count);
+    });
     if (isLayerOf(its.module)) return setEntries(its, its.own);
   }
   constexpr cl_uint kAll = sizeof its.own / sizeof(void*);
@@ -115,12 +118,16 @@ void chooseEntries(OpenClLibrary& its) {
 void decide(uint32_t number) {
   std::atomic<Stage>& stage = g_stages[number];
   Stage expected = Stage::kUndecided;
-  if (stage.compare_exchange_strong(expected, Stage::kDeciding)) {
-    t_deciding = true;
-    chooseEntries(g_libraries[number]);
-    t_deciding = false;
-    stage.store(Stage::kDecided);
-    return;
+  {
+    // A call from a signal handler would pass by the agent, or wait for the call it interrupted.
+    NoHandlers uninterrupted;
+    if (stage.compare_exchange_strong(expected, Stage::kDeciding)) {
+      t_deciding = true;
+      chooseEntries(g_libraries[number], uninterrupted);
+      t_deciding = false;
+      stage.store(Stage::kDecided);
+      return;
+    }
   }
   // Calls that the loader itself makes meanwhile must not wait here. A thread that the loader waits
   // for, or a forked child, must not wait for ever.
@@ -185,6 +192,7 @@ OpenClLibrary* passThrough(const LoadedModule& module, const cl_icd_dispatch& ow
 }  // namespace
 
 OpenClLibrary* addLibrary(const LoadedModule& module, const cl_icd_dispatch& own) {
+  const NoHandlers uninterrupted;  // a handler may call OpenCL and need the mutex
   pthread_mutex_lock(&g_adding);
   if (OpenClLibrary* const known = knownLibrary(module)) {
     pthread_mutex_unlock(&g_adding);
