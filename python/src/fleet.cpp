@@ -69,10 +69,10 @@ nb::list summarizeFiles(const std::vector<std::string>& paths, const std::string
 
 ReportTables fleetDiff(const std::vector<nb::bytes>& before, const std::vector<nb::bytes>& after,
                        uint64_t limit) {
-  std::vector<DiffRun> a, b;
-  for (const nb::bytes& summary : before) a.push_back(diffRunOf(summaryOf(summary)));
-  for (const nb::bytes& summary : after) b.push_back(diffRunOf(summaryOf(summary)));
-  return interruptible([&] { return ReportTables(diffReport(a, b, {}, limit)); });
+  std::vector<FleetSummary> a, b;
+  for (const nb::bytes& summary : before) a.push_back(summaryOf(summary));
+  for (const nb::bytes& summary : after) b.push_back(summaryOf(summary));
+  return interruptible([&] { return ReportTables(tracesmith::fleetDiff(a, b, limit)); });
 }
 
 }  // namespace
@@ -123,8 +123,7 @@ void bindFleet(nb::module_& m) {
         nb::sig("def fleet_diff(before: list[bytes], after: list[bytes], limit: int) -> "
                 "ReportTables"));
   m.def(
-      "fleet_files",
-      [](const std::vector<std::string>& paths) { return valueOf(findFleetFiles(paths)); },
+      "fleet_files", [](const std::vector<std::string>& paths) { return findFleetFiles(paths); },
       nb::arg("paths"), "The traces and summaries in folders and those within, and other paths.");
 }
 

@@ -101,13 +101,23 @@ def test_any_executor(traces, files_per_task):
     assert result.summary == alone.summary == twice.summary and states(result) == states(alone)
 
 
-def test_a_pool_whose_process_dies(traces):
-    """Its executor is broken then; what was done before counts, and the call returns."""
-    with concurrent.futures.ProcessPoolExecutor(1) as executor:
-        executor.submit(os._exit, 1)
-        result = fleet.analyze(traces, executor)
-    assert len(result.files) == 11 and {file.state for file in result.failed} == {"failed"}
-    assert "BrokenProcessPool" in result.failed[0].message
+def test_a_pool_whose_process_dies(traces, monkeypatch):
+    """Its executor is broken then: other processes take its place, and only the file to blame fails."""
+    alone = fleet.analyze(traces, store=False)
+    shutil.copy(traces / "run-0.sbt", traces / "poison.sbt")
+    parent, summarize_files = os.getpid(), fleet.summarize_files
+
+    def die_of_poison(paths, *arguments):
+        if os.getpid() != parent and any("poison" in path for path in paths):
+            os._exit(1)
+        return summarize_files(paths, *arguments)
+
+    monkeypatch.setattr(fleet, "summarize_files", die_of_poison)  # also for processes forked from now on
+    with concurrent.futures.ProcessPoolExecutor(2) as executor:
+        result = fleet.analyze(traces, executor, store=False, files_per_task=4)
+    assert sorted(os.path.basename(file.path) for file in result.failed) == ["empty.sbt", "poison.sbt"]
+    assert "BrokenProcessPool" in next(file for file in result.failed if "poison" in file.path).message
+    assert result.summary == alone.summary
 
 
 def test_bad_arguments(tmp_path):
@@ -115,8 +125,7 @@ def test_bad_arguments(tmp_path):
         fleet.analyze([])
     with pytest.raises(ts.InvalidArgumentError):
         fleet.analyze(tmp_path, files_per_task=0)
-    with pytest.raises(ts.NotFoundError):
-        fleet.analyze(tmp_path / "nowhere")
+    assert states(fleet.analyze(tmp_path / "nowhere")) == {"nowhere": "failed"}
     assert not fleet.analyze(tmp_path).files
     with pytest.raises(ts.InvalidArgumentError):
         fleet.analyze(tmp_path).to_arrow("nothing")

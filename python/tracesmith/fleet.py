@@ -17,8 +17,9 @@ import concurrent.futures
 import datetime
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -118,23 +119,30 @@ class Fleet:
         InvalidArgumentError: there is no such table."""
         if table not in (*_TABLES, "traces"):
             raise InvalidArgumentError(f"there is no table '{table}'; there are traces, {', '.join(_TABLES)}", "table")
+        return self._arrow_tables([table], job)[0]
+
+    def _arrow_tables(self, tables: Sequence[str], job: str) -> list[pyarrow.Table]:
+        """Several tables in one pass over the files."""
         arrow = needs("pyarrow", "to_arrow()")
-        columns: dict[str, list[Any]] = {}
+        columns: list[dict[str, list[Any]]] = [{} for _ in tables]
         quantities: dict[str, str] = {}
         for file in self.files:
             if not file.counts:
                 continue
             head = {"job": job, "host": file.host, "day": file.created.date(), "trace_id": file.trace_id, "path": file.path}
-            if table == "traces":
-                _append(columns, [{**head, "created": file.created, "file_bytes": file.file_bytes, **_facts(file.summary)}])
-                continue
-            made = Report(file.summary.report_tables(0, False))[table]
-            quantities.update(zip(made.columns, made._quantities))
-            _append(columns, [{**head, **dict(zip(made.columns, row))} for row in made.rows])
+            report = Report(file.summary.report_tables(0, False))
+            for of_table, table in zip(columns, tables):
+                if table == "traces":
+                    _append(of_table, [{**head, "created": file.created, "file_bytes": file.file_bytes, **_facts(report)}])
+                    continue
+                made = report[table]
+                quantities.update(zip(made.columns, made._quantities))
+                _append(of_table, [{**head, **dict(zip(made.columns, row))} for row in made.rows])
         fixed = _fixed_types()
         types = {"text": arrow.string(), "share": arrow.float64(), "number": arrow.float64(), "bytes per second": arrow.float64()}
-        fields = [(name, fixed.get(name) or types.get(quantities.get(name, ""), arrow.int64())) for name in columns]
-        return arrow.table(columns, schema=arrow.schema(fields))
+        return [arrow.table(of_table, schema=arrow.schema(
+            [(name, fixed.get(name) or types.get(quantities.get(name, ""), arrow.int64())) for name in of_table]))
+            for of_table in columns]
 
     def write_parquet(self, folder: PathLike, job: str = "") -> list[Path]:
         """Adds the traces to a folder of Parquet files, which DuckDB and Polars query as it is:
@@ -147,8 +155,8 @@ class Fleet:
         folder = Path(folder)
         written = []
         with _only_one_writer(folder):
-            for table in ("traces", *_TABLES):
-                rows = self.to_arrow(table, job)
+            tables = ("traces", *_TABLES)
+            for table, rows in zip(tables, self._arrow_tables(tables, job)):
                 if not len(rows):
                     continue
                 for host, day in sorted(set(zip(rows["host"].to_pylist(), rows["day"].to_pylist()))):
@@ -181,7 +189,7 @@ def analyze(paths: PathLike | Iterable[PathLike], executor: concurrent.futures.E
 
     A file that cannot be read does not stop the others: see Fleet.failed. If a task fails as a whole, as when a
     file makes its worker crash, each of its files becomes a task of its own, and at last one that runs alone.
-    NotFoundError: a path does not exist. InvalidArgumentError: no paths, or less than one file a task."""
+    InvalidArgumentError: no paths, or less than one file a task."""
     given = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)
     if not given:
         raise InvalidArgumentError("must have at least one path", "paths")
@@ -193,8 +201,8 @@ def analyze(paths: PathLike | Iterable[PathLike], executor: concurrent.futures.E
         return Fleet(_without_repeated(summarize_files(files, *options, 0)))
     tasks = [files[i:i + files_per_task] for i in range(0, len(files), files_per_task)]
     answers = _run(executor, tasks, options)
-    second = _run_apart(executor, [path for task, answer in zip(tasks, answers) if isinstance(answer, BaseException) for path in task],
-                        options)
+    again_paths = [path for task, answer in zip(tasks, answers) if isinstance(answer, BaseException) for path in task]
+    second = _run_apart(executor, again_paths, any(isinstance(answer, BrokenProcessPool) for answer in answers), options)
     found: list[_Answer] = []
     for task, answer in zip(tasks, answers):
         if not isinstance(answer, BaseException):
@@ -271,14 +279,19 @@ def _run(executor: concurrent.futures.Executor, tasks: list[list[str]],
     return out
 
 
-def _run_apart(executor: concurrent.futures.Executor, paths: list[str],
+def _run_apart(executor: concurrent.futures.Executor, paths: list[str], is_broken: bool,
                options: tuple[str, bool, bool]) -> dict[str, list[_Answer] | BaseException]:
     """The files of tasks that failed, each as a task: all at once, and those that fail then one after the other.
-    A worker that dies of one takes others with it, which are not to blame."""
-    answers = dict(zip(paths, _run(executor, [[path] for path in paths], options, 2)))
+    A worker that dies of one takes others with it, which are not to blame. A pool of processes is broken from then
+    on, so others take its place."""
+    def run(its_paths: list[str], attempt: int, broken: bool) -> list[list[_Answer] | BaseException]:
+        with ProcessPoolExecutor() if broken else nullcontext(executor) as engine:
+            return _run(engine, [[path] for path in its_paths], options, attempt)
+
+    answers = dict(zip(paths, run(paths, 2, is_broken)))
     for path, answer in answers.items():
         if isinstance(answer, BaseException):
-            answers[path] = _run(executor, [[path]], options, 3)[0]
+            answers[path] = run([path], 3, isinstance(answer, BrokenProcessPool))[0]
     return answers
 
 
@@ -307,10 +320,9 @@ def _without_repeated(answers: Iterable[_Answer]) -> Iterator[FleetFile]:
         yield file
 
 
-def _facts(summary: FleetSummary) -> dict[str, int]:
+def _facts(report: Report) -> dict[str, int]:
     """The table of facts as columns."""
-    return {what.replace(": ", "_").replace(" ", "_"): value
-            for what, value in Report(summary.report_tables(0, False))["fleet"].rows if what != "traces"}
+    return {what.replace(": ", "_").replace(" ", "_"): value for what, value in report["fleet"].rows if what != "traces"}
 
 
 def _append(columns: dict[str, list[Any]], rows: list[dict[str, Any]]) -> None:

@@ -172,7 +172,7 @@ class BadFiles(FleetTest):
         os.symlink("missing", self.path("dangling.sbt"))
         report = self.fleet(".", code=3)
         self.assertEqual(report["facts"]["traces"] - report["facts"].get("traces that are damaged", 0), 4)
-        for name in ("empty.sbt", "foreign.sbt", "newer.sbt"):
+        for name in ("empty.sbt", "foreign.sbt", "newer.sbt", "dangling.sbt"):
             self.assertIn(name, report["errors"])
         self.assertNotIn("run-", report["errors"])
 
@@ -214,8 +214,15 @@ class BadFiles(FleetTest):
             self.assertEqual(self.fleet(".")["facts"]["traces"], 1)
             self.assertEqual(self.read("run-0.sbt.summary"), whole)
 
+    def test_what_does_not_exist(self):
+        self.make_traces(2)
+        report = self.fleet("missing.sbt", ".", "nowhere/at/all", code=3)
+        self.assertEqual(report["facts"]["traces"], 2)
+        for name in ("missing.sbt", "nowhere/at/all"):
+            self.assertRegex(report["errors"], f"{name}.*No such file")
+
     def test_nothing_to_read(self):
-        self.assert_fails(self.run_command("fleet", "missing"), 1, "missing", "does not exist")
+        self.assert_fails(self.run_command("fleet", "missing"), 1, "missing", "No such file")
         self.assert_fails(self.run_command("fleet", "."), 1, "no traces")
         self.write("a.sbt", b"")
         result = self.run_command("fleet", ".")

@@ -57,7 +57,7 @@ void writeSummaries(const std::string& path, const std::string& folder) {
 
 int addUp(const std::string& folder) {
   const int64_t begin = monotonicNs();
-  const FleetRun run = runFleet(valueOr(findFleetFiles({folder})));
+  const FleetRun run = runFleet(findFleetFiles({folder}));
   const auto ns = static_cast<double>(monotonicNs() - begin);
   std::printf(
       "add up    %11zu files   %7.2f s  %6.0f MiB   %zu kernel names, %llu bytes each\n",

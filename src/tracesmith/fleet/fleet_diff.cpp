@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/fleet/fleet_diff.hpp"
 
+#include <fmt/format.h>
+
+#include "tracesmith/analysis/diff/trace_diff.hpp"
+
 namespace tracesmith {
 
 DiffRun diffRunOf(const FleetSummary& summary) {
@@ -31,6 +35,29 @@ DiffRun diffRunOf(const FleetSummary& summary) {
                 {"copies", all.memory_ns.asInt64()}};
   out.devices = all.devices;
   return out;
+}
+
+std::vector<ReportTable> fleetDiff(std::span<const FleetSummary> before,
+                                   std::span<const FleetSummary> after, size_t limit) {
+  std::vector<DiffRun> a, b;
+  size_t shortened = 0;
+  const auto addAll = [&](std::span<const FleetSummary> summaries, std::vector<DiffRun>& runs) {
+    for (const FleetSummary& summary : summaries) {
+      runs.push_back(diffRunOf(summary));
+      shortened += summary.other_kernels.empty() ? 0 : 1;
+    }
+  };
+  addAll(before, a);
+  addAll(after, b);
+  std::vector<ReportTable> tables = diffReport(a, b, {}, limit);
+  if (shortened > 0) {
+    std::string& note = tables.back().note;
+    note += fmt::format(
+        "{}{} of {} summaries do not name their smallest kernels, which count as missing from "
+        "those traces",
+        note.empty() ? "" : "; ", shortened, before.size() + after.size());
+  }
+  return tables;
 }
 
 }  // namespace tracesmith

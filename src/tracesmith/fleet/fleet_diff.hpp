@@ -2,7 +2,12 @@
 // Compares groups of summaries with the statistics of `diff`.
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <vector>
+
 #include "tracesmith/analysis/diff/diff_run.hpp"
+#include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/fleet/fleet_summary.hpp"
 
 namespace tracesmith {
@@ -11,5 +16,10 @@ namespace tracesmith {
 /// by name, copies by direction, and the times of the devices. It has no steps and no single
 /// durations, so it cannot be compared with one other run alone.
 DiffRun diffRunOf(const FleetSummary& summary);
+
+/// Compares two groups of traces, each given as its summary; neither may be empty, and one must
+/// have several. `limit`: rows of tables by name; 0: all.
+std::vector<ReportTable> fleetDiff(std::span<const FleetSummary> before,
+                                   std::span<const FleetSummary> after, size_t limit);
 
 }  // namespace tracesmith

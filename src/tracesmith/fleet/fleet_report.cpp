@@ -89,6 +89,9 @@ class FleetTables {
         "longest device time of a trace " + formatDuration(static_cast<int64_t>(std::min<uint64_t>(
                                                 summary_.longest_ns.value, INT64_MAX)));
     if (summary_.file_bytes > 0) text += "; files of " + formatBytes(summary_.file_bytes);
+    if (summary_.damaged_bytes > 0) {
+      text += "; " + formatBytes(summary_.damaged_bytes) + " of them could not be read";
+    }
     if (summary_.clock_error_ns.value > 0) {
       text += "; times of devices are right within " +
               formatDuration(static_cast<int64_t>(

@@ -48,6 +48,12 @@ class OneSummary {
 
  private:
   Status find() {
+    std::error_code error;
+    if (fs::is_directory(path_, error)) {
+      fs::directory_iterator its_files(path_, error);
+      return error ? failErrno(error.value(), "cannot be read", path_)
+                   : fail(ErrorCode::kInvalidArgument, "is a folder", path_);
+    }
     if (path_.ends_with(kSummaryEnding)) {
       TS_TRY(SummaryFile stored, readSummaryFile(path_));
       return take(std::move(stored), FleetFile::State::kStored);
@@ -124,28 +130,35 @@ class KnownTraces {
   std::map<std::tuple<std::array<uint8_t, 16>, uint64_t, uint64_t>, std::string> paths_;
 };
 
-/// Files of a folder and those within, by name.
-Status addFolder(const std::string& folder, std::vector<std::string>& out) {
-  std::error_code error;
+/// Adds the files of a folder and those within, and folders that cannot be read.
+void findWithin(const std::string& folder, std::set<std::string>& found) {
   const auto is_wanted = [](const std::string& name) {
     return name.ends_with(kTraceEnding) || name.ends_with(kSummaryEnding);
   };
-  std::set<std::string> found;
-  fs::recursive_directory_iterator at(folder, error), end;
-  while (!error && at != end) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().string();
     std::error_code ignored;
-    if (is_wanted(name) && at->is_regular_file(ignored)) found.insert(name);
-    at.increment(error);
+    // Links to folders are not followed: they may lead in a circle.
+    if (at->symlink_status(ignored).type() == fs::file_type::directory) {
+      findWithin(name, found);
+    } else if (is_wanted(name) && !at->is_directory(ignored)) {
+      found.insert(name);
+    }
   }
-  if (error) return failErrno(error.value(), "cannot be read", folder);
+  if (error) found.insert(folder);
+}
+
+/// Files of a folder and those within, by name.
+void addFolder(const std::string& folder, std::vector<std::string>& out) {
+  std::set<std::string> found;
+  findWithin(folder, found);
   for (const std::string& name : found) {
     const bool has_trace =
         name.ends_with(kSummaryEnding) &&
         found.contains(name.substr(0, name.size() - std::string_view(kSummaryEnding).size()));
     if (!has_trace) out.push_back(name);
   }
-  return {};
 }
 
 }  // namespace
@@ -164,16 +177,12 @@ std::string summaryPathOf(const std::string& trace, const std::string& folder,
       .string();
 }
 
-Result<std::vector<std::string>> findFleetFiles(const std::vector<std::string>& paths) {
+std::vector<std::string> findFleetFiles(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
     std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (!fs::exists(status)) {
-      return fail(ErrorCode::kNotFound, "does not exist, or may not be seen", path);
-    }
-    if (fs::is_directory(status)) {
-      TS_CHECK_OK(addFolder(path, out));
+    if (fs::is_directory(path, error)) {
+      addFolder(path, out);
     } else {
       out.push_back(path);
     }
@@ -191,31 +200,37 @@ FleetRun runFleet(const std::vector<std::string>& files, const FleetOptions& opt
   const size_t chunk = std::clamp<size_t>(files.size() / (size_t{64} * threads), 1, 32);
   FleetRun run;
   KnownTraces known;
-  makeInOrder((files.size() + chunk - 1) / chunk, at_once,
-              [&](unsigned, size_t part) {
-                FleetRun made;
-                const size_t end = std::min(files.size(), (part + 1) * chunk);
-                for (size_t i = part * chunk; i < end; ++i) {
-                  OneFile one = OneSummary(files[i], options, of_each).get();
-                  made.sum.add(one.summary);
-                  made.files.push_back(std::move(one.file));
-                }
-                return made;
-              },
-              [&](FleetRun&& made) {
-                if (known.markRepeated(made.files)) {
-                  // Rare: the sum without them, from the files once more.
-                  made.sum = {};
-                  for (const FleetFile& file : made.files) {
-                    if (file.state == FleetFile::State::kRepeated) continue;
-                    made.sum.add(OneSummary(file.path, options, threads).get().summary);
-                  }
-                }
-                run.sum.add(made.sum);
-                std::move(made.files.begin(), made.files.end(), std::back_inserter(run.files));
-                if (options.on_progress) options.on_progress(run.files.size());
-                return !isCancelled();
-              });
+  // Callers see a cancellation for themselves.
+  (void)makeInOrder((files.size() + chunk - 1) / chunk, at_once,
+                    [&](unsigned, size_t part) {
+                      FleetRun made;
+                      const size_t end = std::min(files.size(), (part + 1) * chunk);
+                      for (size_t i = part * chunk; i < end; ++i) {
+                        OneFile one = OneSummary(files[i], options, of_each).get();
+                        made.sum.add(one.summary);
+                        made.files.push_back(std::move(one.file));
+                      }
+                      return made;
+                    },
+                    [&](FleetRun&& made) {
+                      if (known.markRepeated(made.files)) {
+                        // Rare: the sum without them, from the files once more.
+                        made.sum = {};
+                        for (FleetFile& file : made.files) {
+                          const bool counts = file.state == FleetFile::State::kComputed ||
+                                              file.state == FleetFile::State::kStored;
+                          if (!counts) continue;
+                          OneFile again = OneSummary(file.path, options, threads).get();
+                          made.sum.add(again.summary);  // empty if it cannot be read any more
+                          if (again.file.state == FleetFile::State::kFailed) file = again.file;
+                        }
+                      }
+                      run.sum.add(made.sum);
+                      std::move(made.files.begin(), made.files.end(),
+                                std::back_inserter(run.files));
+                      if (options.on_progress) options.on_progress(run.files.size());
+                      return true;
+                    });
   return run;
 }
 

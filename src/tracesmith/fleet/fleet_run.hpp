@@ -14,9 +14,9 @@
 namespace tracesmith {
 
 /// The traces (.sbt) and summaries (.summary) in folders and those within, by name, and the other
-/// `paths` as they are. A stored summary counts only if its trace is not there. Errors: something
-/// does not exist, or a folder cannot be read.
-Result<std::vector<std::string>> findFleetFiles(const std::vector<std::string>& paths);
+/// `paths` as they are. A stored summary counts only if its trace is not there. A folder that
+/// cannot be read comes by its own name, and runFleet() says why.
+std::vector<std::string> findFleetFiles(const std::vector<std::string>& paths);
 
 struct FleetOptions {
   /// Where summaries are stored, a folder that is made if needed; "": beside each trace.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/fleet/fleet_summary.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -194,6 +196,34 @@ TEST(SummaryBytes, KernelsThatTakeTheLeastAreLeftOutOfALargeOne) {
   EXPECT_EQ(kept, all);
 }
 
+TEST(SummaryBytes, VeryManyNamesOfDevicesFitToo) {
+  FleetSummary summary;
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 20'000; ++i) {
+    ClassTimes& device = summary.devices[fmt::format("{:016x}{:016x}", random(), random())];
+    device.devices = 1;
+    device.span_ns.add(random() % 1'000'000);
+  }
+  const Bytes bytes = encodeSummary(summary, kLargestSummary);
+  EXPECT_LE(bytes.size(), kLargestSummary);
+  const auto back = decodeSummary(bytes);
+  ASSERT_TRUE(back);
+  uint64_t devices = 0;
+  for (const auto& [name, times] : back->devices) devices += times.devices;
+  EXPECT_EQ(devices, 20'000u);
+  EXPECT_GT(back->devices.size(), 200u);
+}
+
+TEST(SummaryBytes, ReadingTakesLimitedMemory) {
+  FleetSummary summary;
+  for (int i = 0; i < 100'000; ++i) summary.versions[fmt::format("{:x}", i)] = 1;
+  const Bytes bytes = encodeSummary(summary);
+  EXPECT_TRUE(decodeSummary(bytes));
+  const auto small = decodeSummary(bytes, 4 << 20);
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().code, ErrorCode::kNoSpace);
+}
+
 void write(const Trace& trace, const std::string& path) {
   auto writer = TraceWriter::create(path, {.max_block_rows = 128});
   ASSERT_TRUE(writer);
@@ -219,6 +249,42 @@ TEST(Summarize, AFileByBlocksIsTheTraceInMemory) {
     by_block->versions.clear();
     EXPECT_EQ(*by_block, summarizeTrace(whole));
   }
+}
+
+TEST(Summarize, DamageHasTheSameEffectByBlocksAndInMemory) {
+  test::TempFile intact;
+  write(test::randomWork({.seed = 3}), intact.path());
+  const Bytes bytes = intact.bytes();
+  const uint64_t first_block = TraceReader::open(intact.path())->blocks().front().offset;
+  std::mt19937_64 random(11);
+  size_t found = 0;
+  for (int round = 0; round < 150; ++round) {
+    SCOPED_TRACE(round);
+    test::TempFile file;
+    Bytes damaged = bytes;
+    const size_t at = first_block + random() % (bytes.size() - first_block - 4);
+    for (size_t i = 0; i < 4; ++i) damaged[at + i] ^= 0xff;
+    file.write(damaged);
+    auto scan = TraceScan::open(file.path(), 2);
+    ASSERT_TRUE(scan);
+    const auto by_block = summarizeScan(*scan);
+    ASSERT_TRUE(by_block) << by_block.error().toString();
+    auto reader = TraceReader::open(file.path());
+    const Trace whole = *reader->read();
+    const FleetSummary in_memory = summarizeTrace(whole);
+    EXPECT_EQ(by_block->events, in_memory.events);
+    EXPECT_EQ(by_block->kernels, in_memory.kernels);
+    EXPECT_EQ(by_block->devices, in_memory.devices);
+    EXPECT_EQ(by_block->comm, in_memory.comm);
+    std::map<uint64_t, uint64_t> places;
+    for (const DataLoss& loss : reader->losses()) places[loss.offset] = loss.bytes;
+    uint64_t lost = 0;
+    for (const auto& [offset, size] : places) lost += size;
+    EXPECT_EQ(by_block->damaged_bytes, lost);
+    EXPECT_EQ(by_block->damaged_traces, lost > reader->cutBytes() ? 1u : 0u);
+    found += by_block->damaged_traces;
+  }
+  EXPECT_GT(found, 50u);
 }
 
 TEST(Summarize, HasTheNumbersOfTheAnalyses) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -277,8 +278,9 @@ Result<FleetSummary> summarizeScan(TraceScan& scan) {
       TS_CHECK_OK(
           addTable(TableId::kRange, [&](const Trace& rows) { builder.addRanges(rows.range); }));
       out = builder.finish();
+      TS_CHECK_OK(scan.checkRest());
       forEachEventTable(scan.tables(), [&](const auto& table) {
-        const uint64_t rows = scan.reader().rows(std::decay_t<decltype(table)>::kId);
+        const uint64_t rows = scan.rowsRead(std::decay_t<decltype(table)>::kId);
         if (rows > 0) out.events[table.kName] = rows;
       });
     } else {
@@ -290,7 +292,12 @@ Result<FleetSummary> summarizeScan(TraceScan& scan) {
   out.file_bytes = reader.fileBytes();
   out.versions[fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor())] = 1;
   out.incomplete_traces = reader.complete() ? 0 : 1;
-  for (const DataLoss& loss : scan.losses()) out.damaged_bytes += loss.bytes;
+  std::map<uint64_t, uint64_t> damaged;  // a block counts once, however many columns are damaged
+  for (const DataLoss& loss : scan.losses()) {
+    uint64_t& bytes = damaged[loss.offset];
+    bytes = std::max(bytes, loss.bytes);
+  }
+  for (const auto& [offset, bytes] : damaged) out.damaged_bytes += bytes;
   out.damaged_traces = out.damaged_bytes > reader.cutBytes() ? 1 : 0;
   return out;
 }

@@ -88,19 +88,32 @@ void putFields(Bytes& out, const Sums& sums) {
 
 // --- Reading ----------------------------------------------------------------------------------
 
-bool take(ByteReader& in, uint64_t& value) {
+struct SummaryReader : ByteReader {
+  SummaryReader(ByteView bytes, uint64_t& memory) : ByteReader(bytes), room(memory) {}
+  /// False: what is read takes too much memory.
+  bool claim(uint64_t bytes) {
+    const bool fits = bytes <= room;
+    room = fits ? room - bytes : 0;
+    return fits;
+  }
+  uint64_t& room;  ///< bytes of memory; 0: was not enough
+};
+
+bool take(SummaryReader& in, uint64_t& value) {
   value = in.varint();
   return in.ok();
 }
-bool take(ByteReader& in, Largest& largest) { return take(in, largest.value); }
-bool take(ByteReader& in, WideSum& sum) { return take(in, sum.low) && take(in, sum.high); }
-bool take(ByteReader& in, ValueSums& values) {
+bool take(SummaryReader& in, Largest& largest) { return take(in, largest.value); }
+bool take(SummaryReader& in, WideSum& sum) { return take(in, sum.low) && take(in, sum.high); }
+bool take(SummaryReader& in, ValueSums& values) {
   if (in.remaining() == 0) return true;  // no values
   if (!take(in, values.count) || !take(in, values.sum) || !take(in, values.min) ||
       !take(in, values.max) || values.count == 0 || values.min > values.max) {
     return false;
   }
-  values.buckets.reserve(std::min<size_t>(in.remaining() / 2, log_buckets::kCount));
+  const size_t most_buckets = std::min<size_t>(in.remaining() / 2, log_buckets::kCount);
+  if (!in.claim(most_buckets * sizeof values.buckets[0])) return false;
+  values.buckets.reserve(most_buckets);
   uint64_t index = 0, counted = 0;
   while (in.remaining() > 0) {
     uint64_t distance = 0, n = 0;
@@ -115,10 +128,10 @@ bool take(ByteReader& in, ValueSums& values) {
 }
 
 template <class Sums>
-bool takeFields(ByteReader& in, Sums& sums);
+bool takeFields(SummaryReader& in, Sums& sums);
 
 template <class T>
-bool takeValue(ByteReader& in, T& value) {
+bool takeValue(SummaryReader& in, T& value) {
   if constexpr (HasFields<T>) {
     return takeFields(in, value);
   } else {
@@ -128,31 +141,33 @@ bool takeValue(ByteReader& in, T& value) {
 
 /// False unless `f` takes the whole block.
 template <class F>
-bool takeBlock(ByteReader& in, F&& f) {
+bool takeBlock(SummaryReader& in, F&& f) {
   const uint64_t bytes = in.varint();
   if (!in.ok() || bytes > in.remaining()) return false;
-  ByteReader block(in.take(static_cast<size_t>(bytes)));
+  SummaryReader block(in.take(static_cast<size_t>(bytes)), in.room);
   return f(block) && block.ok() && block.remaining() == 0;
 }
 
 template <class T>
-bool take(ByteReader& in, std::map<std::string, T>& map) {
+bool take(SummaryReader& in, std::map<std::string, T>& map) {
   while (in.remaining() > 0) {
     std::string name;
-    const bool has_name = takeBlock(in, [&](ByteReader& block) {
+    const bool has_name = takeBlock(in, [&](SummaryReader& block) {
       name = asText(block.take(block.remaining()));
       return true;
     });
+    constexpr uint64_t kOfNode = 64;  // of the map, and of the allocator
+    if (!in.claim(sizeof(std::pair<std::string, T>) + name.capacity() + kOfNode)) return false;
     if (!has_name || (!map.empty() && name <= map.rbegin()->first)) return false;
     T value{};
-    if (!takeBlock(in, [&](ByteReader& block) { return takeValue(block, value); })) return false;
+    if (!takeBlock(in, [&](SummaryReader& block) { return takeValue(block, value); })) return false;
     map.emplace_hint(map.end(), std::move(name), std::move(value));
   }
   return true;
 }
 
 template <class Sums>
-bool takeFields(ByteReader& in, Sums& sums) {
+bool takeFields(SummaryReader& in, Sums& sums) {
   uint64_t last = 0;
   while (in.remaining() > 0) {
     const uint64_t number = in.varint();
@@ -161,7 +176,7 @@ bool takeFields(ByteReader& in, Sums& sums) {
     bool is_taken = false;
     visitFields(sums, [&](size_t field_number, auto& field) {
       if (field_number != number) return;
-      is_taken = takeBlock(in, [&](ByteReader& block) { return take(block, field); });
+      is_taken = takeBlock(in, [&](SummaryReader& block) { return take(block, field); });
     });
     if (!is_taken) return false;
   }
@@ -214,6 +229,14 @@ Bytes encodeSummary(FleetSummary& summary, size_t most_bytes) {
     }
     bytes = encodeSummary(summary);
   }
+  // Very many other names, or long ones.
+  for (size_t most = 512; bytes.size() > most_bytes && most > 0; most /= 2) {
+    keepLargest(summary.comm, most, [](const CommSums& sums) { return sums.call_ns.sum.low; });
+    keepLargest(summary.devices, most, [](const ClassTimes& times) { return times.span_ns.low; });
+    keepLargest(summary.sources, most, [](uint64_t traces) { return traces; });
+    keepLargest(summary.versions, most, [](uint64_t traces) { return traces; });
+    bytes = encodeSummary(summary);
+  }
   return bytes;
 }
 
@@ -241,9 +264,11 @@ Result<FleetSummary> decodeSummary(ByteView bytes, size_t most_bytes) {
   if (hash64(bytes.subspan(24)) != hash) return damaged("its checksum is wrong, or it is cut off");
   const auto size = header.fixed<uint64_t>();
   const ByteView packed = bytes.subspan(kHeaderBytes);
-  if (size > most_bytes) {
-    return fail(ErrorCode::kNoSpace, fmt::format("the summary takes {} MiB", size >> 20));
-  }
+  const auto tooLarge = [&] {
+    return fail(ErrorCode::kNoSpace,
+                fmt::format("the summary takes more than {} MiB", most_bytes >> 20));
+  };
+  if (size > most_bytes) return tooLarge();
   if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != size) {
     return damaged("its size is wrong");
   }
@@ -252,8 +277,11 @@ Result<FleetSummary> decodeSummary(ByteView bytes, size_t most_bytes) {
     return damaged("its body cannot be decompressed");
   }
   FleetSummary summary;
-  ByteReader in(body);
-  if (!takeFields(in, summary) || !in.ok()) return damaged("its fields do not fit together");
+  uint64_t room = most_bytes - size;
+  SummaryReader in(body, room);
+  const bool is_taken = takeFields(in, summary) && in.ok();
+  if (!is_taken && room == 0) return tooLarge();
+  if (!is_taken) return damaged("its fields do not fit together");
   return summary;
 }
 

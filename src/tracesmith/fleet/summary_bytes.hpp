@@ -33,13 +33,13 @@ constexpr size_t kLargestSummary = 64 * 1024;
 Bytes summaryBody(const FleetSummary& summary);
 Bytes encodeSummary(const FleetSummary& summary);
 /// The same, with at most `most_bytes`: the kernels with the least time move to `other_kernels`,
-/// which has them by family.
+/// which has them by family. If that is not enough, rare names of other maps move to kOtherNames.
 Bytes encodeSummary(FleetSummary& summary, size_t most_bytes);
 
 /// Whether the bytes start as a summary does.
 bool isSummary(ByteView bytes);
 /// Errors: kNotATrace, kTooNew, kDamaged; kNoSpace if it would take more than `most_bytes` of
 /// memory.
-Result<FleetSummary> decodeSummary(ByteView bytes, size_t most_bytes = size_t{64} << 20);
+Result<FleetSummary> decodeSummary(ByteView bytes, size_t most_bytes = size_t{512} << 20);
 
 }  // namespace tracesmith

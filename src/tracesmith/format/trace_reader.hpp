@@ -129,7 +129,8 @@ class TraceReader {
   /// Damage is not a failure; it is reported by losses(). Fails if `index` or `out` is unsuitable,
   /// or if rows exceed `max_memory_bytes` (see ReadOptions). Of a table of events, only the first
   /// `most_events` rows of the block are appended, and only the columns with the numbers
-  /// `columns` are read if there are any (others are zero).
+  /// `columns` are decoded if there are any; others are zero, but damage in them has the same
+  /// effect.
   Status readBlock(size_t index, Trace& out, uint64_t max_memory_bytes = 0,
                    size_t most_events = SIZE_MAX, std::span<const uint16_t> columns = {});
 

@@ -20,6 +20,7 @@ Result<TraceScan> TraceScan::open(const std::string& path, unsigned threads) {
     scan.readers_.push_back(std::move(reader));
   }
   scan.rows_.resize(threads);
+  scan.rows_read_.resize(scan.readers_[0].blocks().size());
   ReadOptions options;
   options.tables = {TableId::kMetadata};
   TS_TRY(Trace tables, scan.readers_[0].read(options));
@@ -53,9 +54,34 @@ Status TraceScan::readRows(unsigned thread, const ScanBlock& block,
   forEachTable(rows, [](auto& table) { table.clear(); });
   TS_CHECK_OK(readers_[thread].readBlock(block.index, rows, 0, SIZE_MAX, columns));
   forEachTable(rows, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if (Table::kId == block.table) rows_read_[block.index] = static_cast<uint32_t>(table.size());
     if constexpr (sbt::kIsDeviceWork<std::decay_t<decltype(table)>>) clocks_->convert(table);
   });
   return {};
+}
+
+Status TraceScan::checkRest() {
+  std::vector<TableId> tables;
+  forEachTable(*tables_, [&](const auto& table) {
+    constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+    if (!sbt::isAlwaysRead(kId)) tables.push_back(kId);
+  });
+  std::vector<ScanBlock> blocks = blocksOf(tables);
+  std::erase_if(blocks,
+                [&](const ScanBlock& block) { return rows_read_[block.index].has_value(); });
+  constexpr uint16_t kNoColumn[] = {UINT16_MAX};
+  return forEach(
+      blocks, kNoColumn, [](const Trace&, const ScanBlock&, unsigned) { return 0; }, [](int) {});
+}
+
+uint64_t TraceScan::rowsRead(TableId table) const {
+  uint64_t rows = 0;
+  const std::vector<BlockInfo>& all = readers_[0].blocks();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].table == table) rows += rows_read_[i].value_or(0);
+  }
+  return rows;
 }
 
 std::vector<DataLoss> TraceScan::losses() const {

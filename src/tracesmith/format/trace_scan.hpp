@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,6 +44,10 @@ class TraceScan {
   std::vector<ScanBlock> blocksOf(std::span<const TableId> tables);
   /// What could not be read so far, each once.
   std::vector<DataLoss> losses() const;
+  /// Looks for damage in the blocks of events that forEach() has not visited.
+  Status checkRest();
+  /// Rows of a table of events that could be read so far; with checkRest(), of the whole file.
+  uint64_t rowsRead(TableId table) const;
 
   /// Calls map(rows, block, thread) for each block, on several threads, numbered from 0; `rows` has
   /// the rows of the block and nothing else, in host time, with only the columns of these numbers
@@ -55,7 +60,7 @@ class TraceScan {
       decltype(map(std::declval<const Trace&>(), std::declval<const ScanBlock&>(), 0u)) result{};
     };
     Status status;
-    makeInOrder(
+    const bool all = makeInOrder(
         blocks.size(), static_cast<unsigned>(std::min<size_t>(threads(), blocks.size())),
         [&](unsigned thread, size_t i) {
           Part part;
@@ -69,6 +74,7 @@ class TraceScan {
           if (status) take(std::move(part.result));
           return status.has_value();
         });
+    if (status && !all) status = fail(ErrorCode::kUnsupported, "interrupted");
     return status;
   }
 
@@ -81,6 +87,7 @@ class TraceScan {
   std::unique_ptr<HostTimeConverter> clocks_;  // of *tables_
   std::vector<TraceReader> readers_;           // by thread
   std::vector<Trace> rows_;
+  std::vector<std::optional<uint32_t>> rows_read_;  // by block; empty: not visited
 };
 
 }  // namespace tracesmith

@@ -114,6 +114,7 @@ Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
   });
   TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis, names));
   if (results == nullptr) return std::nullopt;
+  TS_CHECK_OK(scan.checkRest());
   report_parts::Maker maker(scan.tables(), options, std::move(results));
   if (options.short_names) {
     maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());

@@ -193,7 +193,7 @@ class AnalyzeCommand : public Command {
   }
 
   /// A file of any size, if what is wanted needs no more than one pass over it. nullopt: it has to
-  /// be read as a whole, also to say what is wrong with it.
+  /// be read as a whole, or cannot be read.
   std::optional<int> runByBlock(const Session& session) const {
     ReportOptions options = reportOptions();
     options.parts = partsWanted();
@@ -205,10 +205,10 @@ class AnalyzeCommand : public Command {
     if (!scan || isMerged(scan->tables())) return std::nullopt;
     BusyLine busy("analyzing " + path);
     auto report = analyzeByBlock(*scan, options);
-    if (!report || !*report || !scan->losses().empty()) return std::nullopt;
+    if (!report || !*report) return std::nullopt;
     busy.end();
     return finish({.report = std::move(**report)}, session,
-                  [&] { return reportLosses(scan->reader(), path, kExitOk); });
+                  [&] { return reportLosses(scan->losses(), scan->reader(), path, kExitOk); });
   }
 
   /// Whether an option needs a single trace.

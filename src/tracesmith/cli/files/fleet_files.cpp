@@ -12,7 +12,7 @@ namespace tracesmith::cli {
 
 Result<FleetRun> runFleetFiles(const std::vector<std::string>& inputs, FleetOptions options,
                                const Session& session) {
-  TS_TRY(const std::vector<std::string> files, findFleetFiles(inputs));
+  const std::vector<std::string> files = findFleetFiles(inputs);
   if (files.empty()) {
     return fail(ErrorCode::kNotFound,
                 "there are no traces (.sbt) and no summaries (.summary) in it", inputs.front());

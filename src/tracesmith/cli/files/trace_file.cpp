@@ -129,8 +129,12 @@ Error explainError(Error error, const std::string& path) {
 }
 
 int reportLosses(const TraceReader& reader, const std::string& path, int code) {
+  return reportLosses(reader.losses(), reader, path, code);
+}
+
+int reportLosses(const std::vector<DataLoss>& losses, const TraceReader& reader,
+                 const std::string& path, int code) {
   constexpr size_t kShown = 10;
-  const std::vector<DataLoss>& losses = reader.losses();
   for (size_t i = 0; i < std::min(kShown, losses.size()); ++i) {
     const DataLoss& loss = losses[i];
     say(loss.bytes == 0 ? fmt::format("{}: at offset {}: {}", path, loss.offset, loss.reason)

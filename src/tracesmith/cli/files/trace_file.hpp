@@ -44,6 +44,9 @@ Error explainError(Error error, const std::string& path);
 /// the trace is damaged, cut off or still being written, else `code`. A trace that is only cut off
 /// or still being written is intact up to its end, and the message says so.
 int reportLosses(const TraceReader& reader, const std::string& path, int code);
+/// The same with `losses` that `reader`, of the same file, does not know all.
+int reportLosses(const std::vector<DataLoss>& losses, const TraceReader& reader,
+                 const std::string& path, int code);
 
 /// The `losses` that `reader`, of the same file, does not have, so that reportLosses() does not
 /// print them.

@@ -67,14 +67,18 @@ const ColumnEntry* BlockContents::find(uint16_t column) const {
 }
 
 Problem BlockContents::checkStored() const {
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    const ByteView bytes =
-        ByteView(block_).subspan(static_cast<size_t>(starts_[i]), entries_[i].stored_bytes);
-    if (hash64(bytes) != entries_[i].checksum) {
-      return damaged(fmt::format("column {}: its checksum does not hold", entries_[i].column));
+  for (const ColumnEntry& entry : entries_) {
+    if (Problem problem = checkStored(entry)) {
+      problem.text = fmt::format("column {}: {}", entry.column, problem.text);
+      return problem;
     }
   }
   return {};
+}
+
+Problem BlockContents::checkStored(const ColumnEntry& entry) const {
+  return hash64(stored(entry)) == entry.checksum ? Problem{}
+                                                 : damaged("its checksum does not hold");
 }
 
 BlockBuilder::Contents BlockContents::stored() const {
@@ -83,14 +87,17 @@ BlockBuilder::Contents BlockContents::stored() const {
   return {rows_, rest.first(directory), rest.subspan(directory)};
 }
 
+ByteView BlockContents::stored(const ColumnEntry& entry) const {
+  const auto index = static_cast<size_t>(&entry - entries_.data());
+  return ByteView(block_).subspan(static_cast<size_t>(starts_[index]), entry.stored_bytes);
+}
+
 Problem BlockContents::encodedBytes(const ColumnEntry& entry, uint64_t limit, ByteView& out) {
   if (entry.encoded_bytes > limit || entry.encoded_bytes > kMaxColumnBytes) {
     return damaged(fmt::format("it claims {} bytes, more than possible", entry.encoded_bytes));
   }
-  const auto index = static_cast<size_t>(&entry - entries_.data());
-  const ByteView stored =
-      ByteView(block_).subspan(static_cast<size_t>(starts_[index]), entry.stored_bytes);
-  if (hash64(stored) != entry.checksum) return damaged("its checksum does not hold");
+  if (Problem problem = checkStored(entry)) return problem;
+  const ByteView stored = this->stored(entry);
   switch (entry.compression) {
     case Compression::kNone:
       if (entry.stored_bytes != entry.encoded_bytes) return damaged("its sizes contradict");

@@ -51,8 +51,11 @@ class BlockContents {
 
   /// Verifies the bytes of all columns without decoding them.
   Problem checkStored() const;
+  Problem checkStored(const ColumnEntry& entry) const;
   /// The contents for copying this block to another file; valid until the next load().
   BlockBuilder::Contents stored() const;
+  /// A column's bytes, as stored.
+  ByteView stored(const ColumnEntry& entry) const;
 
   /// Decodes a column into `out`, which has rows() words.
   Problem words(const ColumnEntry& entry, std::span<uint64_t> out);

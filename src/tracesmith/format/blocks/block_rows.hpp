@@ -61,8 +61,10 @@ struct RowDecoder {
     const ColumnEntry* entry = block.find(info.number);
     if (entry == nullptr || dropped) return;
     ++known_columns;
-    if (!only.empty() && std::find(only.begin(), only.end(), info.number) == only.end()) return;
-    Problem problem = readColumn(block, *entry, rows, column.data() + before, words);
+    const bool is_wanted =
+        only.empty() || std::find(only.begin(), only.end(), info.number) != only.end();
+    Problem problem = is_wanted ? readColumn(block, *entry, rows, column.data() + before, words)
+                                : block.checkStored(*entry);
     if (!problem) return;
     std::fill(column.begin() + before, column.end(), T{});
     note(info, std::move(problem));
@@ -74,7 +76,7 @@ struct RowDecoder {
 /// Appends the first `most_rows` rows of `block` to `table`. An unreadable column reads as zeros if
 /// zero means "none" (references, kinds), and in tables whose rows must keep their position. In
 /// other columns a zero would be wrong (a kernel of 0 ns), so the block's rows are omitted. `only`:
-/// numbers of the columns to decode, others read as zeros; empty: all.
+/// numbers of the columns to decode, others are only checked and read as zeros; empty: all.
 template <class Table>
 std::vector<ColumnProblem> appendRows(BlockContents& block, Table& table,
                                       std::vector<uint64_t>& words, size_t most_rows,
