@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_name.hpp"
+#include "tracesmith/analysis/streaming/named_steps.hpp"
 #include "tracesmith/analysis/streaming/time_sweep.hpp"
 #include "tracesmith/analysis/timing/steps.hpp"
 #include "tracesmith/base/hash.hpp"
@@ -81,7 +82,7 @@ class SummaryBuilder {
                 .process_id = comm.process_id[i],
                 .correlation_id = comm.correlation_id[i]});
     }
-    if (!ids.empty()) comm_functions_.add(LaunchTimes::blockOf(ids));
+    if (!ids.empty()) comm_functions_.add(LaunchTimes::blockOf(ids, false));
   }
   /// After all addComm().
   void addCommWork(const CommWorkTable& work) {
@@ -91,20 +92,15 @@ class SummaryBuilder {
       if (work.kind[i] != CommWorkKind::kOperation) continue;
       bool is_repeated = false;
       const int64_t function =
-          comm_functions_.find(work.process_id[i], work.correlation_id[i], is_repeated);
+          comm_functions_.find(work.process_id[i], work.correlation_id[i], is_repeated).start_ns;
       if (function == LaunchTimes::kNone) continue;
       comm_[StringId{static_cast<uint32_t>(function)}].work.add(work.duration_ns[i]);
     }
   }
-  void addRanges(const RangeTable& ranges) {
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      const auto id = static_cast<size_t>(ranges.name[i]);
-      if (id > tables_.strings.size()) continue;  // damaged
-      names_step_.resize(tables_.strings.size() + 1);
-      int8_t& names_step = names_step_[id];
-      if (names_step == 0) names_step = canNameStep(tables_.text(ranges.name[i])) ? 1 : -1;
-      if (names_step > 0) step_ranges_.push(ranges.row(i));
-    }
+  void addSteps(const Steps& steps) {
+    ValueCollector lengths;
+    for (const Step& step : steps.all) lengths.add(step.duration());
+    steps_ns_ = lengths.sums();
   }
 
   FleetSummary finish();
@@ -123,7 +119,6 @@ class SummaryBuilder {
   void finishKernels(FleetSummary& out);
   void finishDevices(FleetSummary& out);
   void finishTables(FleetSummary& out) const;
-  void finishSteps(FleetSummary& out);
 
   const Trace& tables_;
   TimeSweep sweep_;
@@ -132,8 +127,7 @@ class SummaryBuilder {
   std::map<StringId, Comm> comm_;
   LaunchTimes comm_functions_;  // the function in place of the time
   bool has_comm_functions_ = false;
-  std::vector<int8_t> names_step_;  // by name; 0: not known yet
-  RangeTable step_ranges_;
+  ValueSums steps_ns_;
 };
 
 void SummaryBuilder::finishKernels(FleetSummary& out) {
@@ -204,22 +198,12 @@ void SummaryBuilder::finishTables(FleetSummary& out) const {
   }
 }
 
-void SummaryBuilder::finishSteps(FleetSummary& out) {
-  if (step_ranges_.empty()) return;
-  Trace steps;
-  steps.strings = tables_.strings;
-  steps.range = std::move(step_ranges_);
-  ValueCollector lengths;
-  for (const Step& step : stepsOf(steps, DeviceOps()).all) lengths.add(step.duration());
-  out.steps_ns = lengths.sums();
-}
-
 FleetSummary SummaryBuilder::finish() {
   FleetSummary out;
   finishTables(out);
   finishKernels(out);
   finishDevices(out);
-  finishSteps(out);
+  out.steps_ns = steps_ns_;
   for (const auto& [function, comm] : comm_) {
     addTo(out.comm[nameOf(tables_.text(function))],
           CommSums{comm.call.sums(), comm.work.sums(), comm.sent, comm.received});
@@ -247,7 +231,8 @@ FleetSummary summarizeTrace(const Trace& trace) {
   for (const StreamedOp& op : ops) builder.addOp(op);
   builder.addComm(trace.comm);
   builder.addCommWork(trace.comm_work);
-  builder.addRanges(trace.range);
+  // Only those that it names: kernels that repeat are no steps that can be compared.
+  builder.addSteps(stepsOf(trace, DeviceOps()));
   FleetSummary out = builder.finish();
   forEachEventTable(trace, [&](const auto& table) {
     if (!table.empty()) out.events[table.kName] = table.size();
@@ -275,8 +260,8 @@ Result<FleetSummary> summarizeScan(TraceScan& scan) {
       TS_CHECK_OK(addTable(TableId::kComm, [&](const Trace& rows) { builder.addComm(rows.comm); }));
       TS_CHECK_OK(addTable(TableId::kCommWork,
                            [&](const Trace& rows) { builder.addCommWork(rows.comm_work); }));
-      TS_CHECK_OK(
-          addTable(TableId::kRange, [&](const Trace& rows) { builder.addRanges(rows.range); }));
+      TS_TRY(const Steps steps, readNamedSteps(scan));
+      builder.addSteps(steps);
       out = builder.finish();
       TS_CHECK_OK(scan.checkRest());
       forEachEventTable(scan.tables(), [&](const auto& table) {

@@ -3,12 +3,15 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "tracesmith/analysis/streaming/compact_durations.hpp"
 #include "tracesmith/analysis/streaming/device_op_stream.hpp"
+#include "tracesmith/analysis/streaming/named_steps.hpp"
+#include "tracesmith/analysis/streaming/step_sweep.hpp"
 #include "tracesmith/analysis/streaming/time_sweep.hpp"
+#include "tracesmith/analysis/timing/compact_durations.hpp"
 
 namespace tracesmith {
 namespace {
@@ -29,6 +32,20 @@ class InMemory : public DeviceResults {
     return options_.as_hta ? copyStats(trace_, ops_) : copyStats(trace_);
   }
   std::vector<PeerCopies> peers() const override { return peerCopies(trace_); }
+  LaunchLatency launches() const override { return launchLatency(trace_, ops_, options_); }
+  std::vector<QueueDepth> queues() const override { return queueDepths(trace_, ops_, options_); }
+  StepUses steps() const override { return stepUses(trace_, ops_); }
+  std::vector<ShapeUse> shapes() const override {
+    ShapeUses uses(trace_);
+    if (options_.as_hta) {
+      for (const DeviceOp& op : ops_.ops) {
+        if (op.table == TableId::kKernel) uses.add(trace_.kernel, op.row, op.end_ns - op.begin_ns);
+      }
+    } else {
+      uses.addAll(trace_.kernel);
+    }
+    return uses.all();
+  }
 
  private:
   const Trace& trace_;
@@ -45,31 +62,49 @@ struct NamedDurations {
 
 /// What one thread has seen.
 struct Collected {
+  explicit Collected(const Trace& tables) : shapes(tables) {}
   std::vector<NamedDurations> kernels;  // by name
   std::map<std::string, NamedDurations> copies;
   PeerCopySums peers;
+  LaunchDelays delays;
+  ShapeUses shapes;
 };
 
 class ByBlock : public DeviceResults {
  public:
-  ByBlock(TraceScan& scan, const AnalysisOptions& options)
-      : tables_(scan.tables()), sweep_(scan.tables(), options), collected_(scan.threads()) {
+  ByBlock(TraceScan& scan, const AnalysisOptions& options, const CollectedParts& parts)
+      : tables_(scan.tables()),
+        parts_(parts),
+        sweep_(scan.tables(), options),
+        shapes_(tables_),
+        collected_(scan.threads(), Collected(tables_)) {
     for (Collected& each : collected_) each.kernels.resize(tables_.strings.size() + 1);
   }
 
-  Result<bool> read(TraceScan& scan, bool names) {
+  Result<bool> read(TraceScan& scan) {
+    if (parts_.steps) {
+      TS_TRY(Steps named, readNamedSteps(scan));
+      if (named.from == Steps::From::kNowhere) return false;
+      step_sweep_.emplace(tables_, std::move(named));
+    }
     std::function<void(const WorkBlock&)> on_block;
-    if (names) on_block = [this](const WorkBlock& block) { collect(block); };
-    TS_TRY(LaunchTimes launches, readLaunchTimes(scan));
+    if (parts_.names || parts_.launches || parts_.shapes) {
+      on_block = [this](const WorkBlock& block) { collect(block); };
+    }
+    TS_TRY(LaunchTimes launches, readLaunchTimes(scan, parts_.launches));
     TS_TRY(const StreamEnd end,
            streamDeviceOps(scan, launches, on_block, [&](const StreamedOp& op) {
              sweep_.add(op, [](DeviceId, int64_t, IdleReason) {});
+             if (parts_.queues) addToQueue(op);
+             if (step_sweep_) step_sweep_->add(op);
            }));
     launches = {};
     if (end != StreamEnd::kComplete) return false;
     all_ = sweep_.all();
     devices_ = sweep_.byDevice();
-    finishNames();
+    if (step_sweep_) step_uses_ = step_sweep_->finish();
+    finishQueues();
+    finishCollected();
     return true;
   }
 
@@ -80,10 +115,50 @@ class ByBlock : public DeviceResults {
   std::vector<NamedStats> kernels() const override { return kernels_; }
   std::vector<NamedStats> copies() const override { return copies_; }
   std::vector<PeerCopies> peers() const override { return peers_.all(tables_); }
+  LaunchLatency launches() const override { return launches_; }
+  std::vector<QueueDepth> queues() const override { return queue_depths_; }
+  std::vector<ShapeUse> shapes() const override { return shapes_.all(); }
+  StepUses steps() const override { return step_uses_; }
 
  private:
+  /// Of one stream.
+  struct Queue {
+    ProcessId process{};
+    QueuedLaunches launches;
+  };
+
+  void addToQueue(const StreamedOp& op) {
+    Queue& queue = queues_.try_emplace(op.stream, Queue{.process = op.process}).first->second;
+    if (op.launch_ns != LaunchTimes::kNone) queue.launches.add(op.launch_ns, op.begin_ns);
+  }
+
+  void finishQueues() {
+    for (auto& [stream, queue] : queues_) {
+      if (queue.launches.empty()) continue;
+      QueueDepth depth = queue.launches.finish();
+      queue.launches = {};
+      depth.stream = stream;
+      depth.device = tables_.deviceOf(stream);
+      depth.process = queue.process;
+      queue_depths_.push_back(depth);
+    }
+  }
+
   void collect(const WorkBlock& block) {
     Collected& to = collected_[block.thread];
+    if (parts_.shapes) to.shapes.addAll(block.rows.kernel);
+    if (parts_.names) collectNames(block, to);
+    if (!parts_.launches) return;
+    for (const StreamedOp& op : block.ops) {
+      if (op.launch_ns == LaunchTimes::kNone) {
+        to.delays.addWithoutLaunch();
+      } else {
+        to.delays.add(op.launch_ns, op.launch_end_ns, op.begin_ns, op.end_ns);
+      }
+    }
+  }
+
+  void collectNames(const WorkBlock& block, Collected& to) {
     const KernelTable& kernels = block.rows.kernel;
     for (size_t i = 0; i < kernels.size(); ++i) {
       if ((kernels.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
@@ -103,6 +178,17 @@ class ByBlock : public DeviceResults {
     add(block.rows.copy, [&](size_t i) { return toString(block.rows.copy.kind[i]); });
     add(block.rows.fill, [](size_t) { return std::string_view("fill"); });
     to.peers.add(tables_, block.rows.copy);
+  }
+
+  void finishCollected() {
+    LaunchDelays delays;
+    for (Collected& each : collected_) {
+      delays.add(std::move(each.delays));
+      shapes_.add(each.shapes);
+    }
+    launches_ = delays.finish();
+    finishNames();
+    collected_.clear();
   }
 
   /// Name by name, so that not all durations are there twice.
@@ -130,7 +216,6 @@ class ByBlock : public DeviceResults {
     }
     for (const auto& [kind, parts] : copies) copies_.push_back(statsOfParts(kind, parts));
     finishStats(copies_);
-    collected_.clear();
   }
 
   static NamedStats statsOfParts(const std::string& name,
@@ -147,7 +232,14 @@ class ByBlock : public DeviceResults {
   }
 
   const Trace& tables_;
+  const CollectedParts parts_;
   TimeSweep sweep_;
+  std::optional<StepSweep> step_sweep_;
+  StepUses step_uses_;
+  std::map<StreamId, Queue> queues_;
+  std::vector<QueueDepth> queue_depths_;
+  LaunchLatency launches_;
+  ShapeUses shapes_;
   std::vector<Collected> collected_;  // by thread
   TimeBreakdown all_;
   std::vector<TimeBreakdown> devices_;
@@ -163,9 +255,10 @@ std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceO
 }
 
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
-                                                      const AnalysisOptions& options, bool names) {
-  auto out = std::make_unique<ByBlock>(scan, options);
-  TS_TRY(const bool is_complete, out->read(scan, names));
+                                                      const AnalysisOptions& options,
+                                                      const CollectedParts& parts) {
+  auto out = std::make_unique<ByBlock>(scan, options, parts);
+  TS_TRY(const bool is_complete, out->read(scan));
   if (!is_complete) return std::unique_ptr<DeviceResults>();
   return std::unique_ptr<DeviceResults>(std::move(out));
 }

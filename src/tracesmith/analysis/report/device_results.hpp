@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "tracesmith/analysis/timing/device_ops.hpp"
+#include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
+#include "tracesmith/analysis/timing/launch_analysis.hpp"
 #include "tracesmith/analysis/timing/peer_copies.hpp"
+#include "tracesmith/analysis/timing/step_uses.hpp"
 #include "tracesmith/analysis/timing/stream_use.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/base/result.hpp"
@@ -27,16 +30,31 @@ class DeviceResults {
   virtual std::vector<NamedStats> kernels() const = 0;      ///< kernelStats()
   virtual std::vector<NamedStats> copies() const = 0;       ///< copyStats()
   virtual std::vector<PeerCopies> peers() const = 0;        ///< peerCopies()
+  virtual LaunchLatency launches() const = 0;               ///< launchLatency()
+  virtual std::vector<QueueDepth> queues() const = 0;       ///< queueDepths()
+  virtual std::vector<ShapeUse> shapes() const = 0;         ///< of all kernels
+  virtual StepUses steps() const = 0;                       ///< stepUses()
+};
+
+/// What a pass over a file collects beside the times of devices and streams, because it takes
+/// memory with each op, call or step.
+struct CollectedParts {
+  bool names = false;     ///< kernels(), copies(), peers()
+  bool launches = false;  ///< launches()
+  bool queues = false;    ///< queues()
+  bool shapes = false;    ///< shapes()
+  bool steps = false;     ///< steps()
 };
 
 /// Computes each when it is asked for. The arguments must outlive it.
 std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceOps& ops,
                                                const AnalysisOptions& options);
 
-/// Computes all in one pass; `scan` must outlive it. Without `names`, kernels(), copies() and
-/// peers() are empty: their durations take most of the memory. nullptr: the trace must be read as a
-/// whole (StreamEnd::kNeedsWholeTrace).
+/// Computes all in one pass; `scan` must outlive it. Parts that are not collected are empty.
+/// nullptr: the trace must be read as a whole, because of StreamEnd::kNeedsWholeTrace, or because
+/// it names no steps, which are then inferred from all of its kernels.
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
-                                                      const AnalysisOptions& options, bool names);
+                                                      const AnalysisOptions& options,
+                                                      const CollectedParts& parts);
 
 }  // namespace tracesmith

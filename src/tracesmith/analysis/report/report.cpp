@@ -69,10 +69,12 @@ std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>
 
 namespace {
 
-/// Parts that need nothing but DeviceResults.
-constexpr std::array kPartsByBlock = {AnalysisPart::kUtilization, AnalysisPart::kOverlap,
-                                      AnalysisPart::kIdle,        AnalysisPart::kStreams,
-                                      AnalysisPart::kKernels,     AnalysisPart::kCopies};
+/// Parts that need no events in memory but allocations.
+constexpr std::array kPartsByBlock = {
+    AnalysisPart::kUtilization, AnalysisPart::kOverlap, AnalysisPart::kIdle,
+    AnalysisPart::kStreams,     AnalysisPart::kKernels, AnalysisPart::kMemory,
+    AnalysisPart::kCopies,      AnalysisPart::kLaunch,  AnalysisPart::kQueue,
+    AnalysisPart::kOccupancy,   AnalysisPart::kSteps};
 
 std::vector<ReportTable> makeTables(report_parts::Maker& maker) {
   const ReportOptions& options = maker.options;
@@ -109,13 +111,27 @@ bool canAnalyzeByBlock(const ReportOptions& options) {
 
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options) {
-  const bool names = std::any_of(options.parts.begin(), options.parts.end(), [](AnalysisPart part) {
-    return part == AnalysisPart::kKernels || part == AnalysisPart::kCopies;
-  });
-  TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis, names));
+  const auto wants = [&](AnalysisPart part) {
+    return std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end();
+  };
+  const CollectedParts parts{.names = wants(AnalysisPart::kKernels) || wants(AnalysisPart::kCopies),
+                             .launches = wants(AnalysisPart::kLaunch),
+                             .queues = wants(AnalysisPart::kQueue),
+                             .shapes = wants(AnalysisPart::kOccupancy),
+                             .steps = wants(AnalysisPart::kSteps)};
+  TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis, parts));
   if (results == nullptr) return std::nullopt;
   TS_CHECK_OK(scan.checkRest());
-  report_parts::Maker maker(scan.tables(), options, std::move(results));
+  Trace with_allocations;
+  if (wants(AnalysisPart::kMemory)) {
+    TS_TRY(with_allocations, scan.reader().read({.tables = {TableId::kMemoryEvent}}));
+  }
+  report_parts::Maker maker(wants(AnalysisPart::kMemory) ? with_allocations : scan.tables(),
+                            options, std::move(results));
+  if (wants(AnalysisPart::kMemory) || wants(AnalysisPart::kSteps)) {
+    TS_TRY(const std::optional<int64_t> begin_ns, scan.reader().beginNs());
+    maker.begin_ns = begin_ns.value_or(0);
+  }
   if (options.short_names) {
     maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
   }

@@ -2,6 +2,7 @@
 // Reports of files that are read block by block, against those of the trace in memory.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "tracesmith/analysis/report/report.hpp"
@@ -31,9 +32,55 @@ void expectEqual(const std::vector<ReportTable>& by_block, const std::vector<Rep
   }
 }
 
-constexpr AnalysisPart kByBlock[] = {AnalysisPart::kUtilization, AnalysisPart::kOverlap,
-                                     AnalysisPart::kIdle,        AnalysisPart::kStreams,
-                                     AnalysisPart::kKernels,     AnalysisPart::kCopies};
+constexpr AnalysisPart kByBlock[] = {
+    AnalysisPart::kUtilization, AnalysisPart::kOverlap, AnalysisPart::kIdle,
+    AnalysisPart::kStreams,     AnalysisPart::kKernels, AnalysisPart::kMemory,
+    AnalysisPart::kCopies,      AnalysisPart::kLaunch,  AnalysisPart::kQueue,
+    AnalysisPart::kOccupancy,   AnalysisPart::kSteps};
+
+/// Adds what random work does not have: shapes, allocations, steps of one or two processes.
+void addOtherParts(Trace& trace, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (size_t i = 0; i < trace.device.size(); ++i) {
+    trace.device.kind[i] = DeviceKind::kGpu;
+    trace.device.warp_size[i] = 32;
+    trace.device.max_threads_per_unit[i] = 2048;
+    trace.device.compute_units[i] = 10;
+  }
+  for (const uint32_t threads : {64u, 256u, 1024u}) {
+    trace.launch_shape.push(
+        {.global_x = 5000, .local_x = threads, .registers_per_thread = threads / 8});
+  }
+  for (size_t i = 0; i < trace.kernel.size(); ++i) {
+    trace.kernel.shape_id[i] = ShapeId{static_cast<uint32_t>(random() % 4)};
+  }
+  for (size_t i = 0; i < trace.host_call.size(); ++i) {
+    trace.host_call.duration_ns[i] = static_cast<int64_t>(random() % 4000);
+  }
+  for (uint64_t i = 0; i < 600; ++i) {
+    trace.memory_event.push({.time_ns = static_cast<int64_t>(2000 * i),
+                             .kind = i % 3 == 2 ? MemoryKind::kFree : MemoryKind::kAlloc,
+                             .process_id = ProcessId{1},
+                             .device_id = DeviceId{1},
+                             .address = 4096 * (i / 3),
+                             .bytes = 100 + i});
+  }
+  trace.range = {};
+  for (uint32_t process = 1; process <= 1 + seed % 2; ++process) {
+    for (int64_t i = 0; i < 40; ++i) {
+      trace.range.push({.start_ns = 3000 + 20'000 * i,
+                        .duration_ns = 19'000,
+                        .name = trace.strings.intern("train step " + std::to_string(i)),
+                        .process_id = ProcessId{process},
+                        .thread_id = ThreadId{process}});
+      trace.range.push({.start_ns = 3000 + 20'000 * i,
+                        .duration_ns = 500,
+                        .name = trace.strings.intern("load"),
+                        .process_id = ProcessId{process},
+                        .thread_id = ThreadId{process}});
+    }
+  }
+}
 
 TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
   for (uint64_t seed = 1; seed <= 16; ++seed) {
@@ -42,7 +89,7 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
     Trace made = test::randomWork({.seed = seed, .is_shuffled = seed % 4 == 0});
     // Durations that do not fit into 32 bits, and copies between devices.
     made.kernel.duration_ns[7] = int64_t{1} << 33;
-    for (size_t i = 0; i < made.device.size(); ++i) made.device.kind[i] = DeviceKind::kGpu;
+    addOtherParts(made, seed);
     for (size_t i = 0; i < made.copy.size(); i += 3) {
       made.copy.kind[i] = CopyKind::kPeerToPeer;
       made.copy.source_device_id[i] = DeviceId{1};
@@ -63,6 +110,20 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
       expectEqual(**by_block, analyze(whole, options));
     }
   }
+}
+
+TEST(ReportByBlock, StepsWithoutNamesNeedTheWholeTrace) {
+  test::TempFile file;
+  Trace made = test::randomWork({.seed = 3});
+  made.range = {};
+  writeFile(made, file.path());
+  auto scan = TraceScan::open(file.path());
+  const auto steps = analyzeByBlock(*scan, {.parts = {AnalysisPart::kSteps}});
+  ASSERT_TRUE(steps);
+  EXPECT_FALSE(*steps);
+  const auto others = analyzeByBlock(*scan, {.parts = {AnalysisPart::kLaunch}});
+  ASSERT_TRUE(others);
+  EXPECT_TRUE(*others);
 }
 
 TEST(ReportByBlock, OthersNeedTheWholeTrace) {

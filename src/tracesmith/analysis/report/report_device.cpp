@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports on devices, streams and steps.
 #include <algorithm>
-#include <map>
 
 #include "tracesmith/analysis/report/report_parts.hpp"
-#include "tracesmith/analysis/timing/step_finder.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 
 namespace tracesmith::report_parts {
@@ -131,13 +129,8 @@ void addStreams(Maker& maker) {
 }
 
 void addStepTimes(Maker& maker) {
-  Steps found = stepsOf(maker.trace, maker.ops);
-  if (maker.ops.until_ns) {
-    constexpr int64_t kRounding = 1000;  // rounded up, like that time
-    std::erase_if(found.all,
-                  [&](const Step& s) { return s.begin_ns > *maker.ops.until_ns - kRounding; });
-  }
-  const std::vector<Step>& all = found.all;
+  const StepUses found = maker.results->steps();
+  const std::vector<Step>& all = found.steps.all;
   std::vector<ReportColumn> columns = {{"step", "step", Q::kText},
                                        {"begin_ns", "start", Q::kTimeNs},
                                        {"duration_ns", "duration", Q::kNs},
@@ -152,21 +145,14 @@ void addStepTimes(Maker& maker) {
   });
   if (several) columns.insert(columns.begin() + 1, {"process", "process", Q::kText});
   ReportTable& table = maker.table("steps", "Steps", std::move(columns));
-  table.note = found.basis();
-  // An op belongs to the step in which it was launched; its whole duration counts there.
-  const StepFinder finder(found, maker.ops);
-  std::map<size_t, DeviceOps> by_step;
-  for (const DeviceOp& op : maker.ops.ops) {
-    const size_t step = finder.stepOf(op);
-    if (step < all.size()) by_step[step].ops.push_back(op);
-  }
+  table.note = found.steps.basis();
   const int64_t begin = maker.beginNs();
   for (size_t i = 0; i < maker.limit(all.size()); ++i) {
-    const TimeBreakdown b = sumOverDevices(by_step[i]);
+    const TimeBreakdown& b = found.uses[i].times;
     std::vector<ReportValue> row = {std::string(all[i].nameIn(maker.trace))};
     if (several) row.emplace_back(maker.processName(all[i].process));
     row.insert(row.end(),
-               {lengthOf(begin, all[i].begin_ns), all[i].duration(), count(by_step[i].ops.size()),
+               {lengthOf(begin, all[i].begin_ns), all[i].duration(), count(found.uses[i].launched),
                 b.busy_ns, b.compute_ns, b.communication_ns,
                 b.communication_ns - b.together_ns[3] - b.together_ns[7], b.memory_ns});
     table.rows.push_back(std::move(row));

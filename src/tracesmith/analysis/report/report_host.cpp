@@ -145,7 +145,7 @@ void addWorkOnPath(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
 }  // namespace
 
 void addLaunches(Maker& maker) {
-  const LaunchLatency latency = launchLatency(maker.trace, maker.ops, maker.options.analysis);
+  const LaunchLatency latency = maker.results->launches();
   std::vector<ReportColumn> columns = {{"what", "", Q::kText}, {"count", "count", Q::kCount}};
   addColumns(columns, Q::kNs, "_ns");
   ReportTable& table = maker.table("launch", "Launch latency", std::move(columns));
@@ -175,7 +175,7 @@ void addQueueDepths(Maker& maker) {
       maker.table("queue", "Queue depth (launched, not yet started), the longest queues first",
                   std::move(columns));
   uint64_t before_launch = 0;
-  for (const QueueDepth& q : queueDepths(maker.trace, maker.ops, maker.options.analysis)) {
+  for (const QueueDepth& q : maker.results->queues()) {
     std::vector<ReportValue> row = maker.place(q.device, q.process, q.stream);
     row.insert(row.end(),
                {count(q.at_changes.count), q.most,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <random>
@@ -154,6 +155,48 @@ TEST(LaunchAnalysis, LatencyAndDepth) {
   ASSERT_EQ(depths.size(), 1U);
   EXPECT_EQ(depths[0].most, 2);
   EXPECT_DOUBLE_EQ(depths[0].mean_over_time.value(), (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
+}
+
+TEST(LaunchAnalysis, DepthsAreThoseAfterEachChange) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 50; ++round) {
+    SCOPED_TRACE(round);
+    QueuedLaunches queue;
+    std::vector<std::pair<int64_t, int>>
+        changes;  // at the same time, launches (0) come before starts (1)
+    const int ops = 1 + static_cast<int>(random() % 40);
+    for (int i = 0; i < ops; ++i) {
+      const auto launch = static_cast<int64_t>(random() % 100);
+      const int64_t begin = launch - 3 + static_cast<int64_t>(random() % 30);
+      queue.add(launch, begin);
+      changes.emplace_back(std::min(launch, begin), 0);
+      changes.emplace_back(begin, 1);
+    }
+    std::sort(changes.begin(), changes.end());
+    std::vector<double> depths;
+    int64_t depth = 0, most = 0;
+    double area = 0;
+    for (size_t i = 0; i < changes.size(); ++i) {
+      depth += changes[i].second == 0 ? 1 : -1;
+      most = std::max(most, depth);
+      depths.push_back(static_cast<double>(depth));
+      if (i + 1 < changes.size()) {
+        area += static_cast<double>(depth * (changes[i + 1].first - changes[i].first));
+      }
+    }
+    const int64_t span = changes.back().first - changes.front().first;
+    const QueueDepth got = queue.finish();
+    EXPECT_EQ(got.most, most);
+    EXPECT_EQ(got.mean_over_time.has_value(), span > 0);
+    if (span > 0) EXPECT_DOUBLE_EQ(*got.mean_over_time, area / static_cast<double>(span));
+    const Distribution expected = distributionOf(depths);
+    EXPECT_EQ(got.at_changes.count, expected.count);
+    EXPECT_EQ(got.at_changes.mean, expected.mean);
+    EXPECT_EQ(got.at_changes.deviation, expected.deviation);
+    EXPECT_EQ(got.at_changes.p25, expected.p25);
+    EXPECT_EQ(got.at_changes.p99, expected.p99);
+    EXPECT_EQ(got.at_changes.max, expected.max);
+  }
 }
 
 TEST(LaunchAnalysis, WhatBeginsBeforeItsLaunchWasInNoQueue) {

@@ -64,7 +64,9 @@ void appendOps(const Table& table, uint64_t first_row, const KernelClasses& clas
       op.bytes = table.bytes[i];
     }
     if constexpr (std::is_same_v<Table, CopyTable>) op.copy_kind = table.kind[i];
-    op.launch_ns = launches.find(op.process, table.correlation_id[i], is_repeated);
+    const LaunchTimes::Call call = launches.find(op.process, table.correlation_id[i], is_repeated);
+    op.launch_ns = call.start_ns;
+    op.launch_end_ns = call.end_ns;
     out.push_back(op);
   }
 }
@@ -84,14 +86,16 @@ void OpMerger::add(std::vector<StreamedOp>&& sorted) {
   heads_.push({runs_[place].ops.front(), place});
 }
 
-Result<LaunchTimes> readLaunchTimes(TraceScan& scan) {
+Result<LaunchTimes> readLaunchTimes(TraceScan& scan, bool keeps_ends) {
   constexpr std::array<TableId, 1> kCalls = {TableId::kHostCall};
-  constexpr std::array<uint16_t, 3> kColumns = {1, 4, 7};  // start_ns, process_id, correlation_id
+  // start_ns, process_id, correlation_id, duration_ns
+  std::vector<uint16_t> columns = {1, 4, 7};
+  if (keeps_ends) columns.push_back(2);
   LaunchTimes launches;
   TS_CHECK_OK(scan.forEach(
-      scan.blocksOf(kCalls), kColumns,
-      [](const Trace& rows, const ScanBlock&, unsigned) {
-        return LaunchTimes::blockOf(rows.host_call);
+      scan.blocksOf(kCalls), columns,
+      [&](const Trace& rows, const ScanBlock&, unsigned) {
+        return LaunchTimes::blockOf(rows.host_call, keeps_ends);
       },
       [&](LaunchTimes::Block&& block) { launches.add(std::move(block)); }));
   launches.finish();
@@ -146,7 +150,10 @@ std::vector<StreamedOp> streamedOpsOf(const Trace& trace, const DeviceOps& ops) 
     StreamedOp streamed;
     streamed.begin_ns = op.begin_ns;
     streamed.end_ns = op.end_ns;
-    if (op.launch != DeviceOp::kNone) streamed.launch_ns = ops.call_begin_ns[op.launch];
+    if (op.launch != DeviceOp::kNone) {
+      streamed.launch_ns = ops.call_begin_ns[op.launch];
+      streamed.launch_end_ns = ops.call_end_ns[op.launch];
+    }
     streamed.place = placeOf(op.table, op.row);
     streamed.stream = op.stream;
     streamed.process = op.process;

@@ -20,10 +20,11 @@ namespace tracesmith {
 struct StreamedOp {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t launch_ns = LaunchTimes::kNone;  ///< start of the host call
-  uint64_t place = 0;                      ///< table, then row: the order of equal starts
-  uint64_t bytes = 0;                      ///< of copies and fills
-  StringId name{};                         ///< of kernels
+  int64_t launch_ns = LaunchTimes::kNone;      ///< start of the host call
+  int64_t launch_end_ns = LaunchTimes::kNone;  ///< its end, if ends are kept
+  uint64_t place = 0;                          ///< table, then row: the order of equal starts
+  uint64_t bytes = 0;                          ///< of copies and fills
+  StringId name{};                             ///< of kernels
   StreamId stream{};
   ProcessId process{};
   TableId table{};
@@ -103,8 +104,8 @@ Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
                                   const std::function<void(const WorkBlock&)>& on_block,
                                   const std::function<void(const StreamedOp&)>& on_op);
 
-/// The starts of all host calls.
-Result<LaunchTimes> readLaunchTimes(TraceScan& scan);
+/// The times of all host calls.
+Result<LaunchTimes> readLaunchTimes(TraceScan& scan, bool keeps_ends = false);
 
 /// The same ops of a trace in memory.
 std::vector<StreamedOp> streamedOpsOf(const Trace& trace, const DeviceOps& ops);

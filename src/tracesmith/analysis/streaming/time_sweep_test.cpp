@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include <string>
 
 #include "tracesmith/analysis/streaming/random_work_test_util.hpp"
@@ -109,23 +111,39 @@ TEST(TimeSweep, RepeatedIdsNeedTheWholeTrace) {
 }
 
 TEST(LaunchTimes, FindsIdsAndTimesThatAreFarApart) {
-  HostCallTable calls;
-  const std::pair<uint64_t, int64_t> all[] = {
-      {7, 100}, {UINT64_MAX, 200}, {9, INT64_MAX / 2}, {uint64_t{1} << 40, -5}, {0, 1}};
-  for (const auto& [id, start] : all) {
-    calls.push({.start_ns = start, .process_id = ProcessId{2}, .correlation_id = id});
+  struct Made {
+    uint64_t id;
+    int64_t start, length;
+  };
+  const Made near[] = {{7, 100, 5}, {9, 300, 0}, {1000, 200, UINT32_MAX}, {0, 1, 1}};
+  const Made far[] = {
+      {7, 100, 5}, {UINT64_MAX, 200, 6}, {9, INT64_MAX / 2, 7}, {uint64_t{1} << 40, -5, 8}};
+  const Made longer[] = {{7, 100, int64_t{UINT32_MAX} + 1}, {8, 101, 2}};
+  for (const std::span<const Made> all :
+       {std::span<const Made>(near), std::span<const Made>(far), std::span<const Made>(longer)}) {
+    HostCallTable calls;
+    for (const Made& made : all) {
+      calls.push({.start_ns = made.start,
+                  .duration_ns = made.length,
+                  .process_id = ProcessId{2},
+                  .correlation_id = made.id});
+    }
+    for (const bool keeps_ends : {false, true}) {
+      LaunchTimes launches;
+      launches.add(LaunchTimes::blockOf(calls, keeps_ends));
+      launches.finish();
+      bool is_repeated = false;
+      for (const Made& made : all) {
+        const LaunchTimes::Call call = launches.find(ProcessId{2}, made.id, is_repeated);
+        EXPECT_EQ(call.start_ns, made.id == 0 ? LaunchTimes::kNone : made.start);
+        EXPECT_EQ(call.end_ns,
+                  made.id == 0 || !keeps_ends ? LaunchTimes::kNone : made.start + made.length);
+      }
+      EXPECT_EQ(launches.find(ProcessId{2}, 11, is_repeated).start_ns, LaunchTimes::kNone);
+      EXPECT_EQ(launches.find(ProcessId{1}, 7, is_repeated).start_ns, LaunchTimes::kNone);
+      EXPECT_FALSE(is_repeated);
+    }
   }
-  LaunchTimes launches;
-  launches.add(LaunchTimes::blockOf(calls));
-  launches.finish();
-  EXPECT_EQ(launches.calls(), 4u);  // 0 is no id
-  bool is_repeated = false;
-  for (const auto& [id, start] : all) {
-    EXPECT_EQ(launches.find(ProcessId{2}, id, is_repeated), id == 0 ? LaunchTimes::kNone : start);
-  }
-  EXPECT_EQ(launches.find(ProcessId{2}, 8, is_repeated), LaunchTimes::kNone);
-  EXPECT_EQ(launches.find(ProcessId{1}, 7, is_repeated), LaunchTimes::kNone);
-  EXPECT_FALSE(is_repeated);
 }
 
 }  // namespace

@@ -5,33 +5,62 @@
 #include <cmath>
 
 namespace tracesmith {
+namespace {
 
-Distribution distributionOf(std::vector<double>& values) {
+/// `forEach(f)` calls f(value) in ascending order, `at(i)` is the value at a position.
+template <class ForEach, class At>
+Distribution ofSorted(uint64_t count, ForEach&& forEach, At&& at) {
   Distribution d;
-  if (values.empty()) return d;
-  std::sort(values.begin(), values.end());
-  d.count = values.size();
-  for (const double v : values) d.sum += v;
-  const auto n = static_cast<double>(values.size());
+  if (count == 0) return d;
+  d.count = count;
+  forEach([&](double v) { d.sum += v; });
+  const auto n = static_cast<double>(count);
   d.mean = d.sum / n;
   double squares = 0;
-  for (const double v : values) squares += (v - d.mean) * (v - d.mean);
-  d.deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  forEach([&](double v) { squares += (v - d.mean) * (v - d.mean); });
+  d.deviation = count > 1 ? std::sqrt(squares / (n - 1)) : 0;
   const auto quantile = [&](double p) {
     const double position = p * (n - 1);
-    const auto below = static_cast<size_t>(position);
-    const size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] +
-           (values[above] - values[below]) * (position - static_cast<double>(below));
+    const auto below = static_cast<uint64_t>(position);
+    const uint64_t above = std::min(below + 1, count - 1);
+    return at(below) + (at(above) - at(below)) * (position - static_cast<double>(below));
   };
-  d.min = values.front();
+  d.min = at(0);
   d.p25 = quantile(0.25);
   d.p50 = quantile(0.5);
   d.p75 = quantile(0.75);
   d.p95 = quantile(0.95);
   d.p99 = quantile(0.99);
-  d.max = values.back();
+  d.max = at(count - 1);
   return d;
+}
+
+}  // namespace
+
+Distribution distributionOf(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return ofSorted(
+      values.size(), [&](auto&& f) { std::for_each(values.begin(), values.end(), f); },
+      [&](uint64_t i) { return values[i]; });
+}
+
+Distribution distributionOfCounts(const std::vector<uint64_t>& counts) {
+  uint64_t all = 0;
+  for (const uint64_t count : counts) all += count;
+  return ofSorted(
+      all,
+      [&](auto&& f) {
+        // One by one, so that sums are rounded as those of single values.
+        for (size_t value = 0; value < counts.size(); ++value) {
+          for (uint64_t i = 0; i < counts[value]; ++i) f(static_cast<double>(value));
+        }
+      },
+      [&](uint64_t i) {
+        size_t value = 0;
+        for (uint64_t before = counts[0]; before <= i; before += counts[++value]) {
+        }
+        return static_cast<double>(value);
+      });
 }
 
 }  // namespace tracesmith

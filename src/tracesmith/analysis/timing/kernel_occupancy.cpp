@@ -84,4 +84,35 @@ std::optional<KernelOccupancy> KernelOccupancy::of(const Trace& trace, ShapeId s
   return out;
 }
 
+void ShapeUses::add(const KernelTable& kernels, size_t row, int64_t duration_ns) {
+  const ShapeId shape = kernels.shape_id[row];
+  if (shape == ShapeId::kNone) return;
+  const DeviceId device = tables_.deviceOf(kernels.stream_id[row]);
+  ShapeUse& use = uses_[{kernels.name[row], shape, device}];
+  use.name = kernels.name[row];
+  use.shape = shape;
+  use.device = device;
+  ++use.launches;
+  use.total_ns += std::max<int64_t>(duration_ns, 0);
+}
+
+void ShapeUses::addAll(const KernelTable& kernels) {
+  for (size_t i = 0; i < kernels.size(); ++i) add(kernels, i, kernels.duration_ns[i]);
+}
+
+void ShapeUses::add(const ShapeUses& others) {
+  for (const auto& [key, other] : others.uses_) {
+    const auto [at, is_new] = uses_.try_emplace(key, other);
+    if (is_new) continue;
+    at->second.launches += other.launches;
+    at->second.total_ns += other.total_ns;
+  }
+}
+
+std::vector<ShapeUse> ShapeUses::all() const {
+  std::vector<ShapeUse> out;
+  for (const auto& [key, use] : uses_) out.push_back(use);
+  return out;
+}
+
 }  // namespace tracesmith

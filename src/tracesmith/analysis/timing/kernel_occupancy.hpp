@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "tracesmith/model/trace.hpp"
 
@@ -21,6 +24,29 @@ struct KernelOccupancy {
 
   /// Empty if the trace has no such shape or device, or lacks the device's limits.
   static std::optional<KernelOccupancy> of(const Trace& trace, ShapeId shape, DeviceId device);
+};
+
+/// The kernels of one name and shape on one device.
+struct ShapeUse {
+  StringId name{};
+  ShapeId shape{};
+  DeviceId device{};
+  int64_t launches = 0;
+  int64_t total_ns = 0;
+};
+/// Adds up kernels with a shape.
+class ShapeUses {
+ public:
+  explicit ShapeUses(const Trace& tables) : tables_(tables) {}
+  void add(const KernelTable& kernels, size_t row, int64_t duration_ns);
+  void addAll(const KernelTable& kernels);
+  void add(const ShapeUses& others);
+  /// By name, shape and device.
+  std::vector<ShapeUse> all() const;
+
+ private:
+  const Trace& tables_;
+  std::map<std::tuple<StringId, ShapeId, DeviceId>, ShapeUse> uses_;
 };
 
 }  // namespace tracesmith

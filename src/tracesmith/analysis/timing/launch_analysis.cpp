@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace tracesmith {
 namespace {
@@ -47,74 +48,100 @@ class Launches {
 
 }  // namespace
 
+void LaunchDelays::add(int64_t call_begin_ns, int64_t call_end_ns, int64_t begin_ns,
+                       int64_t end_ns) {
+  call_.add(call_end_ns - call_begin_ns);
+  work_.add(end_ns - begin_ns);
+  delay_.add(std::max<int64_t>(begin_ns - call_end_ns, 0));
+  latency_.add(std::max<int64_t>(begin_ns - call_begin_ns, 0));
+  if (begin_ns < call_begin_ns) ++before_launch_;
+}
+
+void LaunchDelays::add(LaunchDelays&& others) {
+  call_.add(std::move(others.call_));
+  work_.add(std::move(others.work_));
+  delay_.add(std::move(others.delay_));
+  latency_.add(std::move(others.latency_));
+  without_launch_ += others.without_launch_;
+  before_launch_ += others.before_launch_;
+}
+
+LaunchLatency LaunchDelays::finish() {
+  LaunchLatency out{.without_launch = without_launch_, .before_launch = before_launch_};
+  const auto distribution = [](CompactDurations& durations) {
+    std::vector<double> values;
+    durations.moveTo(values);
+    return distributionOf(values);
+  };
+  out.call = distribution(call_);
+  out.work = distribution(work_);
+  out.delay = distribution(delay_);
+  out.latency = distribution(latency_);
+  return out;
+}
+
 LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
                             const AnalysisOptions& options) {
-  LaunchLatency out;
   Launches launches(trace, options, false);
-  std::vector<double> call, work, delay, latency;
+  LaunchDelays delays;
   for (const DeviceOp& op : ops.ops) {
-    if (op.launch == DeviceOp::kNone && op.table != TableId::kSync) ++out.without_launch;
+    if (op.launch == DeviceOp::kNone && op.table != TableId::kSync) delays.addWithoutLaunch();
     if (!launches.counts(op)) continue;
-    const int64_t begin = ops.call_begin_ns[op.launch];
-    const int64_t end = ops.call_end_ns[op.launch];
-    call.push_back(static_cast<double>(end - begin));
-    work.push_back(static_cast<double>(op.end_ns - op.begin_ns));
-    delay.push_back(static_cast<double>(std::max<int64_t>(op.begin_ns - end, 0)));
-    latency.push_back(static_cast<double>(std::max<int64_t>(op.begin_ns - begin, 0)));
-    if (op.begin_ns < begin) ++out.before_launch;
+    delays.add(ops.call_begin_ns[op.launch], ops.call_end_ns[op.launch], op.begin_ns, op.end_ns);
   }
-  out.call = distributionOf(call);
-  out.work = distributionOf(work);
-  out.delay = distributionOf(delay);
-  out.latency = distributionOf(latency);
+  return delays.finish();
+}
+
+void QueuedLaunches::add(int64_t launch_ns, int64_t begin_ns) {
+  if (begin_ns < launch_ns) ++before_launch_;
+  launches_.push_back(std::min(launch_ns, begin_ns));
+  begins_.push_back(begin_ns);
+}
+
+QueueDepth QueuedLaunches::finish() {
+  QueueDepth out{.before_launch = before_launch_};
+  std::sort(launches_.begin(), launches_.end());
+  std::sort(begins_.begin(), begins_.end());
+  std::vector<uint64_t> changes_at;  // by depth
+  size_t launched = 0, begun = 0;
+  int64_t last_ns = 0;
+  double area = 0;
+  while (begun < begins_.size()) {
+    // At the same time, launches come first: an op enters the queue before it leaves it.
+    const bool is_launch = launched < launches_.size() && launches_[launched] <= begins_[begun];
+    const int64_t time = is_launch ? launches_[launched] : begins_[begun];
+    const size_t before = launched - begun;
+    if (launched + begun > 0)
+      area += static_cast<double>(before) * static_cast<double>(time - last_ns);
+    last_ns = time;
+    ++(is_launch ? launched : begun);
+    const size_t depth = launched - begun;
+    if (depth >= changes_at.size()) changes_at.resize(depth + 1);
+    ++changes_at[depth];
+  }
+  if (begins_.empty()) return out;
+  out.most = static_cast<int64_t>(changes_at.size()) - 1;
+  const int64_t span = last_ns - launches_.front();
+  if (span > 0) out.mean_over_time = area / static_cast<double>(span);
+  out.at_changes = distributionOfCounts(changes_at);
   return out;
 }
 
 std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
                                     const AnalysisOptions& options) {
-  struct Change {
-    int64_t time;
-    int32_t by;
-  };
   std::vector<QueueDepth> out;
   Launches launches(trace, options, true);
-  std::vector<Change> changes;
-  std::vector<double> values;
   for (const StreamOps& s : ops.streams) {
-    changes.clear();
-    values.clear();
-    uint64_t before_launch = 0;
+    QueuedLaunches queue;
     for (uint32_t i = s.begin; i < s.end; ++i) {
       const DeviceOp& op = ops.ops[i];
-      if (!launches.counts(op)) continue;
-      const int64_t launched = ops.call_begin_ns[op.launch];
-      if (op.begin_ns < launched) ++before_launch;
-      changes.push_back({std::min(launched, op.begin_ns), 1});
-      changes.push_back({op.begin_ns, -1});
+      if (launches.counts(op)) queue.add(ops.call_begin_ns[op.launch], op.begin_ns);
     }
-    if (changes.empty()) continue;
-    // At the same time, launches come first: an op enters the queue before it leaves it.
-    std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.by > b.by;
-    });
-    QueueDepth depth{.stream = s.stream,
-                     .device = s.device,
-                     .process = ops.ops[s.begin].process,
-                     .before_launch = before_launch};
-    int64_t in_queue = 0;
-    double area = 0;
-    for (size_t i = 0; i < changes.size(); ++i) {
-      in_queue += changes[i].by;
-      depth.most = std::max(depth.most, in_queue);
-      values.push_back(static_cast<double>(in_queue));
-      if (i + 1 < changes.size()) {
-        area += static_cast<double>(in_queue) *
-                static_cast<double>(changes[i + 1].time - changes[i].time);
-      }
-    }
-    const int64_t span = changes.back().time - changes.front().time;
-    if (span > 0) depth.mean_over_time = area / static_cast<double>(span);
-    depth.at_changes = distributionOf(values);
+    if (queue.empty()) continue;
+    QueueDepth depth = queue.finish();
+    depth.stream = s.stream;
+    depth.device = s.device;
+    depth.process = ops.ops[s.begin].process;
     out.push_back(depth);
   }
   return out;

@@ -3,9 +3,11 @@
 // stream.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "tracesmith/analysis/timing/compact_durations.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/analysis/timing/distribution.hpp"
 
@@ -21,6 +23,19 @@ struct LaunchLatency {
   uint64_t without_launch = 0;  ///< ops whose launch is not in the trace
   uint64_t before_launch = 0;   ///< ops that start before their launch: the clocks disagree
 };
+/// Collects what LaunchLatency is about, op by op.
+class LaunchDelays {
+ public:
+  void add(int64_t call_begin_ns, int64_t call_end_ns, int64_t begin_ns, int64_t end_ns);
+  void addWithoutLaunch() { ++without_launch_; }
+  void add(LaunchDelays&& others);
+  /// Has nothing afterwards.
+  LaunchLatency finish();
+
+ private:
+  CompactDurations call_, work_, delay_, latency_;
+  uint64_t without_launch_ = 0, before_launch_ = 0;
+};
 LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
                             const AnalysisOptions& options = {});
 
@@ -34,6 +49,18 @@ struct QueueDepth {
   std::optional<double> mean_over_time;  ///< none: all changes at the same time
   int64_t most = 0;
   uint64_t before_launch = 0;  ///< ops that start before their launch
+};
+/// Collects the launches of one stream, in any order.
+class QueuedLaunches {
+ public:
+  void add(int64_t launch_ns, int64_t begin_ns);
+  bool empty() const { return begins_.empty(); }
+  /// For the caller: stream, device and process.
+  QueueDepth finish();
+
+ private:
+  std::vector<int64_t> launches_, begins_;
+  uint64_t before_launch_ = 0;
 };
 std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
                                     const AnalysisOptions& options = {});

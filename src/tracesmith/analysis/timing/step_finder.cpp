@@ -5,7 +5,7 @@
 
 namespace tracesmith {
 
-StepFinder::StepFinder(const Steps& steps, const DeviceOps& ops) : steps_(steps), ops_(ops) {
+StepFinder::StepFinder(const Steps& steps) : steps_(steps) {
   for (uint32_t i = 0; i < steps.all.size(); ++i) {
     std::vector<Place>& places = places_[steps.all[i].process];
     // A step that ends before this one cannot be open after it, and is skipped from then on.
@@ -18,10 +18,14 @@ StepFinder::StepFinder(const Steps& steps, const DeviceOps& ops) : steps_(steps)
 }
 
 size_t StepFinder::stepOf(const DeviceOp& op) const {
+  if (steps_.device_times) return stepAt(op.process, op.begin_ns);
+  if (op.launch == DeviceOp::kNone) return steps_.all.size();
+  return stepAt(op.process, ops_->call_begin_ns[op.launch]);
+}
+
+size_t StepFinder::stepAt(ProcessId process, int64_t at) const {
   const size_t none = steps_.all.size();
-  if (!steps_.device_times && op.launch == DeviceOp::kNone) return none;
-  const int64_t at = steps_.device_times ? op.begin_ns : ops_.call_begin_ns[op.launch];
-  auto found = places_.find(op.process);
+  auto found = places_.find(process);
   if (found == places_.end()) {
     // If only one process has steps, the others may work for it. In a container, tools may also
     // list one process under two pids.

@@ -14,12 +14,15 @@ namespace tracesmith {
 /// `steps` and `ops` must outlive this object.
 class StepFinder {
  public:
-  StepFinder(const Steps& steps, const DeviceOps& ops);
+  explicit StepFinder(const Steps& steps);
+  StepFinder(const Steps& steps, const DeviceOps& ops) : StepFinder(steps) { ops_ = &ops; }
 
   /// Index in Steps::all of the step, within its process, in which an op was launched (started, if
   /// step times are device times). If several are open, the one that started last. If only one
   /// process marks steps, they apply to all processes. all.size(): none.
   size_t stepOf(const DeviceOp& op) const;
+  /// The same for work of a process that was launched (started) at this time; needs no ops.
+  size_t stepAt(ProcessId process, int64_t time) const;
 
  private:
   /// Steps of one process, by start.
@@ -30,7 +33,7 @@ class StepFinder {
   static constexpr uint32_t kNone = DeviceOp::kNone;
 
   const Steps& steps_;
-  const DeviceOps& ops_;
+  const DeviceOps* ops_ = nullptr;
   std::map<ProcessId, std::vector<Place>> places_;
 };
 

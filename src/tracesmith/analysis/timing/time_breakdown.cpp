@@ -91,10 +91,12 @@ std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops) {
   return out;
 }
 
-TimeBreakdown sumOverDevices(const DeviceOps& ops) {
+TimeBreakdown sumOverDevices(const DeviceOps& ops) { return sumOf(breakdownByDevice(ops)); }
+
+TimeBreakdown sumOf(const std::vector<TimeBreakdown>& devices) {
   TimeBreakdown sum;
   bool first = true;
-  for (const TimeBreakdown& b : breakdownByDevice(ops)) {
+  for (const TimeBreakdown& b : devices) {
     sum.begin_ns = first ? b.begin_ns : std::min(sum.begin_ns, b.begin_ns);
     first = false;
     sum.span_ns += b.span_ns;

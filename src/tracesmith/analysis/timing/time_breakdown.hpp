@@ -37,6 +37,7 @@ struct TimeBreakdown {
 TimeBreakdown breakdownOf(const DeviceOps& ops);
 /// Sum of the times of all devices (device kNone).
 TimeBreakdown sumOverDevices(const DeviceOps& ops);
+TimeBreakdown sumOf(const std::vector<TimeBreakdown>& devices);
 /// For each device with ops, in their order.
 std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops);
 

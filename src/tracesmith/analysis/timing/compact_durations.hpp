@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace tracesmith {
@@ -26,8 +27,17 @@ class CompactDurations {
   }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  void add(CompactDurations&& others) {
+    size_ += others.size_;
+    // The last part is the one that has room.
+    parts_.insert(parts_.begin(), std::make_move_iterator(others.parts_.begin()),
+                  std::make_move_iterator(others.parts_.end()));
+    others_.insert(others_.end(), others.others_.begin(), others.others_.end());
+    others = {};
+  }
   /// Appends all to `out`, and has none afterwards.
-  void moveTo(std::vector<int64_t>& out) {
+  template <class T>
+  void moveTo(std::vector<T>& out) {
     out.reserve(out.size() + size_);
     for (std::vector<uint32_t>& part : parts_) {
       out.insert(out.end(), part.begin(), part.end());
