@@ -42,6 +42,7 @@ void bindTimeSync(nanobind::module_& module);
 void bindCommAnalysis(nanobind::module_& module);
 void bindNcclTracker(nanobind::module_& module);
 void bindFleet(nanobind::module_& module);
+void bindRemoteFiles(nanobind::module_& module);
 void bindMultiGpu(nanobind::module_& module);
 void bindJoins(nanobind::module_& module);
 void bindVerbs(nanobind::module_& module);

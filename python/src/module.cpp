@@ -24,6 +24,7 @@ NB_MODULE(_core, module) {
   tracesmith::python::bindCommAnalysis(module);
   tracesmith::python::bindNcclTracker(module);
   tracesmith::python::bindFleet(module);
+  tracesmith::python::bindRemoteFiles(module);
   tracesmith::python::bindMultiGpu(module);
   tracesmith::python::bindJoins(module);
   tracesmith::python::bindVerbs(module);

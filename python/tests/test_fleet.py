@@ -120,6 +120,39 @@ def test_a_pool_whose_process_dies(traces, monkeypatch):
     assert result.summary == alone.summary
 
 
+MPI_PROGRAM = """
+import os, sys
+from mpi4py.futures import MPIPoolExecutor
+from tracesmith import fleet
+if __name__ == "__main__":
+    with MPIPoolExecutor() as executor:
+        result = fleet.analyze(sys.argv[1], executor, store=False, files_per_task=3)
+        others = set(executor.starmap(os.getpid, [()] * 40)) - {os.getpid()}
+    with open(sys.argv[2], "wb") as out:
+        out.write(result.summary.to_bytes())
+    print(len(others) > 0, len(result.failed))
+"""
+
+
+def test_mpi(traces, tmp_path):
+    """On two ranks beside the first, with the system's mpi4py."""
+    python = "/usr/bin/python3"
+    where = subprocess.run([python, "-c", "import sys, mpi4py; print(sys.version_info[:2] == tuple(map(int, sys.argv[1:])), mpi4py.__path__[0])",
+                            *map(str, sys.version_info[:2])], capture_output=True, text=True, check=False)
+    if shutil.which("mpirun.openmpi") is None or not where.stdout.startswith("True"):
+        pytest.skip("no Open MPI, or no mpi4py for this Python")
+    os.symlink(where.stdout.split(maxsplit=1)[1].strip(), tmp_path / "mpi4py")
+    program = tmp_path / "program.py"
+    program.write_text(MPI_PROGRAM, encoding="utf-8")
+    command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none",
+               "-n", "3", sys.executable, "-m", "mpi4py.futures", program, traces, tmp_path / "sum"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S,
+                         env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, sys.path)])))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["True", "1"]
+    assert fleet.FleetSummary.from_bytes((tmp_path / "sum").read_bytes()) == fleet.analyze(traces, store=False).summary
+
+
 def test_bad_arguments(tmp_path):
     with pytest.raises(ts.InvalidArgumentError):
         fleet.analyze([])

@@ -116,6 +116,7 @@ _OF_CODE: tuple[type[Error], ...] = (
 # The extras of pyproject.toml that install a package.
 _EXTRAS = {
     "dask": "dask",
+    "fsspec": "fleet",
     "matplotlib": "visualization",
     "pandas": "frames",
     "polars": "frames",

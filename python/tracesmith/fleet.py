@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from tracesmith._core import FleetSummary, fleet_diff, fleet_files, summarize_files
 from tracesmith._errors import Error, InvalidArgumentError, needs
+from tracesmith._remote import use_remote_files
 from tracesmith._report import Report, checked_limit
 
 if TYPE_CHECKING:
@@ -180,6 +181,9 @@ def analyze(paths: PathLike | Iterable[PathLike], executor: concurrent.futures.E
             files_per_task: int = _FILES_AT_ONCE) -> Fleet:
     """Adds up traces (.sbt), their summaries (.summary), and those in folders and the folders within.
 
+    A path may be a URL of fsspec, as "s3://bucket/traces" (package s3fs): only the ranges that are needed are
+    read, and summaries are stored there too.
+
     `executor`: any concurrent.futures.Executor whose workers see the files by the same paths: of a pool of
     processes, `dask.distributed.Client.get_executor()`, `mpi4py.futures.MPIPoolExecutor`. None: all processors
     of this machine, without further processes.
@@ -195,7 +199,9 @@ def analyze(paths: PathLike | Iterable[PathLike], executor: concurrent.futures.E
         raise InvalidArgumentError("must have at least one path", "paths")
     if files_per_task < 1:
         raise InvalidArgumentError("must be 1 or more", "files_per_task")
-    files = fleet_files([os.fspath(path) for path in given])
+    names = [os.fspath(path) for path in given]
+    _prepare(*names, *([] if summaries is None else [os.fspath(summaries)]))
+    files = fleet_files(names)
     options = ("" if summaries is None else os.fspath(summaries), store, again)
     if executor is None:
         return Fleet(_without_repeated(summarize_files(files, *options, 0)))
@@ -218,6 +224,7 @@ def summarize(path: PathLike, *, summaries: PathLike | None = None, store: bool 
     """The summary of one trace, from its stored one if there is one. A file that cannot be read has the state
     "failed". The arguments are those of analyze()."""
     folder = "" if summaries is None else os.fspath(summaries)
+    _prepare(os.fspath(path), folder)
     return _file(summarize_files([os.fspath(path)], folder, store, again, 0)[0])
 
 
@@ -255,6 +262,7 @@ def _task(paths: list[str], folder: str, store: bool, again: bool, attempt: int)
     """What a worker does. Engines have several workers on a machine, so each takes one processor. `attempt` tells
     tasks apart: Dask takes one with equal arguments for the same, and gives its old answer."""
     del attempt
+    _prepare(*paths, folder)
     return summarize_files(paths, folder, store, again, 1)
 
 
@@ -293,6 +301,12 @@ def _run_apart(executor: concurrent.futures.Executor, paths: list[str], is_broke
         if isinstance(answer, BaseException):
             answers[path] = run([path], 3, isinstance(answer, BrokenProcessPool))[0]
     return answers
+
+
+def _prepare(*paths: str | bytes) -> None:
+    """Before paths are used that may be URLs."""
+    if any("://" in os.fsdecode(path) for path in paths):
+        use_remote_files()
 
 
 def _failed(path: str, error: BaseException) -> _Answer:

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tracesmith/base/files/remote_files.hpp"
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/base/ordered_parallel.hpp"
 #include "tracesmith/fleet/summarize.hpp"
@@ -50,7 +51,7 @@ class OneSummary {
   Status find() {
     std::error_code error;
     if (fs::is_directory(path_, error)) {
-      fs::directory_iterator its_files(path_, error);
+      (void)fs::directory_iterator(path_, error);
       return error ? failErrno(error.value(), "cannot be read", path_)
                    : fail(ErrorCode::kInvalidArgument, "is a folder", path_);
     }
@@ -130,11 +131,12 @@ class KnownTraces {
   std::map<std::tuple<std::array<uint8_t, 16>, uint64_t, uint64_t>, std::string> paths_;
 };
 
+bool isWantedFile(const std::string& name) {
+  return name.ends_with(kTraceEnding) || name.ends_with(kSummaryEnding);
+}
+
 /// Adds the files of a folder and those within, and folders that cannot be read.
 void findWithin(const std::string& folder, std::set<std::string>& found) {
-  const auto is_wanted = [](const std::string& name) {
-    return name.ends_with(kTraceEnding) || name.ends_with(kSummaryEnding);
-  };
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().string();
@@ -142,17 +144,26 @@ void findWithin(const std::string& folder, std::set<std::string>& found) {
     // Links to folders are not followed: they may lead in a circle.
     if (at->symlink_status(ignored).type() == fs::file_type::directory) {
       findWithin(name, found);
-    } else if (is_wanted(name) && !at->is_directory(ignored)) {
+    } else if (isWantedFile(name) && !at->is_directory(ignored)) {
       found.insert(name);
     }
   }
   if (error) found.insert(folder);
 }
 
-/// Files of a folder and those within, by name.
-void addFolder(const std::string& folder, std::vector<std::string>& out) {
-  std::set<std::string> found;
-  findWithin(folder, found);
+/// The same of a URL.
+void findRemote(const std::string& url, std::set<std::string>& found) {
+  const auto files = remoteFilesFor(url);
+  const auto all = files ? (*files)->list(url) : tl::unexpected(files.error());
+  if (!all) {
+    found.insert(url);
+    return;
+  }
+  std::copy_if(all->begin(), all->end(), std::inserter(found, found.end()), isWantedFile);
+}
+
+/// By name.
+void addFound(const std::set<std::string>& found, std::vector<std::string>& out) {
   for (const std::string& name : found) {
     const bool has_trace =
         name.ends_with(kSummaryEnding) &&
@@ -181,8 +192,15 @@ std::vector<std::string> findFleetFiles(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
     std::error_code error;
-    if (fs::is_directory(path, error)) {
-      addFolder(path, out);
+    const bool is_file = isWantedFile(path);
+    if (isRemote(path) && !is_file) {
+      std::set<std::string> found;
+      findRemote(path, found);
+      addFound(found, out);
+    } else if (!isRemote(path) && fs::is_directory(path, error)) {
+      std::set<std::string> found;
+      findWithin(path, found);
+      addFound(found, out);
     } else {
       out.push_back(path);
     }
@@ -192,7 +210,9 @@ std::vector<std::string> findFleetFiles(const std::vector<std::string>& paths) {
 
 FleetRun runFleet(const std::vector<std::string>& files, const FleetOptions& options) {
   std::error_code not_made;  // each file says that its summary could not be stored
-  if (options.stores && !options.folder.empty()) fs::create_directories(options.folder, not_made);
+  if (options.stores && !options.folder.empty() && !isRemote(options.folder)) {
+    fs::create_directories(options.folder, not_made);
+  }
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   const unsigned threads = options.threads == 0 ? processors : options.threads;
   const auto at_once = static_cast<unsigned>(std::min<size_t>(threads, files.size()));

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 
+#include "tracesmith/base/files/remote_files.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/hash.hpp"
 #include "tracesmith/fleet/summary_bytes.hpp"
@@ -24,6 +26,10 @@ constexpr uint64_t kLargestFile = uint64_t{256} << 20;
 
 /// At most `most` bytes from an offset on.
 Result<Bytes> readBytes(const std::string& path, uint64_t from, uint64_t most) {
+  if (isRemote(path)) {
+    TS_TRY(const std::shared_ptr<RemoteFiles> files, remoteFilesFor(path));
+    return files->read(path, from, most);
+  }
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return failErrno(errno, "cannot open", path);
   const auto end = static_cast<int64_t>(in.tellg());
@@ -83,6 +89,10 @@ Status writeSummaryFile(const std::string& path, SummaryFile& file) {
   bytes.insert(bytes.end(), identity.begin(), identity.end());
   const Bytes summary = encodeSummary(file.summary, kLargestSummary);
   bytes.insert(bytes.end(), summary.begin(), summary.end());
+  if (isRemote(path)) {
+    TS_TRY(const std::shared_ptr<RemoteFiles> files, remoteFilesFor(path));
+    return files->write(path, bytes);
+  }
   TS_TRY(TargetFile target, TargetFile::open(path));
   TS_CHECK_OK(writeAll(target.fd(), bytes, path));
   return target.finish();

@@ -73,7 +73,7 @@ Result<TraceCheck> checkTrace(const std::string& path,
   Trace trace;  // one block at a time, plus the dictionaries, whose rows must be consecutive
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockInfo& block = blocks[i];
-    check.columns += block.columns.size();
+    check.columns += reader.columnsOf(i).size();
     if (isReadApart(block.table)) {
       reader.checkBlock(i);
       check.rows += block.rows;

@@ -16,71 +16,15 @@
 #include "tracesmith/format/blocks/block_contents.hpp"
 #include "tracesmith/format/blocks/block_rows.hpp"
 #include "tracesmith/format/blocks/keyed_rows.hpp"
+#include "tracesmith/format/blocks/row_segments.hpp"
 #include "tracesmith/format/blocks/source_blocks.hpp"
 #include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/name_set.hpp"
 #include "tracesmith/model/clock_map.hpp"
 
 namespace tracesmith {
-namespace {
 
-using namespace sbt;
-
-/// Where a range of the file's rows was placed in a trace.
-struct RowSegment {
-  uint64_t file_row = 0;
-  uint64_t trace_row = 0;
-  uint64_t rows = 0;
-};
-using SegmentsOf = std::map<uint32_t, std::vector<RowSegment>>;
-
-uint64_t rowBytesOf(TableId id) {
-  switch (id) {
-    case TableId::kString:
-      return 32;  // a view and slots of the hash table; the text is counted separately
-    case TableId::kSource:
-    case TableId::kRecordedProcess:
-    case TableId::kRecordedCommand:
-    case TableId::kRecordedContent:
-    case TableId::kRecordedPlace:
-      return 0;  // have their own reader
-#define TS_Y(number, Name, name, columns) \
-  case TableId::k##Name:                  \
-    return rowBytes<Name##Table>();
-      TS_TABLES(TS_Y)
-#undef TS_Y
-  }
-  return 0;  // unknown tables are not read
-}
-
-bool isKnown(TableId id) { return rowBytesOf(id) != 0; }
-
-/// Attributes refer to rows by their number in the file; omitted rows change the numbers of later
-/// ones.
-void followMovedRows(AttributeTable& attributes, const SegmentsOf& segments) {
-  size_t kept = 0;
-  for (size_t i = 0; i < attributes.size(); ++i) {
-    AttributeRow row = attributes.row(i);
-    if (row.table == 0) continue;  // the `table` column was lost, so the row describes nothing
-    const auto id = static_cast<TableId>(row.table);
-    if (isKnown(id) && !isDictionary(id) && !isKeyed(id)) {
-      const auto of_table = segments.find(row.table);
-      if (of_table == segments.end()) continue;
-      const auto& list = of_table->second;
-      auto after = std::upper_bound(
-          list.begin(), list.end(), row.row_number,
-          [](uint64_t number, const RowSegment& segment) { return number < segment.file_row; });
-      if (after == list.begin()) continue;
-      const RowSegment& segment = *std::prev(after);
-      if (row.row_number - segment.file_row >= segment.rows) continue;
-      row.row_number = segment.trace_row + (row.row_number - segment.file_row);
-    }
-    attributes.set(kept++, row);
-  }
-  attributes.resize(kept);
-}
-
-}  // namespace
+using namespace sbt;  // NOLINT
 
 struct TraceReader::Impl {
   explicit Impl(BlockLog block_log) : log(std::move(block_log)) {}
@@ -95,6 +39,11 @@ struct TraceReader::Impl {
   std::map<std::string, DataLoss> column_skipped;  // one per kind
   std::vector<DataLoss> all_losses;
   std::vector<DataLoss> all_skipped;
+
+  /// Into `contents`.
+  Problem load(const LogBlock& block, bool only_directory = false) {
+    return contents.load(log.file(), log.path(), block.offset, block.header, only_directory);
+  }
 
   void note(const LogBlock& block, const Problem& problem, const std::string& consequence = {}) {
     const uint64_t bytes = block.header.totalBytes();
@@ -139,14 +88,7 @@ struct TraceReader::Impl {
       info.first_row = block.header.first_row;
       info.min_time_ns = block.header.min_time_ns;
       info.max_time_ns = block.header.max_time_ns;
-      if (Problem problem =
-              contents.load(log.file(), log.path(), block.offset, block.header, true)) {
-        note(block, problem);
-      }
-      for (const ColumnEntry& entry : contents.entries()) {
-        info.columns.push_back({entry.column, entry.encoding, entry.stored_bytes});
-      }
-      infos.push_back(std::move(info));
+      infos.push_back(info);
     }
     return infos;
   }
@@ -188,7 +130,7 @@ Status TraceReader::Impl::appendBlock(const LogBlock& block, Trace& out, size_t 
                             tableName(block.header.table)),
                 log.path());
   };
-  const Problem problem = contents.load(log.file(), log.path(), block.offset, block.header);
+  const Problem problem = load(block);
   const uint64_t first = block.header.first_row;
   const uint64_t rows = block.header.rows;
   if (table_id == TableId::kString) {
@@ -258,7 +200,7 @@ int64_t TraceReader::Impl::endOfFirst(const std::vector<const LogBlock*>& blocks
       continue;
     }
     constexpr uint16_t kStartColumn = 1;
-    if (contents.load(log.file(), log.path(), block->offset, block->header)) continue;
+    if (load(*block)) continue;
     const ColumnEntry* entry = contents.find(kStartColumn);
     if (inDeviceClock(*block) || entry == nullptr) continue;
     words.resize(contents.rows());
@@ -328,6 +270,18 @@ uint32_t TraceReader::headerBytes() const { return impl_->log.header().header_by
 std::array<uint8_t, 16> TraceReader::uuid() const { return impl_->log.header().uuid; }
 int64_t TraceReader::createdNs() const { return impl_->log.header().created_ns; }
 const std::vector<BlockInfo>& TraceReader::blocks() const { return impl_->blockInfos(); }
+std::vector<ColumnExtent> TraceReader::columnsOf(size_t index) const {
+  const LogBlock& block = impl_->log.blocks().at(index);
+  BlockContents& contents = impl_->contents;
+  if (const Problem problem = impl_->load(block, true)) {
+    impl_->note(block, problem);
+  }
+  std::vector<ColumnExtent> out;
+  for (const ColumnEntry& entry : contents.entries()) {
+    out.push_back({entry.column, entry.encoding, entry.stored_bytes});
+  }
+  return out;
+}
 uint64_t TraceReader::rows(TableId table) const {
   uint64_t rows = 0;
   for (const LogBlock& block : impl_->log.blocks()) {
@@ -369,7 +323,7 @@ bool TraceReader::readSources(size_t index, const StringTable& strings, SourceSh
                               SourceBlock& out) {
   const LogBlock& block = impl_->log.blocks().at(index);
   BlockContents& contents = impl_->contents;
-  Problem problem = contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+  Problem problem = impl_->load(block);
   if (!problem) problem = readSourceBlock(contents, strings, shapes, out);
   if (problem) impl_->note(block, problem, "; the sources of its events are omitted");
   return !problem;
@@ -378,7 +332,7 @@ bool TraceReader::readSources(size_t index, const StringTable& strings, SourceSh
 void TraceReader::checkBlock(size_t index) {
   const LogBlock& block = impl_->log.blocks().at(index);
   BlockContents& contents = impl_->contents;
-  Problem problem = contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+  Problem problem = impl_->load(block);
   if (!problem) problem = contents.checkStored();
   if (problem) impl_->note(block, problem);
 }
@@ -397,8 +351,7 @@ Status TraceReader::readColumns(TableId table_id, std::span<const uint16_t> colu
       if (block.header.first_row != next_row) return damage("rows are missing");
       next_row += block.header.rows;
       if (next_row > table.size()) return damage("there are more rows than before");
-      Problem problem =
-          contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+      Problem problem = impl_->load(block);
       if (!problem) problem = contents.checkStored();
       if (problem) return damage(problem.text);
       table.visitColumns(table, [&](const ColumnInfo& info, auto& column) {
@@ -427,8 +380,7 @@ std::vector<StringId> TraceReader::kernelNames(std::optional<uint64_t> until_off
   for (const LogBlock& block : impl_->log.blocks()) {
     if (static_cast<TableId>(block.header.table) != TableId::kKernel) continue;
     if (until_offset && block.end() > *until_offset) break;
-    Problem problem =
-        contents.load(impl_->log.file(), impl_->log.path(), block.offset, block.header);
+    Problem problem = impl_->load(block);
     names.assign(block.header.rows, StringId::kNone);
     const ColumnEntry* const entry = problem ? nullptr : contents.find(kKernelName);
     if (entry != nullptr)

@@ -43,7 +43,6 @@ struct BlockInfo {
   uint64_t first_row = 0;   ///< number of rows of the table before this block
   int64_t min_time_ns = 0;  ///< hint: host time range of its rows; min > max if it has none
   int64_t max_time_ns = 0;
-  std::vector<ColumnExtent> columns;
 };
 
 struct ReadOptions {
@@ -84,8 +83,10 @@ class TraceReader {
   const std::vector<DataLoss>& skipped() const;
   /// Bytes at the end of the file that start a block whose rest is missing (or not written yet).
   uint64_t cutBytes() const;
-  /// The blocks of the file. Reads column directories not read before. Valid until refresh().
+  /// The blocks of the file. Valid until refresh().
   const std::vector<BlockInfo>& blocks() const;
+  /// The columns of block `index`; losses() reports damage to their directory.
+  std::vector<ColumnExtent> columnsOf(size_t index) const;
   uint64_t fileBytes() const;
   /// Offset at which the next block will start.
   uint64_t endOfBlocks() const;

@@ -31,11 +31,12 @@ struct TableBytes {
 
 std::map<TableId, TableBytes> bytesByTable(const TraceReader& reader) {
   std::map<TableId, TableBytes> out;
-  for (const BlockInfo& block : reader.blocks()) {
+  for (size_t i = 0; i < reader.blocks().size(); ++i) {
+    const BlockInfo& block = reader.blocks()[i];
     TableBytes& table = out[block.table];
     table.rows += block.rows;
     table.bytes += block.end - block.offset;
-    for (const ColumnExtent& column : block.columns) {
+    for (const ColumnExtent& column : reader.columnsOf(i)) {
       table.columns[column.number].bytes += column.stored_bytes;
       table.columns[column.number].encodings.insert(column.encoding);
     }

@@ -35,8 +35,8 @@ Status checkRegular(int fd, const std::string& path) {
 FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
   if (this != &other) {
     close();
-    fd_ = other.fd_;
-    other.fd_ = -1;
+    fd_ = std::exchange(other.fd_, -1);
+    remote_ = std::move(other.remote_);
   }
   return *this;
 }
@@ -44,11 +44,16 @@ FileHandle& FileHandle::operator=(FileHandle&& other) noexcept {
 void FileHandle::close() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+  remote_.reset();
 }
 
 void FileHandle::unlock() { (void)flock(fd_, LOCK_UN); }
 
 Result<FileHandle> openForReading(const std::string& path) {
+  if (isRemote(path)) {
+    TS_TRY(std::unique_ptr<RemoteReader> remote, RemoteReader::open(path));
+    return FileHandle(std::move(remote));
+  }
   // O_NONBLOCK: opening a pipe without a writer must not hang before it can be rejected.
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   // Windows opens no directory.
@@ -75,6 +80,7 @@ Result<FileHandle> openForWriting(const std::string& path, bool create) {
 }
 
 Result<uint64_t> fileSize(const FileHandle& file, const std::string& path) {
+  if (file.remote() != nullptr) return file.remote()->size();
   struct stat info {};
   if (fstat(file.fd(), &info) != 0) return failErrno(errno, "cannot examine the file", path);
   return static_cast<uint64_t>(info.st_size);
@@ -82,6 +88,7 @@ Result<uint64_t> fileSize(const FileHandle& file, const std::string& path) {
 
 Result<size_t> readAt(const FileHandle& file, uint64_t offset, std::span<uint8_t> out,
                       const std::string& path) {
+  if (file.remote() != nullptr) return file.remote()->readAt(offset, out);
   size_t done = 0;
   while (done < out.size()) {
     const ssize_t n = pread(file.fd(), out.data() + done, std::min(out.size() - done, kMaxTransfer),

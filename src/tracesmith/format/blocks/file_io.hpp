@@ -4,32 +4,40 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "tracesmith/base/bytes.hpp"
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/format/blocks/remote_reader.hpp"
 
 namespace tracesmith::sbt {
 
-/// An owned file descriptor.
+/// An owned file descriptor, or a remote file, which can only be read.
 class FileHandle {
  public:
   FileHandle() = default;
   explicit FileHandle(int fd) : fd_(fd) {}
-  FileHandle(FileHandle&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  explicit FileHandle(std::unique_ptr<RemoteReader> remote) : remote_(std::move(remote)) {}
+  FileHandle(FileHandle&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), remote_(std::move(other.remote_)) {}
   FileHandle& operator=(FileHandle&& other) noexcept;
   ~FileHandle() { close(); }
   int fd() const { return fd_; }
+  RemoteReader* remote() const { return remote_.get(); }
   void close();
   /// Releases the lock taken by openForWriting(), also for copies held by forked children.
   void unlock();
 
  private:
   int fd_ = -1;
+  std::unique_ptr<RemoteReader> remote_;
 };
 
-/// Opens a regular file for reading; the error says if it is missing, a directory or a pipe.
+/// Opens a regular or remote file for reading; the error says if it is missing, a directory or a
+/// pipe.
 Result<FileHandle> openForReading(const std::string& path);
 /// Opens (or creates) a regular file for writing and takes the lock that excludes a second writer.
 /// Does not truncate. `create` false: the file must exist.

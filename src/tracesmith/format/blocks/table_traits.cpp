@@ -26,4 +26,23 @@ std::string tableName(uint16_t number) {
   return std::to_string(number);
 }
 
+uint64_t rowBytesOf(TableId id) {
+  switch (id) {
+    case TableId::kString:
+      return 32;  // a view and slots of the hash table; the text is counted separately
+    case TableId::kSource:
+    case TableId::kRecordedProcess:
+    case TableId::kRecordedCommand:
+    case TableId::kRecordedContent:
+    case TableId::kRecordedPlace:
+      return 0;  // have their own reader
+#define TS_Y(number, Name, name, columns) \
+  case TableId::k##Name:                  \
+    return rowBytes<Name##Table>();
+      TS_TABLES(TS_Y)
+#undef TS_Y
+  }
+  return 0;  // unknown tables are not read
+}
+
 }  // namespace tracesmith::sbt

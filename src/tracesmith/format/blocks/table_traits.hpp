@@ -24,6 +24,10 @@ constexpr bool isDictionary(TableId id) {
   }
 }
 
+/// Memory of a row, for tables that traces have; 0: the table has its own reader, or is unknown.
+uint64_t rowBytesOf(TableId id);
+inline bool isKnown(TableId id) { return rowBytesOf(id) != 0; }
+
 /// Tables that are always read, because other tables need them.
 constexpr bool isAlwaysRead(TableId id) {
   return static_cast<uint16_t>(id) <= static_cast<uint16_t>(TableId::kLoss) ||

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many traces with one worker and with two: a pool of processes, and Dask. What a task costs by itself, and what
+follows for 100,000 ranks. Usage: python_fleet.py FOLDER"""
+import concurrent.futures
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from dask.distributed import Client, LocalCluster
+
+from tracesmith import fleet
+
+RANKS = 100_000
+FILES_PER_TASK = 16
+NO_OPS = 2000
+
+
+@contextmanager
+def pool(workers):
+    with concurrent.futures.ProcessPoolExecutor(workers) as executor:
+        yield executor
+
+
+@contextmanager
+def dask(workers):
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        yield client.get_executor()
+
+
+def seconds(executor, files):
+    begin = time.perf_counter()
+    result = fleet.analyze(files, executor, store=False, files_per_task=FILES_PER_TASK)
+    assert result.summary.traces == len(files)
+    return time.perf_counter() - begin, result
+
+
+def nothing(number):
+    return number
+
+
+def cost_of_a_task(executor):
+    """Seconds of the engine for a task that does nothing."""
+    begin = time.perf_counter()
+    for future in [executor.submit(nothing, number) for number in range(NO_OPS)]:
+        future.result()
+    return (time.perf_counter() - begin) / NO_OPS
+
+
+def measure(engine, files):
+    """Seconds with one and two workers (the best of three, in turn), of a task by itself, and a result."""
+    best = {1: float("inf"), 2: float("inf")}
+    for _ in range(3):
+        for workers in best:
+            with engine(workers) as executor:
+                seconds(executor, files[:2 * FILES_PER_TASK])  # workers have started
+                took, result = seconds(executor, files)
+                best[workers] = min(best[workers], took)
+    with engine(1) as executor:
+        cost_of_a_task(executor)
+        task = cost_of_a_task(executor)
+    return best[1], best[2], task, result
+
+
+def main():
+    files = sorted(Path(sys.argv[1]).iterdir())
+    size = sum(file.stat().st_size for file in files)
+    print(f"{len(files)} traces, {size / len(files) / 1e6:.2f} MB each, {FILES_PER_TASK} a task")
+    for name, engine in (("ProcessPool", pool), ("Dask", dask)):
+        one, two, task, result = measure(engine, files)
+        print(f"{name:12} 1 worker {one:6.2f} s   2 workers {two:6.2f} s   efficiency {one / (2 * two):4.0%}   "
+              f"{1e3 * task:.2f} ms a task that does nothing: {task / (FILES_PER_TASK * one / len(files)):.1%} of one that works")
+    begin = time.perf_counter()
+    again = fleet.Fleet(result.files)
+    add = (time.perf_counter() - begin) / len(files)
+    assert again.summary == result.summary
+    work, tasks = RANKS * one / len(files), RANKS / FILES_PER_TASK
+    print(f"extrapolated to {RANKS:,} ranks: {work:.0f} s of workers' time, {tasks * task:.0f} s of Dask for {tasks:,.0f} tasks, "
+          f"{RANKS * add:.0f} s to add up; with 64 workers {max(work / 64, tasks * task) + RANKS * add:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
