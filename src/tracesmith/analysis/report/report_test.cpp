@@ -64,13 +64,13 @@ class Hand {
 };
 
 TEST(Distribution, QuantilesAreInterpolated) {
-  const Distribution d = distributionOf({4, 1, 3, 2});
+  const Distribution d = distributionOf(std::vector<double>{4, 1, 3, 2});
   EXPECT_DOUBLE_EQ(d.mean, 2.5);
   EXPECT_DOUBLE_EQ(d.p50, 2.5);
   EXPECT_DOUBLE_EQ(d.p25, 1.75);
   EXPECT_NEAR(d.deviation, 1.2909944, 1e-6);
-  EXPECT_EQ(distributionOf({}).count, 0U);
-  EXPECT_EQ(distributionOf({7}).deviation, 0);
+  EXPECT_EQ(distributionOf(std::vector<double>()).count, 0U);
+  EXPECT_EQ(distributionOf(std::vector<double>{7}).deviation, 0);
 }
 
 TEST(WorkClass, CommunicationIsKnownByName) {
@@ -155,6 +155,32 @@ TEST(LaunchAnalysis, LatencyAndDepth) {
   ASSERT_EQ(depths.size(), 1U);
   EXPECT_EQ(depths[0].most, 2);
   EXPECT_DOUBLE_EQ(depths[0].mean_over_time.value(), (10 * 1 + 90 * 2 + 100 * 1) / 200.0);
+}
+
+TEST(Distribution, OfCompactDurationsIsThatOfTheValues) {
+  std::mt19937_64 random(3);
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{2}, size_t{1000}, size_t{40'000}}) {
+    CompactDurations durations;
+    std::vector<double> values;
+    for (size_t i = 0; i < size; ++i) {
+      const auto value = static_cast<int64_t>(random() % 9 == 0   ? random() >> 20
+                                              : random() % 9 == 0 ? random() % 5
+                                                                  : random() >> 33) -
+                         (i % 100 == 7 ? int64_t{1} << 40 : 0);
+      durations.add(value);
+      values.push_back(static_cast<double>(value));
+    }
+    const Distribution got = distributionOf(std::move(durations));
+    const Distribution expected = distributionOf(values);
+    EXPECT_EQ(got.count, expected.count);
+    EXPECT_EQ(got.sum, expected.sum);
+    EXPECT_EQ(got.deviation, expected.deviation);
+    for (const auto quantile :
+         {&Distribution::min, &Distribution::p25, &Distribution::p50, &Distribution::p75,
+          &Distribution::p95, &Distribution::p99, &Distribution::max}) {
+      EXPECT_EQ(got.*quantile, expected.*quantile);
+    }
+  }
 }
 
 TEST(LaunchAnalysis, DepthsAreThoseAfterEachChange) {

@@ -47,6 +47,21 @@ class CompactDurations {
     *this = {};
   }
 
+  /// All in ascending order: first `negative` of `others`, then `most`, then the rest of `others`.
+  struct Sorted {
+    std::vector<uint32_t> most;
+    std::vector<int64_t> others;
+    size_t negative = 0;
+
+    size_t size() const { return most.size() + others.size(); }
+    int64_t at(size_t i) const {
+      if (i < negative) return others[i];
+      return i - negative < most.size() ? int64_t{most[i - negative]} : others[i - most.size()];
+    }
+  };
+  /// Has none afterwards.
+  Sorted takeSorted();
+
  private:
   std::vector<std::vector<uint32_t>> parts_;
   std::vector<int64_t> others_;

@@ -44,6 +44,16 @@ Distribution distributionOf(std::vector<double>& values) {
       [&](uint64_t i) { return values[i]; });
 }
 
+Distribution distributionOf(CompactDurations&& durations) {
+  const CompactDurations::Sorted sorted = durations.takeSorted();
+  return ofSorted(
+      sorted.size(),
+      [&](auto&& f) {
+        for (size_t i = 0; i < sorted.size(); ++i) f(static_cast<double>(sorted.at(i)));
+      },
+      [&](uint64_t i) { return static_cast<double>(sorted.at(i)); });
+}
+
 Distribution distributionOfCounts(const std::vector<uint64_t>& counts) {
   uint64_t all = 0;
   for (const uint64_t count : counts) all += count;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tracesmith/analysis/timing/compact_durations.hpp"
+
 namespace tracesmith {
 
 /// All 0 if there are no values. Quantiles are interpolated linearly between the two values around
@@ -18,6 +20,7 @@ struct Distribution {
 /// Reorders `values`.
 Distribution distributionOf(std::vector<double>& values);
 inline Distribution distributionOf(std::vector<double>&& values) { return distributionOf(values); }
+Distribution distributionOf(CompactDurations&& durations);
 /// The same of the values 0, 1, 2, ..., of which value i occurs counts[i] times.
 Distribution distributionOfCounts(const std::vector<uint64_t>& counts);
 

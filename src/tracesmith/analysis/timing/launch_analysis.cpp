@@ -68,15 +68,10 @@ void LaunchDelays::add(LaunchDelays&& others) {
 
 LaunchLatency LaunchDelays::finish() {
   LaunchLatency out{.without_launch = without_launch_, .before_launch = before_launch_};
-  const auto distribution = [](CompactDurations& durations) {
-    std::vector<double> values;
-    durations.moveTo(values);
-    return distributionOf(values);
-  };
-  out.call = distribution(call_);
-  out.work = distribution(work_);
-  out.delay = distribution(delay_);
-  out.latency = distribution(latency_);
+  out.call = distributionOf(std::move(call_));
+  out.work = distributionOf(std::move(work_));
+  out.delay = distributionOf(std::move(delay_));
+  out.latency = distributionOf(std::move(latency_));
   return out;
 }
 
@@ -100,8 +95,9 @@ void QueuedLaunches::add(int64_t launch_ns, int64_t begin_ns) {
 
 QueueDepth QueuedLaunches::finish() {
   QueueDepth out{.before_launch = before_launch_};
-  std::sort(launches_.begin(), launches_.end());
-  std::sort(begins_.begin(), begins_.end());
+  for (std::vector<int64_t>* const times : {&launches_, &begins_}) {
+    if (!std::is_sorted(times->begin(), times->end())) std::sort(times->begin(), times->end());
+  }
   std::vector<uint64_t> changes_at;  // by depth
   size_t launched = 0, begun = 0;
   int64_t last_ns = 0;
