@@ -43,6 +43,9 @@ void bindCommAnalysis(nanobind::module_& module);
 void bindNcclTracker(nanobind::module_& module);
 void bindFleet(nanobind::module_& module);
 void bindRemoteFiles(nanobind::module_& module);
+/// Raises what the program's signal handlers raised while remote files were read, as
+/// KeyboardInterrupt.
+void raiseFromRemoteFiles();
 void bindMultiGpu(nanobind::module_& module);
 void bindJoins(nanobind::module_& module);
 void bindVerbs(nanobind::module_& module);

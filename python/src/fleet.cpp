@@ -62,6 +62,7 @@ nb::list summarizeFiles(const std::vector<std::string>& paths, const std::string
   options.keeps_each = true;
   options.threads = threads;
   const FleetRun run = interruptible([&] { return runFleet(paths, options); });
+  raiseFromRemoteFiles();
   nb::list out;
   for (const FleetFile& file : run.files) out.append(tupleOf(file));
   return out;
@@ -123,7 +124,12 @@ void bindFleet(nb::module_& m) {
         nb::sig("def fleet_diff(before: list[bytes], after: list[bytes], limit: int) -> "
                 "ReportTables"));
   m.def(
-      "fleet_files", [](const std::vector<std::string>& paths) { return findFleetFiles(paths); },
+      "fleet_files",
+      [](const std::vector<std::string>& paths) {
+        std::vector<std::string> files = interruptible([&] { return findFleetFiles(paths); });
+        raiseFromRemoteFiles();
+        return files;
+      },
       nb::arg("paths"), "The traces and summaries in folders and those within, and other paths.");
 }
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,9 @@ namespace tracesmith::python {
 namespace nb = nanobind;
 
 namespace {
+
+/// With the GIL.
+std::optional<nb::python_error> g_raised;
 
 class PythonFiles : public RemoteFiles {
  public:
@@ -54,11 +58,12 @@ class PythonFiles : public RemoteFiles {
   template <class F>
   auto call(const std::string& url, F&& f) -> Result<decltype(f())> {
     const nb::gil_scoped_acquire acquire;
+    if (g_raised) return fail(ErrorCode::kUnsupported, "interrupted", url);
     try {
       return f();
     } catch (nb::python_error& error) {
-      if (error.matches(PyExc_KeyboardInterrupt)) {
-        PyErr_SetInterrupt();  // pending again, for the call that all this is part of
+      if (!error.matches(PyExc_Exception)) {  // of a signal handler: for the program
+        g_raised.emplace(std::move(error));
         return fail(ErrorCode::kUnsupported, "interrupted", url);
       }
       const bool is_missing = error.matches(PyExc_FileNotFoundError);
@@ -78,6 +83,13 @@ class PythonFiles : public RemoteFiles {
 };
 
 }  // namespace
+
+void raiseFromRemoteFiles() {
+  if (!g_raised) return;
+  nb::python_error error = std::move(*g_raised);
+  g_raised.reset();
+  throw error;
+}
 
 void bindRemoteFiles(nb::module_& m) {
   m.def(

@@ -133,6 +133,46 @@ def test_ranges_are_read(store, tmp_path, reads):
     assert sum(reads["read"]) < 700_000, "what tells which trace it is, and the summary"
 
 
+def test_files_that_change_are_seen(store, folder):
+    store.pipe_file("traces/a.sbt", (folder / "a.sbt").read_bytes()[:-2000])
+    before = fleet.analyze(STORE)
+    store.put(str(folder / "a.sbt"), "traces/a.sbt")
+    store.put(str(folder / "b.sbt"), "traces/b.sbt")
+    fresh = fleet.analyze([f"{STORE}/a.sbt", f"{STORE}/b.sbt"])
+    assert names(before) == {"a.sbt": "computed"} and names(fresh) == {"a.sbt": "computed", "b.sbt": "computed"}
+
+
+def test_what_signal_handlers_raise(store, folder, monkeypatch):
+    store.put(str(folder), "traces/night", recursive=True)
+
+    def stop(self, url, offset, size):
+        raise SystemExit(7)
+
+    monkeypatch.setattr(_remote.RemoteFiles, "read", stop)
+    with pytest.raises(SystemExit):
+        fleet.analyze(f"{STORE}/night")
+
+
+class WithoutRanges:
+    """A file system whose server sends the whole file, whatever is asked for."""
+
+    def __init__(self, files):
+        self.files = files
+
+    def __getattr__(self, name):
+        return getattr(self.files, name)
+
+    def cat_file(self, path, **_):
+        return self.files.cat_file(path) * 2
+
+
+def test_servers_without_ranges(store, folder, monkeypatch):
+    store.put(str(folder / "a.sbt"), "traces/a.sbt")
+    monkeypatch.setattr(_remote.RemoteFiles, "_find", lambda self, url: (WithoutRanges(store), url.removeprefix("s3://")))
+    result = fleet.analyze(f"{STORE}/a.sbt")
+    assert "ranges" in result.failed[0].message
+
+
 def test_bad_files_are_named(store, folder):
     good = (folder / "a.sbt").read_bytes()
     contents = {"good.sbt": good, "cut.sbt": (folder / "b.sbt").read_bytes()[:-3000], "empty.sbt": b"", "foreign.sbt": b"hello" * 99}
@@ -143,6 +183,9 @@ def test_bad_files_are_named(store, folder):
     failed = {file.path: file.message for file in result.failed}
     assert set(failed) == {f"{STORE}/empty.sbt", f"{STORE}/foreign.sbt", f"{STORE}/missing.sbt", "s3://no-such-bucket/x",
                            "s3://no-such-bucket", "nonsense://host/a.sbt"}
+    assert [file.state for file in fleet.analyze([f"{STORE}/no-ending"]).files] == ["failed"]
+    store.pipe_file("traces/no-ending", b"something else")
+    assert [file.state for file in fleet.analyze([f"{STORE}/no-ending"]).files] == ["failed"]
     assert "does not exist" in failed[f"{STORE}/missing.sbt"] and "nonsense" in failed["nonsense://host/a.sbt"]
 
 

@@ -40,6 +40,7 @@ _Answer = tuple[str, str, str, str, bytes, int, int, int, str, bytes]
 # Tables of a report that have a row for each name; "traces" comes beside them.
 _TABLES = ("devices", "idle", "kernel_families", "kernels", "copies", "communication", "steps")
 _FILES_AT_ONCE = 16
+_FILES_PER_POOL = 64  # in place of a broken one
 
 
 @dataclass(frozen=True)
@@ -293,10 +294,15 @@ def _run_apart(executor: concurrent.futures.Executor, paths: list[str], is_broke
     A worker that dies of one takes others with it, which are not to blame. A pool of processes is broken from then
     on, so others take its place."""
     def run(its_paths: list[str], attempt: int, broken: bool) -> list[list[_Answer] | BaseException]:
-        with ProcessPoolExecutor() if broken else nullcontext(executor) as engine:
+        with _pool_like(executor) if broken else nullcontext(executor) as engine:
             return _run(engine, [[path] for path in its_paths], options, attempt)
 
-    answers = dict(zip(paths, run(paths, 2, is_broken)))
+    # Only files of a group whose pool breaks too have to run alone.
+    at_once = _FILES_PER_POOL if is_broken else max(1, len(paths))
+    answers: dict[str, list[_Answer] | BaseException] = {}
+    for i in range(0, len(paths), at_once):
+        group = paths[i:i + at_once]
+        answers.update(zip(group, run(group, 2, is_broken)))
     for path, answer in answers.items():
         if isinstance(answer, BaseException):
             answers[path] = run([path], 3, isinstance(answer, BrokenProcessPool))[0]
@@ -307,6 +313,14 @@ def _prepare(*paths: str | bytes) -> None:
     """Before paths are used that may be URLs."""
     if any("://" in os.fsdecode(path) for path in paths):
         use_remote_files()
+
+
+def _pool_like(broken: concurrent.futures.Executor) -> ProcessPoolExecutor:
+    """A new pool of processes in place of a broken one."""
+    if not isinstance(broken, ProcessPoolExecutor):
+        return ProcessPoolExecutor()
+    of = {name: getattr(broken, "_" + name, None) for name in ("max_workers", "mp_context", "initializer")}
+    return ProcessPoolExecutor(**of, initargs=getattr(broken, "_initargs", ()))
 
 
 def _failed(path: str, error: BaseException) -> _Answer:

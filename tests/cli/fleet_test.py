@@ -170,9 +170,10 @@ class BadFiles(FleetTest):
         self.write("damaged-header.sbt", b"\0" * 64 + trace[64:])
         os.mkdir(self.path("folder.sbt"))
         os.symlink("missing", self.path("dangling.sbt"))
+        os.mkfifo(self.path("pipe.summary"))
         report = self.fleet(".", code=3)
         self.assertEqual(report["facts"]["traces"] - report["facts"].get("traces that are damaged", 0), 4)
-        for name in ("empty.sbt", "foreign.sbt", "newer.sbt", "dangling.sbt"):
+        for name in ("empty.sbt", "foreign.sbt", "newer.sbt", "dangling.sbt", "pipe.summary"):
             self.assertIn(name, report["errors"])
         self.assertNotIn("run-", report["errors"])
 

@@ -75,16 +75,14 @@ template <class Make, class Take>
     constexpr std::chrono::milliseconds kBetweenChecks{50};
     std::unique_lock lock(mutex);
     while (!ends && next_to_take < parts) {
-      const bool is_made = changed.wait_for(lock, kBetweenChecks,
-                                            [&] { return ends || waiting.contains(next_to_take); });
+      changed.wait_for(lock, kBetweenChecks,
+                       [&] { return ends || waiting.contains(next_to_take); });
       if (ends) break;
-      if (!is_made) {
-        lock.unlock();
-        const bool cancelled = isCancelled();
-        lock.lock();
-        if (cancelled) endWith(nullptr);
-        continue;
-      }
+      lock.unlock();
+      const bool cancelled = isCancelled();
+      lock.lock();
+      if (cancelled) endWith(nullptr);
+      if (ends || !waiting.contains(next_to_take)) continue;
       Made made = std::move(waiting.extract(next_to_take).mapped());
       lock.unlock();
       const bool goes_on = take(std::move(made));

@@ -91,6 +91,19 @@ TEST_P(OrderedParallel, CancellationReachesThePartThatIsBeingMade) {
   EXPECT_GE(ended.load(), 1u);
 }
 
+TEST_P(OrderedParallel, CancellationIsSeenBetweenShortParts) {
+  bool cancelled = false;
+  size_t taken = 0;
+  const CancelScope scope([&] { return cancelled; });
+  EXPECT_FALSE(makeInOrder(
+      1'000'000, threads(), [](unsigned, size_t part) { return part; },
+      [&](size_t) {
+        cancelled = ++taken == 10;
+        return true;
+      }));
+  EXPECT_EQ(taken, 10u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, OrderedParallel, ::testing::Values(1u, 2u, 5u));
 
 }  // namespace

@@ -55,6 +55,10 @@ class OneSummary {
       return error ? failErrno(error.value(), "cannot be read", path_)
                    : fail(ErrorCode::kInvalidArgument, "is a folder", path_);
     }
+    const fs::file_status status = fs::status(path_, error);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {  // opening a pipe may wait for ever
+      return fail(ErrorCode::kInvalidArgument, "is not a regular file", path_);
+    }
     if (path_.ends_with(kSummaryEnding)) {
       TS_TRY(SummaryFile stored, readSummaryFile(path_));
       return take(std::move(stored), FleetFile::State::kStored);
@@ -159,6 +163,8 @@ void findRemote(const std::string& url, std::set<std::string>& found) {
     found.insert(url);
     return;
   }
+  const bool is_file = all->size() == 1 && all->front() == url;
+  if (is_file) found.insert(url);
   std::copy_if(all->begin(), all->end(), std::inserter(found, found.end()), isWantedFile);
 }
 

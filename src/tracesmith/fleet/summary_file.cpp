@@ -129,7 +129,11 @@ Result<SummaryFile> readSummaryFile(const std::string& path, bool only_identity)
     return fail(ErrorCode::kDamaged, "the summary is damaged: it is cut off", path);
   }
   if (only_identity) return file;
-  Result<FleetSummary> summary = decodeSummary(in.take(in.remaining()));
+  // Many are read at once.
+  constexpr size_t kMostMemory = size_t{64} << 20;
+  const ByteView packed = in.take(in.remaining());
+  Result<FleetSummary> summary =
+      packed.size() <= kLargestSummary ? decodeSummary(packed, kMostMemory) : decodeSummary(packed);
   if (!summary) {
     Error error = std::move(summary).error();
     error.where = path;

@@ -12,7 +12,7 @@
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
 #include "tracesmith/analysis/timing/launch_analysis.hpp"
 #include "tracesmith/analysis/timing/peer_copies.hpp"
-#include "tracesmith/analysis/timing/step_uses.hpp"
+#include "tracesmith/analysis/timing/step_finder.hpp"
 #include "tracesmith/analysis/timing/stream_use.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 #include "tracesmith/base/result.hpp"

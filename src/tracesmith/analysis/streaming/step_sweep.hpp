@@ -7,7 +7,6 @@
 
 #include "tracesmith/analysis/streaming/time_sweep.hpp"
 #include "tracesmith/analysis/timing/step_finder.hpp"
-#include "tracesmith/analysis/timing/step_uses.hpp"
 
 namespace tracesmith {
 

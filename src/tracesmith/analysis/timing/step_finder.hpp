@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the step to which a piece of device work belongs.
+// Finds the step to which a piece of device work belongs, and what devices did for each step.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,9 @@
 #include <map>
 #include <vector>
 
+#include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/analysis/timing/steps.hpp"
+#include "tracesmith/analysis/timing/time_breakdown.hpp"
 
 namespace tracesmith {
 
@@ -36,5 +38,18 @@ class StepFinder {
   const DeviceOps* ops_ = nullptr;
   std::map<ProcessId, std::vector<Place>> places_;
 };
+
+/// An op belongs to the step in which it was launched; its whole duration counts there.
+struct StepUse {
+  uint64_t launched = 0;  ///< ops
+  TimeBreakdown times;    ///< sumOverDevices()
+};
+struct StepUses {
+  Steps steps;
+  std::vector<StepUse> uses;  ///< of each of steps.all
+};
+
+/// Without steps that start after DeviceOps::until_ns.
+StepUses stepUses(const Trace& trace, const DeviceOps& ops);
 
 }  // namespace tracesmith

@@ -205,7 +205,8 @@ class AnalyzeCommand : public Command {
     if (!scan || isMerged(scan->tables())) return std::nullopt;
     BusyLine busy("analyzing " + path);
     auto report = analyzeByBlock(*scan, options);
-    if (!report || !*report) return std::nullopt;
+    if (!report) return failWith(explainError(report.error(), path));
+    if (!*report) return std::nullopt;
     busy.end();
     return finish({.report = std::move(**report)}, session,
                   [&] { return reportLosses(scan->losses(), scan->reader(), path, kExitOk); });
