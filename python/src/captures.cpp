@@ -158,6 +158,15 @@ void bindCaptures(nb::module_& m) {
       .def_rw("flush_interval_ms", &TracingConfig::flush_interval_ms)
       .def_rw("duration_ms", &TracingConfig::duration_ms,
               "stops the session after this time; 0: never")
+      .def_rw(
+          "flight_recorder_ms", &TracingConfig::flight_recorder_ms,
+          "above 0: keep at least the events of this time before the end, and a summary of all; "
+          "needs output_file")
+      .def_rw("slow_step_factor", &TracingConfig::slow_step_factor,
+              "of a flight recorder: save the window when a step takes more than this times the "
+              "median of the steps before it; 0: never for that")
+      .def_rw("most_saved_windows", &TracingConfig::most_saved_windows,
+              "of a flight recorder, before stop()")
       .def_rw("enable_gpu_tracks", &TracingConfig::enable_gpu_tracks)
       .def_rw("enable_counter_tracks", &TracingConfig::enable_counter_tracks)
       .def_rw("enable_flow_events", &TracingConfig::enable_flow_events)
@@ -196,6 +205,17 @@ void bindCaptures(nb::module_& m) {
              return true;
            })
       .def("flush", [](Session& self) { check(alone(self.lock, [&] { return self.flush(); })); })
+      .def(
+          "save_window",
+          [](Session& self, const std::string& reason) {
+            const std::string path =
+                valueOf(alone(self.lock, [&] { return self.saveWindow(reason); }));
+            return nb::steal(PyUnicode_DecodeFSDefaultAndSize(
+                path.data(), static_cast<Py_ssize_t>(path.size())));
+          },
+          nb::arg("reason") = "", nb::sig("def save_window(self, reason: str = '') -> str"),
+          "Of a flight recorder: saves the events of the last flight_recorder_ms beside the trace, "
+          "as OUTPUT.trigger-N.sbt, and returns that path.")
       .def("clear", [](Session& self) { check(alone(self.lock, [&] { return self.clear(); })); })
       .def("get_events",
            [](Session& self) {

@@ -17,6 +17,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/api/session_flight.hpp"
+#include "tracesmith/api/session_threads.hpp"
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/processes/signal_free_thread.hpp"
 #include "tracesmith/capture/session/event_record.hpp"
@@ -28,77 +30,19 @@
 namespace tracesmith {
 namespace {
 
+using session::g_parents_ring;
+using session::g_parents_words;
+using session::Inside;
+using session::RingEntry;
 using session::SessionDrain;
 using session::SessionMemory;
+using session::t_entries;
+using session::t_facts;
+using session::ThreadEntries;
 using session::Writer;
 
 constexpr uint32_t kFewestRings = 16;
 constexpr int64_t kAskAgainNs = 5'000'000;  // pause of a thread that got no ring
-
-/// A ring that is always full, for spans that a forked child inherits; they belong to the parent.
-session::SessionRing g_parents_ring;
-uint64_t g_parents_words[8];
-
-/// A thread's ring in one session.
-struct Entry {
-  uint64_t key = 0;
-  uint32_t pid = 0;
-  uint32_t ring = 0;
-  std::shared_ptr<SessionMemory> memory;
-  Writer writer;
-};
-
-/// State of a thread that lives until its very end, after its ThreadEntries are destroyed.
-struct ThreadFacts {
-  bool ended = false;        // it has given up its rings
-  bool drains = false;       // a drainer: for its own events it would have to wait for itself
-  uint32_t inside = 0;       // holds a session's lock, or is creating an Entry
-  uint64_t refused_key = 0;  // of the session that had no ring for it
-  int64_t refused_ns = 0;    // time of that refusal
-};
-constinit thread_local ThreadFacts t_facts;
-
-/// Marks calls that hold a session's lock. Code that interrupts them on the same thread (a signal
-/// handler, a recorded allocator) must neither take the lock nor wait for a thread that wants it.
-class Inside {
- public:
-  Inside() { ++t_facts.inside; }
-  ~Inside() { --t_facts.inside; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-};
-
-struct ThreadEntries {
-  std::vector<std::unique_ptr<Entry>> entries;
-  void (*forget_slot)() = nullptr;
-
-  ~ThreadEntries() {
-    t_facts.ended = true;
-    if (forget_slot != nullptr) forget_slot();
-    for (auto& entry : entries) leave(*entry);
-    entries.clear();
-  }
-  static void leave(const Entry& entry) {
-    if (entry.pid == static_cast<uint32_t>(getpid())) entry.memory->leaveRing(entry.ring);
-  }
-  /// Removes the rings of sessions that have ended, unless a span is still open.
-  void prune() {
-    std::erase_if(entries, [](const std::unique_ptr<Entry>& entry) {
-      return entry->memory->header().open.load(std::memory_order_relaxed) == 0 &&
-             entry->writer.open_spans == 0;
-    });
-  }
-  /// In a forked child: a thread must not write to the ring of the parent's thread.
-  void disown() {
-    for (auto& entry : entries) {
-      entry->writer.ring = &g_parents_ring;
-      entry->writer.words = g_parents_words;
-      entry->writer.capacity = sizeof g_parents_words;
-      entry->writer.policy = OverflowPolicy::DropNewest;
-    }
-  }
-};
-thread_local ThreadEntries t_entries;
 
 std::atomic<uint64_t> g_last_key{0};
 
@@ -110,7 +54,8 @@ struct TracingSession::Impl {
   mutable std::mutex mutex;
   std::condition_variable answered;
   std::shared_ptr<SessionMemory> memory;
-  std::unique_ptr<SessionDrain> drain;  // used by the drainer thread while it runs
+  std::unique_ptr<SessionFlight> flight;  // of a flight recorder; outlives `drain`
+  std::unique_ptr<SessionDrain> drain;    // used by the drainer thread while it runs
   std::thread thread;
   std::atomic<State> state{State::Stopped};
   uint32_t owner_pid = 0;
@@ -124,6 +69,7 @@ struct TracingSession::Impl {
   int memory_fd = -1;  // the trace of an InProcess session
   std::string path;
   SideOutput beside;  // with a path: keeps the existing output until this trace is finished
+  bool summary_written = false;
   std::atomic<uint64_t> start_ns{0};
   std::atomic<uint64_t> stop_ns{0};
 
@@ -204,13 +150,25 @@ void TracingSession::Impl::closeOutput() {
 }
 
 void TracingSession::Impl::takePlace() {
-  if (beside.path.empty() || !result) return;
-  Result<std::string> place = publishSideOutput(std::exchange(beside, {}), config.output_file);
-  if (place) {
-    path = std::move(*place);
-  } else {
-    result = tl::unexpected<Error>(std::move(place.error()));
+  if (!beside.path.empty() && result) {
+    Result<std::string> place = publishSideOutput(std::exchange(beside, {}), config.output_file);
+    if (place) {
+      path = std::move(*place);
+    } else {
+      result = tl::unexpected<Error>(std::move(place.error()));
+    }
   }
+  if (flight && result && !summary_written) {
+    result = flight->writeSummary(path);
+    summary_written = true;
+  }
+}
+
+static std::unique_ptr<SessionFlight> flightOf(const TracingConfig& config) {
+  if (config.flight_recorder_ms == 0) return nullptr;
+  const auto ms = static_cast<int64_t>(std::min<uint64_t>(config.flight_recorder_ms, 1ull << 40));
+  return std::make_unique<SessionFlight>(ms * 1'000'000, config.slow_step_factor,
+                                         config.most_saved_windows);
 }
 
 Status TracingSession::start(const TracingConfig& config) {
@@ -243,10 +201,15 @@ Status TracingSession::start(const TracingConfig& config) {
     memory = SessionMemory::create(rings, config.buffer_size_kb * 1024, config.overflow);
   }
   if (!memory) return refuse(memory.error());
+  if (config.flight_recorder_ms > 0 && config.output_file.empty()) {
+    return refuse({ErrorCode::kInvalidArgument, "a flight recorder needs an output_file"});
+  }
   if (Status ok = s.openOutput(); !ok) return refuse(ok.error());
   s.drain.reset();
-  auto drain =
-      SessionDrain::create(**memory, s.path, int64_t{config.flush_interval_ms} * 1'000'000);
+  s.flight = flightOf(config);
+  s.summary_written = false;
+  auto drain = SessionDrain::create(**memory, s.path, int64_t{config.flush_interval_ms} * 1'000'000,
+                                    s.flight ? s.flight->options() : FlightOptions{});
   if (!drain) return refuse(drain.error());
   s.shared = nullptr;
   s.memory = std::move(*memory);
@@ -291,9 +254,11 @@ void TracingSession::Impl::run(TracingSession& session) {
       // This tells forked children, at the latest when their ring is half full.
       memory->header().open.store(0);
       stop_ns = getCurrentTimestamp();
+      if (flight) flight->end();
       ok = drain->finish();
     } else {
       drain->pass();
+      if (flight) flight->serve(*drain);
       if (flushes != flushes_answered) ok = drain->flush();
     }
     if (stopping || flushes != flushes_answered || !ok) {
@@ -338,6 +303,16 @@ Status TracingSession::flush() {
   s.memory->wakeDrainer();
   s.answered.wait(lock, [&] { return s.flushes_done >= mine; });
   return s.result;
+}
+
+Result<std::string> TracingSession::saveWindow(const std::string& reason) {
+  Impl& s = *impl_;
+  const Inside inside;
+  if (s.flight == nullptr || s.state != State::Running || !s.mine()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "only a session that runs with flight_recorder_ms has a window to save");
+  }
+  return s.flight->save(reason, [&s] { s.memory->wakeDrainer(); });
 }
 
 Status TracingSession::clear() {
@@ -519,7 +494,7 @@ const Writer* TracingSession::Impl::writerOfThread(uint64_t key,
     return none();
   }
   const auto index = static_cast<uint32_t>(ring);
-  auto made = std::make_unique<Entry>();
+  auto made = std::make_unique<RingEntry>();
   made->key = key;
   made->pid = static_cast<uint32_t>(getpid());
   made->ring = index;

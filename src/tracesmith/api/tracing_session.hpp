@@ -40,6 +40,13 @@ struct TracingConfig {
   std::string output_file;
   uint32_t flush_interval_ms = 200;  ///< longest time an event waits before it is written
   uint64_t duration_ms = 0;          ///< stop automatically after this time; 0: never
+  /// Above 0: a flight recorder. The trace keeps at least the events of this time before its end,
+  /// and TRACE.summary counts all of them. Needs output_file.
+  uint64_t flight_recorder_ms = 0;
+  /// Of a flight recorder: the window is saved when a step takes more than this times the median of
+  /// the steps before it; 0: never for that.
+  double slow_step_factor = 0;
+  uint32_t most_saved_windows = 10;  ///< of a flight recorder, before stop()
   // What exportToFile() includes:
   bool enable_gpu_tracks = true;
   bool enable_counter_tracks = true;
@@ -81,7 +88,11 @@ class TracingSession {
   Status stop();
   /// Writes everything emitted before the call to the trace, so that others can read it.
   Status flush();
-  /// The trace so far, as events sorted by time.
+  /// Of a flight recorder: saves the events of the last flight_recorder_ms beside the trace, as
+  /// OUTPUT.trigger-N.sbt, and returns that path. The session goes on.
+  Result<std::string> saveWindow(const std::string& reason = {});
+  /// The trace so far, as events sorted by time; of a flight recorder that runs, only its newest
+  /// part.
   std::vector<TraceEvent> getEvents();
   std::vector<CounterEvent> getCounters();
   /// Discards the trace. Allowed only for a stopped session that keeps its trace in memory.

@@ -17,6 +17,7 @@
 #include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/blocks/time_hints.hpp"
 #include "tracesmith/format/encoding/sbt_layout.hpp"
+#include "tracesmith/format/event_copy.hpp"
 #include "tracesmith/format/name_set.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
@@ -281,6 +282,16 @@ Status TraceWriter::write(const Trace& delta, const SourceRows* sources) {
   impl_->sources = nullptr;
   if (status) impl_->kernel_names.add(delta.kernel.name);
   return status;
+}
+
+Status TraceWriter::appendEvents(const sbt::BlockLog& from, uint64_t until,
+                                 std::vector<DataLoss>& losses) {
+  if (impl_->finished) {
+    return fail(ErrorCode::kInvalidArgument, "the trace is finished", impl_->path());
+  }
+  return impl_->file.appendAtomically([&] {
+    return copyEvents(from, until, impl_->file, impl_->encoder, impl_->kernel_names, losses);
+  });
 }
 
 Status TraceWriter::finish() {

@@ -6,13 +6,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
 
+struct DataLoss;
 struct SourceRows;
+namespace sbt {
+class BlockLog;
+}
 
 struct WriterOptions {
   int zstd_level = 1;
@@ -46,6 +51,12 @@ class TraceWriter {
   /// `sources`: for some of the tables, the source of each row; also the sources of events that
   /// became no row.
   Status write(const Trace& delta, const SourceRows* sources = nullptr);
+
+  /// Copies the events of another trace that lie before the byte `until`, with their attributes,
+  /// pending commands, commit marks and samples of clocks. All strings and dictionaries of that
+  /// trace must have been written to this one, under the same ids. Damaged blocks are left out and
+  /// added to `losses`.
+  Status appendEvents(const sbt::BlockLog& from, uint64_t until, std::vector<DataLoss>& losses);
 
   /// Writes the index and the end marker, and syncs to disk. Nothing may be written afterwards.
   Status finish();

@@ -82,6 +82,12 @@ void EventAppender::rowsWritten() {
   });
 }
 
+void EventAppender::beginFile() {
+  for (auto& [table, rows] : written_) {
+    if (table >= TableId::kHostCall) rows = 0;
+  }
+}
+
 DeviceId EventAppender::device(uint32_t number) {
   auto [it, fresh] = devices_.try_emplace(number);
   if (fresh) {

@@ -49,6 +49,8 @@ class EventAppender {
   /// Call this after the rows so far have been written. It empties the tables but keeps the
   /// strings, and continues to number rows and ids as if the rows were still there.
   void rowsWritten();
+  /// Counts rows of events from 0 again, for a new file that has the same dictionaries.
+  void beginFile();
 
  private:
   DeviceId device(uint32_t number);

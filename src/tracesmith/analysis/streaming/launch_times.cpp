@@ -96,6 +96,13 @@ LaunchTimes::Call LaunchTimes::Chunk::find(uint64_t id, bool& is_repeated) const
 LaunchTimes::Call LaunchTimes::find(ProcessId process, uint64_t correlation_id,
                                     bool& is_repeated) const {
   if (correlation_id == 0) return {};
+  const Call call = findHere(process, correlation_id, is_repeated);
+  if (call.start_ns != kNone || earlier_ == nullptr) return call;
+  return earlier_->findHere(process, correlation_id, is_repeated);
+}
+
+LaunchTimes::Call LaunchTimes::findHere(ProcessId process, uint64_t correlation_id,
+                                        bool& is_repeated) const {
   const auto known = processes_.find(process);
   if (known == processes_.end()) return {};
   const OfProcess& all = known->second;

@@ -25,6 +25,8 @@ class LaunchTimes {
   void add(Block&& block);
   /// Call it after the last add().
   void finish();
+  /// Makes find() look there for calls that are not here. `earlier` outlives this.
+  void continueFrom(const LaunchTimes& earlier) { earlier_ = &earlier; }
 
   /// The call with this id. Sets `is_repeated` if several calls have the id: then time and stream
   /// decide (LaunchIndex), and the result does not count.
@@ -54,8 +56,11 @@ class LaunchTimes {
   };
   static Chunk chunkOf(std::vector<WideCall>& calls, bool keeps_ends);
 
+  Call findHere(ProcessId process, uint64_t correlation_id, bool& is_repeated) const;
+
   std::map<ProcessId, OfProcess> processes_;
   uint64_t calls_ = 0;
+  const LaunchTimes* earlier_ = nullptr;
 
  public:
   class Block {

@@ -46,6 +46,16 @@ bool isStepName(std::string_view text) {
   return known();
 }
 
+StepName partsOf(std::string_view name) {
+  const size_t last = name.find_last_of(kDigits);
+  if (last == std::string_view::npos) return {std::string(name), std::nullopt};
+  // npos + 1: everything before is digits.
+  const size_t at = name.find_last_not_of(kDigits, last) + 1;
+  std::string pattern(name.substr(0, at));
+  pattern.append("#").append(name.substr(last + 1));
+  return {std::move(pattern), numberAt(name, at)};
+}
+
 // --- Ranges ----------------------------------------------------------------------------------
 
 struct Member {
@@ -143,15 +153,11 @@ class RangeSteps {
     name.seen = true;
     name.is_step_name = isStepName(text);
     if (!name.is_step_name) return;
-    const size_t last = text.find_last_of(kDigits);
-    if (last == std::string_view::npos) return;
-    // npos + 1: everything before is digits.
-    const size_t at = text.find_last_not_of(kDigits, last) + 1;
-    name.number = numberAt(text, at);
-    std::string pattern(text.substr(0, at));
-    pattern.append("#").append(text.substr(last + 1));
+    StepName parts = partsOf(text);
+    if (!parts.number) return;
+    name.number = *parts.number;
     const auto next = static_cast<uint32_t>(patterns_.size());
-    name.pattern = patterns_.try_emplace(std::move(pattern), next).first->second;
+    name.pattern = patterns_.try_emplace(std::move(parts.pattern), next).first->second;
   }
   std::string textOf(uint32_t pattern) const {
     return std::find_if(patterns_.begin(), patterns_.end(),
@@ -425,6 +431,10 @@ std::string Steps::basis() const {
 
 bool canNameStep(std::string_view name) {
   return name.starts_with(kPyTorchStep) || isStepName(name);
+}
+
+std::optional<StepName> stepNameOf(std::string_view name) {
+  return canNameStep(name) ? std::optional(partsOf(name)) : std::nullopt;
 }
 
 Steps stepsOf(const Trace& trace, const DeviceOps& ops) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,14 @@ struct Steps {
 
 /// Whether ranges of this name can be steps; stepsOf() needs no others.
 bool canNameStep(std::string_view name);
+
+/// A name that can be a step's, apart from its last number: "step 12" is "step #" and 12.
+struct StepName {
+  std::string pattern;
+  std::optional<int64_t> number;
+};
+/// Empty: ranges of this name are no steps.
+std::optional<StepName> stepNameOf(std::string_view name);
 
 /// Uses the first method of Steps::From that finds at least one ProfilerStep, two numbered ranges,
 /// three repeated ranges, or three repetitions that cover half of a stream's kernels.

@@ -46,6 +46,12 @@ void HostClocks::sample(int64_t interval_ns) {
 
 void HostClocks::add(const Sample& sample) { samples_.push_back(sample); }
 
+size_t HostClocks::trim(size_t keep) {
+  const size_t old = samples_.size() - std::min(samples_.size(), keep);
+  samples_.erase(samples_.begin(), samples_.begin() + static_cast<ptrdiff_t>(old));
+  return old;
+}
+
 HostTime HostClocks::toHost(size_t kind, int64_t value) const {
   if (samples_.empty()) return {value, INT64_MAX};
   auto after = std::lower_bound(samples_.begin(), samples_.end(), value,

@@ -33,6 +33,8 @@ class HostClocks {
   void sample(int64_t interval_ns = 100'000'000);
   /// For tests and for resuming another collector's session.
   void add(const Sample& sample);
+  /// Forgets all but the newest `keep` samples; returns how many that were.
+  size_t trim(size_t keep);
 
   const std::vector<Sample>& samples() const { return samples_; }
   /// Host time of the reading `value` of clock kKinds[kind].

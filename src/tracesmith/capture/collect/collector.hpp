@@ -30,6 +30,7 @@
 #include "tracesmith/capture/agent_files/cuda_file.hpp"
 #include "tracesmith/capture/clocks/peer_clocks.hpp"
 #include "tracesmith/capture/devices/topology_reading.hpp"
+#include "tracesmith/capture/flight/flight_window.hpp"
 #include "tracesmith/capture/join/record_joiner.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
 #include "tracesmith/capture/session_directory/session_output.hpp"
@@ -42,6 +43,7 @@ struct CollectorOptions {
   bool keep_memory = true;
   int64_t shortest_call_ns = 0;  ///< XRay calls shorter than this make no rows
   int64_t commit_interval_ns = 1'000'000'000;
+  FlightOptions flight = {};  ///< window_ns 0: keeps everything
 };
 
 /// Totals over all processes.
@@ -81,6 +83,22 @@ class Collector {
   void setCapturing(bool on);
   /// Commits now, so that a reader of the file sees everything up to here.
   Status commitNow();
+  /// The window of a flight recorder; null: everything is kept.
+  const FlightWindow* window() const { return window_.get(); }
+  /// Of a flight recorder: saves the window now. Returns the number of the saved window; 0: it was
+  /// saved too often already, or rows cannot be written.
+  uint32_t saveWindow(std::string reason);
+  /// Of a flight recorder: saves the window at the next commit, because the program crashed and
+  /// others go on.
+  void wantWindow(std::string reason) {
+    if (window_) window_->want(std::move(reason));
+  }
+  /// Why the recording ends, if not because the program is done.
+  void endWindow(std::string reason) {
+    if (window_) window_->end(std::move(reason));
+  }
+  /// The process whose end is told by wantWindow() or endWindow().
+  void noteRoot(uint32_t pid) { root_pid_ = pid; }
   void noteMetadata(std::string_view key, std::string_view value);
   /// Reads the host's topology on another thread and adds it when it is there; finish() waits for
   /// it.
@@ -101,7 +119,7 @@ class Collector {
   /// Paths of the published files; valid after finish().
   const Published& published() const { return published_; }
   /// Path of the trace while it is being written.
-  const std::string& tracePath() const { return writer_->path(); }
+  std::string tracePath() const { return dir_.tracePath(); }
 
   const SharedRows& rows() const { return shared_; }
   CollectorTotals totals() const;
@@ -203,6 +221,9 @@ class Collector {
   void updateHeartbeat();
   bool commitDue() const;
   void commit();
+  Status writeRows();
+  void turnWindow();
+  Status finishFile();
   void writeClocks(bool finish);
   static uint64_t unresolvedOf(const Process& process);
   static void addRings(const Arena& arena, CollectorTotals& totals);
@@ -237,6 +258,7 @@ class Collector {
   SessionDir dir_;
   CollectorOptions options_;
   std::unique_ptr<TraceWriter> writer_;
+  std::unique_ptr<FlightWindow> window_;  // of a flight recorder
   std::unique_ptr<TopologyReading> topology_;
   PeerClocks* peers_ = nullptr;
   Status write_status_;
@@ -254,6 +276,7 @@ class Collector {
   int64_t written_stamps_ns_ = 0;  // host time of the last stamp sample in the file
   int64_t last_commit_ns_ = 0;
   int64_t last_liveness_ns_ = 0;
+  uint32_t root_pid_ = 0;
   bool capturing_ = true;
   bool resumed_session_ = false;  // what cannot be written now may be at the next resume
   bool finished_ = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of a session: matches agents with the processes visible in /proc, and checks
 // whether they are alive.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +14,14 @@ namespace tracesmith {
 namespace {
 
 constexpr int64_t kLivenessIntervalNs = 100'000'000;
+
+/// The signal that ended a recorded process because of a fault, or because memory was short.
+std::string crashOf(const ProcessRow& row) {
+  constexpr uint32_t kWanted = process_flags::kAgent | process_flags::kSignalled;
+  if ((row.flags & kWanted) != kWanted) return {};
+  if (!isCrash(static_cast<int>(row.exit_code))) return {};
+  return fmt::format("signal {} ended process {}", row.exit_code, row.pid);
+}
 
 }  // namespace
 
@@ -123,6 +133,9 @@ void Collector::noteProcess(const ProcessKey& key, const ProcessRow& given,
                        row.command_line != before.command_line ||
                        row.executable != before.executable || row.seen_by != before.seen_by;
   if (changed) shared_.delta.process.push(row);
+  if (window_ && row.pid != root_pid_ && row.end_ns != 0 && before.end_ns == 0) {
+    if (std::string why = crashOf(row); !why.empty()) window_->want(std::move(why));
+  }
 }
 
 std::vector<std::pair<uint32_t, uint64_t>> Collector::agents() const {

@@ -75,7 +75,8 @@ Status checkFinished(const std::string& path) {
 Result<std::unique_ptr<Collector>> Collector::resume(SessionDir dir) {
   const CollectorOptions options = {.keep_kernels = dir.info().keep_kernels,
                                     .keep_memory = dir.info().keep_memory,
-                                    .shortest_call_ns = dir.info().shortest_call_ns};
+                                    .shortest_call_ns = dir.info().shortest_call_ns,
+                                    .flight = {.window_ns = dir.info().flight_window_ns}};
   auto reader = TraceReader::open(dir.tracePath());
   if (!reader && inspectFile(dir.tracePath()).kind == ExistingFile::Kind::kOther) {
     return tl::unexpected<Error>(reader.error());  // do not overwrite a trace that cannot be read
@@ -139,6 +140,7 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   Trace file;
   for (size_t i = 0; i < block_count; ++i) TS_CHECK_OK(reader.readBlock(i, file));
   shared_.delta.strings = file.strings;
+  if (window_) window_->resume(file);
   restoreProcesses(file);
   const ProcessIndex processes(processes_);
   restoreIds(file, processes);

@@ -19,6 +19,7 @@
 #include "tracesmith/capture/launch/armed_process.hpp"
 #include "tracesmith/capture/launch/drain_pause.hpp"
 #include "tracesmith/capture/launch/session_report.hpp"
+#include "tracesmith/capture/launch/window_triggers.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 
@@ -243,29 +244,33 @@ class AttachedSession {
   int64_t asked_ns_ = 0;
   std::unique_ptr<PeerClocks> peers_;
   std::unique_ptr<Collector> collector_;
+  std::optional<WindowTriggers> window_triggers_;
   ProfileOutcome outcome_;
   DrainPause drain_pause_{options_.ring_bytes};
 };
 
 Status AttachedSession::start() {
+  const FlightOptions flight = options_.flight.value_or(FlightOptions{});
   TS_CHECK_OK(dir_.writeInfo({.output = options_.output,
                               .command_line = target_.command_line,
                               .root_pid = target_.pid,
                               .keep_kernels = options_.kernels,
                               .keep_memory = options_.memory,
+                              .flight_window_ns = flight.window_ns,
                               .force = options_.force,
                               .attached = true}));
   TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
   captured_.emplace(target_.pid, target_.directory, settingsFor(options_, dir_.path()));
   TS_TRY(peers_, PeerClocks::start(options_.sync_with));  // before anything waits for the collector
   TS_CHECK_OK(ask());
-  auto made =
-      Collector::create(dir_, {.keep_kernels = options_.kernels, .keep_memory = options_.memory});
+  auto made = Collector::create(
+      dir_, {.keep_kernels = options_.kernels, .keep_memory = options_.memory, .flight = flight});
   if (!made) {
     captured_->end(asked_ns_);
     return tl::unexpected<Error>(made.error());
   }
   collector_ = std::move(*made);
+  if (options_.flight) window_triggers_.emplace(dir_.path());
   noteHost(*collector_, target_.command_line);
   collector_->noteMetadata("attached_to", std::to_string(target_.pid));
   if (peers_ != nullptr) collector_->followPeers(*peers_);
@@ -296,6 +301,7 @@ Status AttachedSession::watch(const SignalRelay& relay) {
     const uint64_t met = collector_->poll();
     const int64_t now = monotonicNs();
     captured_->poll(now);
+    if (window_triggers_) window_triggers_->poll(*collector_, now);
     const std::vector<std::string> warnings = captured_->takeWarnings();
     if (captured_->allFailed()) {
       return fail(ErrorCode::kIo,

@@ -16,6 +16,7 @@
 #include "tracesmith/capture/launch/program_eligibility.hpp"
 #include "tracesmith/capture/launch/recording_trigger.hpp"
 #include "tracesmith/capture/launch/session_report.hpp"
+#include "tracesmith/capture/launch/window_triggers.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 #include "tracesmith/capture/protocol/process_log_layout.hpp"
@@ -26,6 +27,8 @@ namespace tracesmith {
 namespace {
 
 constexpr int64_t kProgressIntervalNs = 200'000'000;
+/// Processes that still run this long after the program are not just ending with it.
+constexpr int64_t kOthersGoOnNs = 1'000'000'000;
 
 std::string joinCommand(const std::vector<std::string>& command) {
   std::string joined;
@@ -37,6 +40,12 @@ std::string joinCommand(const std::vector<std::string>& command) {
 std::string reasonOf(const ExitStatus& ended) {
   if (ended.signal == 0) return {};
   return "signal " + std::to_string(ended.signal) + " ended the program";
+}
+
+/// The same, also of a program that reports an error.
+std::string failureOf(const ExitStatus& ended) {
+  if (ended.signal != 0 || ended.exit_code == 0) return reasonOf(ended);
+  return fmt::format("the program ended with exit code {}", ended.exit_code);
 }
 
 /// Stops a program after its time limit: with SIGINT, then SIGTERM, then SIGKILL.
@@ -112,25 +121,31 @@ class ProgramSession {
   std::optional<Descendants> descendants_;
   std::optional<UnrecordedMessages> unrecorded_;
   std::optional<HostRanks> host_ranks_;
+  std::optional<WindowTriggers> window_triggers_;
   std::optional<Launcher> program_;
   std::optional<ExitStatus> ended_;
   int64_t ended_ns_ = 0;
-  int stops_at_end_ = 0;  // stop signals received before the program ended
+  bool failure_seen_ = false;  // of the program, while others go on
+  int stops_at_end_ = 0;       // stop signals received before the program ended
 };
 
 Status ProgramSession::prepare() {
+  const FlightOptions flight = options_.flight.value_or(FlightOptions{});
   const int64_t shortest_call_ns = options_.functions ? options_.functions->shortest_ns : 0;
   TS_CHECK_OK(dir_.writeInfo({.output = options_.output,
                               .command_line = command_line_,
                               .keep_kernels = options_.kernels,
                               .keep_memory = options_.memory,
                               .shortest_call_ns = shortest_call_ns,
+                              .flight_window_ns = flight.window_ns,
                               .force = options_.force}));
   TS_CHECK_OK(checkRoomForArena(dir_, options_.ring_bytes));
   TS_TRY(env_, environmentFor(options_, dir_.path()));
   TS_TRY(collector_, Collector::create(dir_, {.keep_kernels = options_.kernels,
                                               .keep_memory = options_.memory,
-                                              .shortest_call_ns = shortest_call_ns}));
+                                              .shortest_call_ns = shortest_call_ns,
+                                              .flight = flight}));
+  if (options_.flight) window_triggers_.emplace(dir_.path());
   noteHost(*collector_, command_line_);
   TS_TRY(peers_, PeerClocks::start(options_.sync_with));
   if (peers_ != nullptr) collector_->followPeers(*peers_);
@@ -156,6 +171,7 @@ Status ProgramSession::start() {
     recording_->expectEnd(static_cast<uint32_t>(program_->pid()));
     if (auto ok = recording_->start(); !ok) outcome_.warnings.push_back(ok.error().toString());
   }
+  collector_->noteRoot(static_cast<uint32_t>(program_->pid()));
   descendants_->started(program_->pid(), command_line_);
   if (rank_) {
     const std::string log = descendants_->needsPreload() ? dir_.processLog() : "";
@@ -182,6 +198,7 @@ void ProgramSession::watch() {
     descendants_->poll(now);
     unrecorded_->poll();
     if (signals_.trigger) signals_.trigger->poll(dir_.path());
+    if (window_triggers_) window_triggers_->poll(*collector_, now);
     if (host_ranks_) {
       for (const uint32_t pid : host_ranks_->takeJoined(now)) descendants_->joined(pid);
     }
@@ -198,6 +215,11 @@ void ProgramSession::watch() {
     } else if (!isContinued(limit, now)) {
       if (!host_ranks_ || host_ranks_->isClosed()) break;
       host_ranks_->close();  // and looks once more
+    } else if (!failure_seen_ && now - ended_ns_ > kOthersGoOnNs) {
+      failure_seen_ = true;
+      const bool asked = ended_->signal != 0 && !isCrash(ended_->signal);
+      const std::string why = asked ? std::string() : failureOf(*ended_);
+      if (!why.empty()) collector_->wantWindow(why);
     }
     if (options_.progress && now >= next_progress) {
       next_progress = now + kProgressIntervalNs;
@@ -235,6 +257,7 @@ ProfileOutcome ProgramSession::finish() {
     outcome_.recording = recording_->totals();
     noteUnchanneled(dir_, *outcome_.recording);
   }
+  if (const std::string why = failureOf(*ended_); !why.empty()) collector_->endWindow(why);
   outcome_.trace_status = collector_->finish();
   takeTotals(*collector_, dir_, outcome_);
   addWarningsOfOptions();

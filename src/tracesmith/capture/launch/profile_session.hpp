@@ -11,6 +11,7 @@
 #include "tracesmith/base/overflow_policy.hpp"
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/collect/recording_drain.hpp"
+#include "tracesmith/capture/flight/flight_options.hpp"
 #include "tracesmith/model/kinds.hpp"
 
 namespace tracesmith {
@@ -82,8 +83,9 @@ struct ProfileOptions {
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;
-  std::vector<std::string> sync_with;  ///< hosts to compare the clock with (clock_probe.hpp)
-  bool force = false;                  ///< a trace without events may replace one with events
+  std::optional<FlightOptions> flight;  ///< keep only the last seconds (`--flight-recorder`)
+  std::vector<std::string> sync_with;   ///< hosts to compare the clock with (clock_probe.hpp)
+  bool force = false;                   ///< a trace without events may replace one with events
   std::function<void(const CaptureProgress&)> progress;  ///< called about 5 times a second
 };
 
@@ -104,7 +106,9 @@ struct ProfileOutcome {
   uint32_t gpu_processes = 0;  ///< processes in which an agent ran
   uint32_t unobserved = 0;     ///< processes that may have used a GPU unseen
   uint64_t file_bytes = 0;
-  std::vector<std::string> warnings;  ///< for stderr, one line each
+  std::vector<std::string> warnings;       ///< for stderr, one line each
+  std::vector<SavedWindow> saved_windows;  ///< of a flight recorder, before the end
+  uint64_t unsaved_windows = 0;            ///< reasons that came after FlightOptions::most_saved
   std::optional<RecordingTotals> recording;
   Status recording_status;  ///< failure to write the recording
   Status trace_status;      ///< failure to write the trace; the program ran nevertheless

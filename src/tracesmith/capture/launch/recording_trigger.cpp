@@ -7,10 +7,15 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "tracesmith/capture/agent_files/channel_file.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
+#include "tracesmith/capture/session_directory/session_directory.hpp"
+#include "tracesmith/capture/session_directory/session_files.hpp"
+#include "tracesmith/capture/session_directory/session_info.hpp"
 
 namespace tracesmith {
 namespace {
@@ -18,6 +23,18 @@ namespace {
 std::atomic<uint32_t> g_signals{0};
 
 void onTriggerSignal(int) { g_signals.fetch_add(1); }
+
+std::optional<SessionInfo> sessionInfoIn(const std::string& directory) {
+  std::ifstream in(directory + "/" + std::string(kSessionInfoName), std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!isSessionInfo(text)) return std::nullopt;
+  return parseSessionInfo(text);
+}
+
+bool isFlightRecorder(const std::string& directory) {
+  const auto info = sessionInfoIn(directory);
+  return info && info->flight_window_ns > 0;
+}
 
 /// A variable in a process's initial environment.
 std::string variableOf(uint32_t pid, const std::string& name) {
@@ -30,22 +47,24 @@ std::string variableOf(uint32_t pid, const std::string& name) {
 
 }  // namespace
 
-Result<TriggerOutcome> triggerSession(const std::string& session_dir, uint32_t pid) {
+Result<TriggerOutcome> triggerRange(const RunningSession& session) {
   std::vector<ChannelFile> channels;
-  if (DIR* d = opendir(session_dir.c_str())) {
+  if (DIR* d = opendir(session.directory.c_str())) {
     while (const dirent* e = readdir(d)) {
       const std::string name = e->d_name;
       if (!name.ends_with(channel::kSuffix)) continue;
-      auto file = ChannelFile::open(session_dir + "/" + name);
-      if (file && (pid == 0 || file->header().pid == pid)) channels.push_back(std::move(*file));
+      auto file = ChannelFile::open(session.directory + "/" + name);
+      if (file && (session.pid == 0 || file->header().pid == session.pid)) {
+        channels.push_back(std::move(*file));
+      }
     }
     closedir(d);
   }
   if (channels.empty()) {
     return fail(ErrorCode::kNotFound,
                 "nothing is recorded there: its program has not used OpenCL yet, or `profile` was "
-                "started without --record",
-                session_dir);
+                "started without --record and --flight-recorder",
+                session.directory);
   }
   TriggerOutcome outcome;
   // All processes get the same command, whatever each was told before.
@@ -59,7 +78,7 @@ Result<TriggerOutcome> triggerSession(const std::string& session_dir, uint32_t p
   return outcome;
 }
 
-Result<TriggerOutcome> triggerRecording(uint32_t pid) {
+Result<RunningSession> findRunningSession(uint32_t pid) {
   const std::string name = arena::kEnvSession;
   const std::string own = variableOf(pid, name);
   std::string session;
@@ -69,14 +88,23 @@ Result<TriggerOutcome> triggerRecording(uint32_t pid) {
     // Children of a program in a session have its own session.
     if (!of_child.empty() && of_child != own) session = of_child;
   }
-  if (!session.empty()) return triggerSession(session, 0);
+  if (!session.empty()) return RunningSession{session, 0, isFlightRecorder(session)};
   if (own.empty()) {
     return fail(ErrorCode::kNotFound,
                 "is neither `tracesmith profile` nor a program that it has started (or it belongs "
                 "to another user)",
                 "process " + std::to_string(pid));
   }
-  return triggerSession(own, pid);
+  return RunningSession{own, pid, isFlightRecorder(own)};
+}
+
+Result<RunningSession> findRunningSession(const std::string& output) {
+  const std::string directory =
+      output.ends_with(kSessionSuffix) ? output : SessionDir::pathFor(output);
+  if (!sessionInfoIn(directory)) {
+    return fail(ErrorCode::kNotFound, "nothing is being recorded into it", output);
+  }
+  return RunningSession{directory, 0, isFlightRecorder(directory)};
 }
 
 TriggerSignal::TriggerSignal() {
@@ -91,7 +119,12 @@ TriggerSignal::TriggerSignal() {
 TriggerSignal::~TriggerSignal() { sigaction(SIGUSR2, &previous_, nullptr); }
 
 void TriggerSignal::poll(const std::string& session_dir) {
-  if (followed_ != g_signals.load() && triggerSession(session_dir, 0)) ++followed_;
+  if (followed_ != g_signals.load() && triggerRange({.directory = session_dir})) ++followed_;
+}
+
+bool TriggerSignal::take() {
+  const uint32_t signals = g_signals.load();
+  return std::exchange(followed_, signals) != signals;
 }
 
 }  // namespace tracesmith

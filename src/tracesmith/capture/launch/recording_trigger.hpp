@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and ends the range of a recording made with `--range trigger`, from outside the program.
+// Triggers a recording from outside the program: starts and ends the range of one made with
+// `--range trigger`, or makes a flight recorder save its window.
 #pragma once
 
 #include <signal.h>
@@ -17,12 +18,20 @@ struct TriggerOutcome {
   std::vector<uint32_t> pids;  ///< of the processes that were triggered
 };
 
-/// `pid` is that of `tracesmith profile`, which triggers all of its processes, or of one recorded
-/// program. kNotFound: it is neither, or has not used OpenCL yet.
-Result<TriggerOutcome> triggerRecording(uint32_t pid);
+/// A recording that is under way.
+struct RunningSession {
+  std::string directory;
+  uint32_t pid = 0;  ///< the recorded program that was meant; 0: all of the session
+  bool is_flight_recorder = false;
+};
+/// `pid` is that of `tracesmith profile`, or of a program that it records. kNotFound: it is
+/// neither.
+Result<RunningSession> findRunningSession(uint32_t pid);
+/// The session that writes to this output (or session directory).
+Result<RunningSession> findRunningSession(const std::string& output);
 
-/// The same for the session in this directory; `pid` 0: all of its processes.
-Result<TriggerOutcome> triggerSession(const std::string& session_dir, uint32_t pid);
+/// Triggers the ranges of the session's processes. kNotFound: none has used OpenCL yet.
+Result<TriggerOutcome> triggerRange(const RunningSession& session);
 
 /// While this object lives, SIGUSR2 to this process is a trigger. One object at a time.
 class TriggerSignal {
@@ -32,9 +41,11 @@ class TriggerSignal {
   TriggerSignal(const TriggerSignal&) = delete;
   TriggerSignal& operator=(const TriggerSignal&) = delete;
 
-  /// Triggers the session once for each signal. A signal that comes before anything is recorded is
-  /// kept for later.
+  /// Triggers the session's range once for each signal. A signal that comes before anything is
+  /// recorded is kept for later.
   void poll(const std::string& session_dir);
+  /// Whether a signal has come since the last call.
+  bool take();
 
  private:
   struct sigaction previous_;

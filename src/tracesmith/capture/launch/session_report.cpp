@@ -110,6 +110,10 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
                     "not recorded: their kernels are missing in the trace",
                     totals.command_buffers));
   }
+  if (const FlightWindow* window = collector.window()) {
+    outcome.saved_windows = window->saved();
+    outcome.unsaved_windows = window->ignoredReasons();
+  }
   outcome.dropped = totals.dropped;
   outcome.without_ring = totals.without_ring;
   outcome.unresolved = totals.unresolved;

@@ -53,13 +53,21 @@ SessionDrain::SessionDrain(const SessionMemory& memory) : memory_(memory), appen
 
 Result<std::unique_ptr<SessionDrain>> SessionDrain::create(const SessionMemory& memory,
                                                            const std::string& path,
-                                                           int64_t flush_interval_ns) {
+                                                           int64_t flush_interval_ns,
+                                                           const FlightOptions& flight) {
   TS_TRY(TraceWriter writer, TraceWriter::create(path));
   std::unique_ptr<SessionDrain> drain(new SessionDrain(memory));
   drain->writer_ = std::make_unique<TraceWriter>(std::move(writer));
   // The rest of the interval is for what comes before and after: an event waits for the next pass,
   // and its row for the encoder and the disk.
   drain->flush_after_ns_ = std::max<int64_t>(flush_interval_ns / 4 * 3 - kDrainIntervalNs, 0);
+  if (flight.window_ns > 0) {
+    std::string_view base = path;
+    if (base.ends_with(".sbt")) base.remove_suffix(4);
+    drain->window_ = std::make_unique<FlightWindow>(path, std::string(base), flight);
+    drain->delta_.setMetadata(kWindowKey, windowText(flight.window_ns));
+    drain->flush_after_ns_ = std::min(drain->flush_after_ns_, flight.window_ns / kPartsOfWindow);
+  }
   drain->stamps_.sample();
   drain->process(static_cast<uint32_t>(getpid()));
   TS_CHECK_OK(drain->flush());
@@ -345,8 +353,25 @@ Status SessionDrain::flush() {
   if (write_status_) write_status_ = writer_->write(delta_);
   if (!write_status_) lost_rows_ += rows_;
   rows_ = 0;
+  if (window_ && write_status_) window_->note(delta_);
   appender_.rowsWritten();
+  if (window_ && write_status_) turnWindow();
   return write_status_;
+}
+
+void SessionDrain::turnWindow() {
+  const int64_t now = monotonicNs();
+  if (window_->isWanted()) window_->save(*writer_);
+  if (!window_->isDue(now)) return;
+  write_status_ = window_->rotate(writer_, now);
+  if (write_status_) appender_.beginFile();
+}
+
+uint32_t SessionDrain::saveWindow(std::string reason) {
+  pass();
+  if (!window_ || !flush()) return 0;
+  window_->want(std::move(reason));
+  return window_->save(*writer_);
 }
 
 Status SessionDrain::finish() {
@@ -372,7 +397,7 @@ Status SessionDrain::finish() {
   levelRanges();
   writeClock(true);
   TS_CHECK_OK(flush());
-  return writer_->finish();
+  return window_ ? window_->finish(*writer_) : writer_->finish();
 }
 
 }  // namespace tracesmith::session

@@ -16,6 +16,7 @@
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/clocks/stamp_clock.hpp"
+#include "tracesmith/capture/flight/flight_window.hpp"
 #include "tracesmith/capture/session/session_memory.hpp"
 #include "tracesmith/format/trace_writer.hpp"
 #include "tracesmith/model/event_appender.hpp"
@@ -42,7 +43,8 @@ class SessionDrain {
   /// Creates the trace at `path`. `memory` must outlive this object.
   static Result<std::unique_ptr<SessionDrain>> create(const SessionMemory& memory,
                                                       const std::string& path,
-                                                      int64_t flush_interval_ns);
+                                                      int64_t flush_interval_ns,
+                                                      const FlightOptions& flight = {});
 
   /// Drains the rings, and writes when there are enough rows or they have waited long enough.
   /// Returns the number of records. After a write error it continues to drain, so that no thread
@@ -50,6 +52,11 @@ class SessionDrain {
   uint64_t pass();
   /// Writes the drained rows to the file.
   Status flush();
+  /// The window of a flight recorder; null: everything is kept.
+  const FlightWindow* window() const { return window_.get(); }
+  /// Of a flight recorder: drains, and saves the window. Returns the number of the saved window;
+  /// 0: it was saved too often already, or rows cannot be written.
+  uint32_t saveWindow(std::string reason);
   /// Adds a loss of another source than the session itself to the next flush. [any thread]
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
@@ -83,11 +90,13 @@ class SessionDrain {
   void writeNotedLosses();
   void writeClock(bool finish);
   int64_t toNs(int64_t stamp) const;
+  void turnWindow();
 
   const SessionMemory& memory_;
   Trace delta_;
   EventAppender appender_;
   std::unique_ptr<TraceWriter> writer_;
+  std::unique_ptr<FlightWindow> window_;  // of a flight recorder
   Status write_status_;
   int64_t flush_after_ns_ = 0;
   int64_t oldest_unwritten_ns_ = 0;  // host time; 0: nothing is waiting

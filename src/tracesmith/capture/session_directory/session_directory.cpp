@@ -25,8 +25,6 @@
 namespace tracesmith {
 namespace {
 
-constexpr std::string_view kSessionSuffix = ".session";
-
 std::string absolutePath(const std::string& path) {
   std::error_code ec;
   const auto absolute = std::filesystem::absolute(path, ec);

@@ -36,12 +36,24 @@ size_t lengthOfNumbers(std::string_view name) {
   return numbers == 2 || numbers == 3 ? at : 0;
 }
 
+/// Of a flight recorder: "trace.sbt.past-12", files that are being written, and requests.
+bool isPartOfWindow(std::string_view name) {
+  if (name.starts_with("window.request") || name.starts_with("window.answer")) return true;
+  constexpr std::string_view kTrace = "trace.sbt.", kPast = "past-";
+  if (!name.starts_with(kTrace)) return false;
+  name.remove_prefix(kTrace.size());
+  if (name == "new" || name == "saving") return true;
+  return name.starts_with(kPast) && name.size() > kPast.size() &&
+         name.find_first_not_of("0123456789", kPast.size()) == std::string_view::npos;
+}
+
 }  // namespace
 
 bool isSessionFile(std::string_view name) {
   // NFS and FUSE keep a removed file under such a name while a program has it open.
   if (name.starts_with(".nfs") || name.starts_with(".fuse_hidden")) return true;
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
+  if (isPartOfWindow(name)) return true;
   const size_t numbers = lengthOfNumbers(name);
   if (numbers == 0) return false;
   return std::find(kAgentSuffixes.begin(), kAgentSuffixes.end(), name.substr(numbers)) !=

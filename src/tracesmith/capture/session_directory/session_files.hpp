@@ -7,6 +7,8 @@
 namespace tracesmith {
 
 constexpr const char* kSessionInfoName = "session.txt";
+/// Ending of the directory's name, after the output.
+constexpr std::string_view kSessionSuffix = ".session";
 /// There while ranks of the host can join the recording (launch/host_ranks.hpp).
 constexpr const char* kOpenRanksName = "ranks.open";
 /// The file of a rank that joined is PID.STARTTIME and this.

@@ -23,6 +23,9 @@ void takeLine(std::string_view key, const std::string& value, SessionInfo& info)
   if (key == "shortest_call_ns") {
     info.shortest_call_ns = std::strtoll(value.c_str(), nullptr, 10);
   }
+  if (key == "flight_window_ns") {
+    info.flight_window_ns = std::strtoll(value.c_str(), nullptr, 10);
+  }
   if (key == "session_id") info.id = value;
   if (key == "force") info.force = value == "1";
   if (key == "attached") info.attached = value == "1";
@@ -53,11 +56,11 @@ std::string makeSessionId() {
 std::string toText(const SessionInfo& info) {
   return fmt::format(
       "output={}\ncommand_line={}\nroot_pid={}\nkeep_kernels={}\nkeep_memory={}\n"
-      "shortest_call_ns={}\nsession_id={}\nforce={}\nattached={}\nreplaces={}\nreplaces_recording={"
-      "}\n",
+      "shortest_call_ns={}\nflight_window_ns={}\nsession_id={}\nforce={}\nattached={}\n"
+      "replaces={}\nreplaces_recording={}\n",
       oneLine(info.output), oneLine(info.command_line), info.root_pid, info.keep_kernels ? 1 : 0,
-      info.keep_memory ? 1 : 0, info.shortest_call_ns, info.id, info.force ? 1 : 0,
-      info.attached ? 1 : 0, info.replaces, info.replaces_recording);
+      info.keep_memory ? 1 : 0, info.shortest_call_ns, info.flight_window_ns, info.id,
+      info.force ? 1 : 0, info.attached ? 1 : 0, info.replaces, info.replaces_recording);
 }
 
 bool isSessionInfo(const std::string& text) {

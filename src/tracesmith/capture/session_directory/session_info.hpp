@@ -20,6 +20,8 @@ struct SessionInfo {
   bool keep_kernels = true;
   bool keep_memory = true;
   int64_t shortest_call_ns = 0;
+  /// Of a flight recorder; 0: everything is kept.
+  int64_t flight_window_ns = 0;
   /// 128 random bits in hexadecimal; also in the trace, as metadata `session_id`. Empty in a
   /// directory of an older version.
   std::string id;

@@ -66,6 +66,14 @@ class ProfileCommand : public Command {
               "Compare this host's clock with that of HOST, where 'tracesmith clock serve' runs, "
               "so that the traces of both can be merged on one time axis; can be repeated")
             .oneEach(),
+        time("--flight-recorder", flight_.window_ns,
+             "Keep only the last seconds (30s, 5m) and a summary of all events, so that the "
+             "recording can go on for days; see 'tracesmith help trigger'"),
+        text("--trigger-step", flight_.slow_step, "FACTOR",
+             "Of a flight recorder: save the window when a step takes more than FACTOR times the "
+             "median of the steps before it"),
+        count("--trigger-most", flight_.most_saved, "N",
+              "Of a flight recorder: save at most N windows before the end (default: 10)"),
         flag("--studio", studio_,
              "Show the trace in the browser while it is recorded, until Ctrl-C"),
         flag("--progress", progress_, "Show live counts when standard error is a terminal"),
@@ -127,6 +135,15 @@ class ProfileCommand : public Command {
         "If tracesmith itself is killed, the records remain in the directory beside the output "
         "(trace.sbt.session); 'tracesmith recover' finishes the trace.");
     describe(
+        "With --flight-recorder, the trace has the last seconds before the end, however the "
+        "program "
+        "ended. The same seconds before another moment are saved beside it, as "
+        "trace.trigger-1.sbt, "
+        "by 'tracesmith trigger', by SIGUSR2 to this command, by a slow step, or when a signal "
+        "such "
+        "as SIGSEGV ends one of several recorded processes. trace.sbt.summary counts all events "
+        "since the start, for 'tracesmith fleet'.");
+    describe(
         "An existing trace with events, or a file that is not a trace, is replaced only by a "
         "complete trace with events. Otherwise it stays, and the new trace is called trace-2.sbt "
         "(or the next free number); --force replaces it anyway. The recording (.sbr) of a replaced "
@@ -139,6 +156,8 @@ class ProfileCommand : public Command {
             "Record CUDA with Nsight Systems");
     example("tracesmith profile --record --range launch:100-200 -- ./my_gpu_program",
             "Record 101 launches for replay");
+    example("tracesmith profile --flight-recorder 30s --trigger-step 3 -- python3 train.py",
+            "Keep the last 30 seconds; save them when a step is three times slower than usual");
     example("mpirun -n 8 tracesmith profile --per-host -o job.sbt -- ./train",
             "Record the ranks of each host in one trace");
     example("tracesmith profile -o run1.json -- ./my_gpu_program", "Record and export to JSON");
@@ -179,6 +198,7 @@ class ProfileCommand : public Command {
     request.quiet = quiet_;
     request.progress = progress_;
     request.studio = studio_;
+    request.flight = flight_;
     ProfileOptions& profile = request.profile;
     if (buffer_) profile.ring_bytes = *buffer_;
     profile.overflow = overflow_ == "drop" ? OverflowPolicy::DropNewest : OverflowPolicy::Block;
@@ -226,6 +246,13 @@ class ProfileCommand : public Command {
       return "profile: --keep-trace needs another tool: --nsys, --xctrace, --mctracer or --msprof";
     }
     if (per_host_ && studio_) return "profile: --per-host and --studio exclude each other";
+    if (flight_.window_ns && studio_) {
+      return "profile: --flight-recorder and --studio exclude each other";
+    }
+    if (flight_.window_ns && record_) {
+      return "profile: --flight-recorder and --record exclude each other: a recording for replay "
+             "needs all commands";
+    }
     if (per_host_ && (output_ == "-" || output_.ends_with('/'))) {
       return "profile: --per-host needs the name of a file, to which it adds the host's";
     }
@@ -253,6 +280,7 @@ class ProfileCommand : public Command {
 
   std::string output_;
   std::vector<std::string> sync_with_;
+  FlightRequest flight_;
   bool perfetto_ = false;
   bool studio_ = false;
   bool xray_ = false;

@@ -66,6 +66,14 @@ class RecordCommand : public Command {
         "Compare this host's clock with that of HOST, where 'tracesmith clock serve' runs; can be "
         "repeated")
         .oneEach();
+    time("--flight-recorder", flight_.window_ns,
+         "Keep only the last seconds (30s, 5m) and a summary of all events, so that the "
+         "recording can go on for days; see 'tracesmith help trigger'");
+    text("--trigger-step", flight_.slow_step, "FACTOR",
+         "Of a flight recorder: save the window when a step takes more than FACTOR times the "
+         "median of the steps before it");
+    count("--trigger-most", flight_.most_saved, "N",
+          "Of a flight recorder: save at most N windows before the end (default: 10)");
     flag("--progress", progress_, "Show live counts when standard error is a terminal");
     flag("--force", force_,
          "Let a trace without events replace one with events; see 'tracesmith help profile'");
@@ -113,6 +121,7 @@ class RecordCommand : public Command {
     request.outputs = recordingOutputs(output_, false);
     request.quiet = quiet_;
     request.progress = progress_;
+    request.flight = flight_;
     ProfileOptions& profile = request.profile;
     profile.platform = type;
     profile.force = force_;
@@ -267,6 +276,7 @@ class RecordCommand : public Command {
     return {};
   }
 
+  FlightRequest flight_;
   std::string output_;
   std::vector<std::string> sync_with_;
   std::optional<int64_t> duration_ns_;

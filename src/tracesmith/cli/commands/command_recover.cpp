@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "tracesmith/capture/flight/flight_window.hpp"
 #include "tracesmith/capture/launch/profile_session.hpp"
 #include "tracesmith/cli/commands/commands.hpp"
 #include "tracesmith/cli/runs/recording.hpp"
@@ -24,11 +27,17 @@ class RecoverCommand : public Command {
         "The trace gets the name of the directory without .session. A file of another session "
         "there is not replaced: move it away, or rename the directory. The directory is removed "
         "only after the finished trace has been read back.");
+    describe(
+        "A program with a TracingSession that is a flight recorder (flight_recorder_ms) leaves the "
+        "parts of its window beside its trace if it is killed. Given that trace, this command puts "
+        "them together.");
     example("tracesmith recover trace.sbt.session", "Finish trace.sbt");
   }
 
   int run(Session&) override {
     while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
+    std::error_code ec;
+    if (std::filesystem::is_regular_file(directory_, ec)) return recoverFile();
     const Result<RecoverOutcome> outcome = recoverSession(directory_, force_);
     if (!outcome) {
       sayError(outcome.error());
@@ -49,6 +58,14 @@ class RecoverCommand : public Command {
   }
 
  private:
+  int recoverFile() const {
+    if (const Status recovered = recoverWindow(directory_); !recovered) {
+      return failWith(recovered.error());
+    }
+    say(directory_ + ": complete");
+    return kExitOk;
+  }
+
   std::string directory_;
   bool force_ = false;
 };

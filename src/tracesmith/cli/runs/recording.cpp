@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
+#include "tracesmith/api/flight_follower.hpp"
 #include "tracesmith/base/files/free_name.hpp"
 #include "tracesmith/base/files/target_file.hpp"
 #include "tracesmith/base/human_units.hpp"
@@ -65,8 +67,11 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
                     plural(outcome.unobserved, "process", "processes")));
   }
   if (outcome.recording) say(recordingText(*outcome.recording));
-  say(fmt::format("{} ({:.1f} KiB). Next: tracesmith view {} --stats", outputs.trace,
-                  static_cast<double>(outcome.file_bytes) / 1024, outputs.trace));
+  const auto& flight = request.profile.flight;
+  say(fmt::format("{} ({:.1f} KiB){}. Next: tracesmith view {} --stats", outputs.trace,
+                  static_cast<double>(outcome.file_bytes) / 1024,
+                  flight ? fmt::format(": the last {:g} s", flight->window_ns / 1e9) : "",
+                  outputs.trace));
 }
 
 /// Adds function names to the trace. Done now, because the program no longer waits for it.
@@ -74,6 +79,63 @@ void nameStacks(const std::string& trace) {
   if (!Symbolizer::isAvailable()) return;
   const Result<SymbolizedFile> named = symbolizeFile(trace, "", {});
   if (!named) sayWarning("the call stacks have no names: " + named.error().toString());
+}
+
+/// Checks the options of a flight recorder. `slow_step`: 0 if no step is to be slow.
+Status readFlight(RecordingRequest& request, double& slow_step) {
+  const FlightRequest& flight = request.flight;
+  if (!flight.window_ns) {
+    if (!flight.most_saved && flight.slow_step.empty()) return {};
+    return fail(ErrorCode::kInvalidArgument,
+                "--trigger-step and --trigger-most need --flight-recorder");
+  }
+  constexpr int64_t kLeastNs = 100'000'000, kMostNs = int64_t{24} * 3600 * 1'000'000'000;
+  if (*flight.window_ns < kLeastNs || *flight.window_ns > kMostNs) {
+    return fail(ErrorCode::kInvalidArgument, "--flight-recorder must be 100ms to 24 hours (1440m)");
+  }
+  if (!flight.slow_step.empty()) {
+    const char* const end = flight.slow_step.c_str() + flight.slow_step.size();
+    char* read = nullptr;
+    slow_step = std::strtod(flight.slow_step.c_str(), &read);
+    if (read != end || !(slow_step > 1 && slow_step <= 1e6)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "--trigger-step must be a factor above 1, for example 3");
+    }
+  }
+  constexpr uint64_t kMostSaved = 1'000'000;
+  FlightOptions& options = request.profile.flight.emplace();
+  options.window_ns = *flight.window_ns;
+  if (flight.most_saved) {
+    options.most_saved = static_cast<uint32_t>(std::min(*flight.most_saved, kMostSaved));
+  }
+  return {};
+}
+
+/// Writes the summary of all events, and says what was saved.
+void finishFlight(const ProfileOutcome& outcome, const RecordingRequest& request,
+                  FlightFollower& follower) {
+  for (const SavedWindow& saved : outcome.saved_windows) {
+    if (!saved.status) {
+      sayWarning(fmt::format("the window was not saved ({}): {}", saved.reason,
+                             saved.status.error().toString()));
+      continue;
+    }
+    if (request.profile.stacks) nameStacks(saved.path);
+    if (!request.quiet) say(fmt::format("{}: saved ({})", saved.path, saved.reason));
+  }
+  if (outcome.unsaved_windows > 0) {
+    sayWarning(fmt::format(
+        "{} after the window had been saved {} times: not saved "
+        "(--trigger-most)",
+        plural(outcome.unsaved_windows, "reason", "reasons"), request.profile.flight->most_saved));
+  }
+  if (!outcome.trace_status) return;
+  if (const Status written = follower.writeSummary(request.outputs.trace); !written) {
+    sayWarning("there is no summary of all events: " + written.error().toString());
+  } else if (!request.quiet) {
+    say(fmt::format("{}.summary: all events since the start. Show it: tracesmith fleet {}",
+                    request.outputs.trace, request.outputs.trace));
+  }
 }
 
 }  // namespace
@@ -200,6 +262,13 @@ int runRecording(RecordingRequest request, const Session& session) {
     sayError(ok.error());
     return request.pid != 0 ? kExitFailed : kExitNotStarted;
   }
+  double slow_step = 0;
+  if (const Status ok = readFlight(request, slow_step); !ok) {
+    sayError(ok.error());
+    return request.pid != 0 ? kExitUsage : kExitNotStarted;
+  }
+  FlightFollower follower(slow_step);
+  if (request.profile.flight) request.profile.flight->observer = &follower;
   request.profile.command = session.program;
   request.profile.output = request.outputs.trace;
   ProgressLine line(request.progress && session.terminal.err_is_terminal);
@@ -246,6 +315,7 @@ int runRecording(RecordingRequest request, const Session& session) {
   }
   takeTraceName(outcome->trace, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
+  if (request.profile.flight) finishFlight(*outcome, request, follower);
   if (!request.quiet) sayOutcome(*outcome, request);
   if (studio && request.outputs.trace == request.profile.output) studio->wait();
   studio.reset();

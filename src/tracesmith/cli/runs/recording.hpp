@@ -34,12 +34,20 @@ bool writeExports(const RecordingOutputs& outputs, bool force, bool quiet);
 /// behind.
 Status checkOutputs(const std::vector<std::string>& paths);
 
+/// `--flight-recorder`, and the options that go with it, as they were given.
+struct FlightRequest {
+  std::optional<int64_t> window_ns;
+  std::optional<uint64_t> most_saved;
+  std::string slow_step;  ///< a number
+};
+
 struct RecordingRequest {
   ProfileOptions profile;
   uint32_t pid = 0;  ///< of a running program, instead of starting one
   RecordingOutputs outputs;
   bool quiet = false;
   bool progress = false;
+  FlightRequest flight;
   bool studio = false;  ///< show the trace in Studio meanwhile, and until the user ends it
 };
 

@@ -200,6 +200,12 @@ class TextView {
     }
     if (auto p = t_.metadataValue("producer"); !p.empty()) line("written by", std::string(p));
     if (!isMerged(t_)) line("span", formatDuration(range.duration(), style_.micro()));
+    if (auto w = t_.metadataValue("flight_recorder.window"); !w.empty()) {
+      const std::string_view reason = t_.metadataValue("flight_recorder.reason");
+      line("kept",
+           fmt::format("the last {} of a flight recorder{}{}; losses count the whole recording", w,
+                       reason.empty() ? "" : ", because: ", reason));
+    }
     if (t_.metadataValue("synthetic") == "true") line("NOTE", "synthetic: nothing was measured");
     if (reader.rows(TableId::kRecordedCommand) > 0) {
       line("recording", fmt::format("in this file: {} commands, {} chunks of content ('tracesmith "

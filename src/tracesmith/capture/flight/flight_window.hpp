@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the last seconds of a recording on disk, and saves them when there is a reason.
+//
+// The events are written to parts: files that each are a trace of their own, with everything that
+// their events refer to. The newest part is at the path of the trace. rotate() begins another one:
+// the part before stays as PATH.past-N until its events have left the window.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/flight/flight_options.hpp"
+#include "tracesmith/capture/flight/kept_definitions.hpp"
+#include "tracesmith/capture/flight/window_copy.hpp"
+#include "tracesmith/format/trace_writer.hpp"
+
+namespace tracesmith {
+
+/// Metadata of every part: the length of the window, and of a saved one why it was saved.
+constexpr const char* kWindowKey = "flight_recorder.window";
+constexpr const char* kReasonKey = "flight_recorder.reason";
+/// "30 s".
+std::string windowText(int64_t window_ns);
+
+/// Completes the trace of a flight recorder that died without a session directory: of a
+/// TracingSession. kInvalidArgument: it has no parts beside it.
+Status recoverWindow(const std::string& path);
+
+/// Parts per window: at most one more than these is kept.
+constexpr int64_t kPartsOfWindow = 8;
+
+class FlightWindow {
+ public:
+  /// `path`: of the trace that is being written. `saved_base`: windows are saved as
+  /// SAVED_BASE.trigger-N.sbt.
+  FlightWindow(std::string path, std::string saved_base, const FlightOptions& options);
+  ~FlightWindow();
+  FlightWindow(const FlightWindow&) = delete;
+  FlightWindow& operator=(const FlightWindow&) = delete;
+
+  /// Continues after a recorder that died. Takes the parts that it left, and what the newest one
+  /// has.
+  void resume(const Trace& newest_part);
+
+  bool hasParts() const { return !past_.empty(); }
+
+  /// Takes the rows of a write: call it for each one.
+  void note(const Trace& delta);
+  /// Whether it is time to begin another part.
+  bool isDue(int64_t now_ns) const { return now_ns - part_begin_ns_ >= part_ns_; }
+  /// Begins another part, and removes those that have left the window. Rows are counted from 0
+  /// again.
+  Status rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns);
+
+  /// Why the window is to be saved after the next write; the first reason counts.
+  void want(std::string reason) {
+    if (wanted_.empty()) wanted_ = std::move(reason);
+  }
+  /// Why the recording ends; finish() writes that into the trace.
+  void end(std::string reason) { wanted_ = std::move(reason); }
+  bool isWanted() const { return !wanted_.empty(); }
+  /// Saves everything that has been written, on another thread. If the window was saved too often
+  /// already, it only counts. Returns the number of the saved window; 0: it is not saved.
+  uint32_t save(const TraceWriter& writer);
+
+  /// Replaces the trace at `path` by a complete one of the whole window.
+  Status finish(const TraceWriter& writer);
+  /// Removes what is left of it beside the trace.
+  void removeParts();
+
+  /// Windows that have been saved so far, or could not be. [any thread]
+  std::vector<SavedWindow> saved() const;
+  /// Size of the trace that finish() has made.
+  uint64_t finishedBytes() const { return finished_bytes_; }
+  /// Reasons that were not followed because the window was saved too often.
+  uint64_t ignoredReasons() const { return ignored_; }
+
+ private:
+  struct Part {
+    std::string path;
+    int64_t end_ns = 0;
+    uint64_t number = 0;
+  };
+  Result<WindowCopy> copyOf(const TraceWriter& writer) const;
+  void removeOld(int64_t now_ns);
+  void later(std::function<void()> task);
+  void runTasks();
+
+  std::string path_;
+  std::string saved_base_;
+  FlightOptions options_;
+  int64_t part_ns_;
+  int64_t part_begin_ns_;
+  KeptDefinitions kept_;
+  std::deque<Part> past_;
+  uint64_t parts_ = 0;
+  std::string wanted_;
+  uint32_t saves_ = 0;
+  uint64_t ignored_ = 0;
+  uint64_t finished_bytes_ = 0;
+
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<SavedWindow> saved_;
+  uint64_t observed_ = 0;  // parts that the observer has seen
+  bool is_running_ = false;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tracesmith

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/fleet/running_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tracesmith/format/trace_scan.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// Work that starts this long before the end of a part waits for the next one, which may have work
+/// that started before it: a row is written when the work is complete. Where work is longer than
+/// this and others run beside it, what it overlaps with is not seen.
+constexpr int64_t kHeldNs = 250'000'000;
+
+}  // namespace
+
+RunningSummary::RunningSummary() : builder_(tables_, 1) {}
+
+Status RunningSummary::add(const std::string& part) {
+  Status added = addPart(part);
+  if (!added && status_) status_ = added;
+  return added;
+}
+
+Status RunningSummary::addPart(const std::string& part) {
+  TS_TRY(TraceScan scan, TraceScan::open(part, 1));
+  tables_ = scan.tables();
+  builder_.beginPart();
+  earlier_launches_ = std::move(launches_);
+  TS_TRY(LaunchTimes launches, readLaunchTimes(scan));
+  launches_ = std::make_unique<LaunchTimes>(std::move(launches));
+  if (earlier_launches_ != nullptr) launches_->continueFrom(*earlier_launches_);
+
+  int64_t end_ns = INT64_MIN;
+  std::vector<StreamedOp> held;
+  const auto sweep = [&](const StreamedOp& op) { builder_.addOp(op); };
+  const auto take = [&](const StreamedOp& op) {
+    end_ns = std::max(end_ns, op.begin_ns);
+    held.push_back(op);
+    if (held.size() < 65536) return;
+    merger_.add(std::exchange(held, {}));
+    merger_.takeBefore(end_ns - kHeldNs, sweep);
+  };
+  TS_TRY(const StreamEnd end,
+         streamDeviceOps(
+             scan, *launches_,
+             [&](const WorkBlock& block) { builder_.addBlock(block.ops, block.thread); }, take));
+  if (end != StreamEnd::kComplete) {
+    return fail(ErrorCode::kDamaged, "its events are not as they were recorded", part);
+  }
+  merger_.add(std::move(held));
+  if (end_ns != INT64_MIN) merger_.takeBefore(end_ns - kHeldNs, sweep);
+  TS_CHECK_OK(builder_.readComm(scan));
+  TS_CHECK_OK(scan.checkRest());
+  addEventCounts(scan, events_);
+  TraceReader& reader = scan.reader();
+  file_bytes_ += reader.fileBytes();
+  versions_ = {{fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()), 1}};
+  for (const DataLoss& loss : scan.losses()) {
+    if (loss.offset + loss.bytes <= reader.endOfBlocks()) damaged_bytes_ += loss.bytes;
+  }
+  return {};
+}
+
+FleetSummary RunningSummary::finish(const ValueSums& steps_ns) {
+  merger_.takeAll([&](const StreamedOp& op) { builder_.addOp(op); });
+  builder_.setSteps(steps_ns);
+  FleetSummary out = builder_.finish();
+  out.events = events_;
+  out.versions = versions_;
+  out.file_bytes = file_bytes_;
+  out.damaged_bytes = damaged_bytes_;
+  out.damaged_traces = damaged_bytes_ > 0 || !status_ ? 1 : 0;
+  return out;
+}
+
+}  // namespace tracesmith

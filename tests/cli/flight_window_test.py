@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile --flight-recorder: the last seconds of an OpenCL program, saved when there is a reason."""
+
+import glob
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import BIN, DEMO, PROGRAM, CommandTest, environment
+
+FLOOD = (os.path.join(BIN, "cl_flood"), "flood", "2", "0", "0")  # launches until it is killed
+HEAVY = os.path.join(BIN, "launch_heavy")
+WINDOW = ("--flight-recorder", "800ms")
+
+
+class FlightWindow(CommandTest):
+    def setUp(self):
+        super().setUp()
+        probe = subprocess.run([DEMO], cwd=self.dir, stdout=subprocess.PIPE, check=False,
+                               stderr=subprocess.PIPE, timeout=120)
+        if probe.returncode != 0:
+            self.skipTest("no OpenCL device: " + probe.stderr.decode())
+
+    def start(self, *program, options=(), output="t.sbt"):
+        process = subprocess.Popen([PROGRAM, "profile", *WINDOW, *options, "-o", output, "--", *program],
+                                   cwd=self.dir, stdin=subprocess.DEVNULL, env=environment(),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   start_new_session=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(self.kill_group, process)
+        return process
+
+    @staticmethod
+    def kill_group(process):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def parts(self, output="t.sbt"):
+        return glob.glob(self.path(f"{output}.session/trace.sbt.past-*"))
+
+    def wait_for_a_window(self, output="t.sbt"):
+        """Until more than a window has gone by since the first event."""
+        def newest():
+            return max((int(re.search(r"\d+$", name)[0]) for name in self.parts(output)), default=0)
+        self.wait_until(lambda: newest() >= 12, "no window goes by")
+
+    def end(self, process, sig=signal.SIGINT):
+        process.send_signal(sig)
+        said = process.stderr.read().decode()
+        process.wait()
+        return said
+
+    def files(self):
+        return [name for name in super().files() if name != "flood"]  # which the program writes
+
+    def value(self, trace, sql):
+        result = self.run_command("query", "--csv", trace, sql)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode().split("\n")[-2].strip('"')
+
+    def reason(self, trace):
+        return self.value(trace, "SELECT value FROM metadata WHERE key = 'flight_recorder.reason'")
+
+    def assert_window(self, trace):
+        verified = self.run_command("verify", trace)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+        kernels = int(self.value(trace, "SELECT count(*) FROM kernel"))
+        span = int(self.value(trace, "SELECT max(start_ns) - min(start_ns) FROM kernel"))
+        self.assertGreater(kernels, 10)
+        self.assertGreater(span, 700_000_000)
+        launches = int(self.value(trace, "SELECT count(*) FROM kernel k JOIN host_call h ON "
+                                         "h.correlation_id = k.correlation_id AND "
+                                         "h.process_id = k.process_id"))
+        self.assertGreater(launches, kernels * 0.9)
+        return kernels
+
+    def test_saves_its_window_on_request_and_by_signal(self):
+        process = self.start(*FLOOD)
+        self.wait_for_a_window()
+        asked = self.run_command("trigger", "t.sbt", "--reason", "I looked")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(asked.stdout.decode(), self.path("t.trigger-1.sbt") + "\n")
+        self.assert_window("t.trigger-1.sbt")
+        self.assertEqual(self.reason("t.trigger-1.sbt"), "I looked")
+        by_pid = self.run_command("trigger", str(process.pid))
+        self.assertIn(b"t.trigger-2.sbt", by_pid.stdout)
+        process.send_signal(signal.SIGUSR2)
+        self.wait_until(lambda: "t.trigger-3.sbt" in self.files(), "SIGUSR2 does nothing")
+        said = self.end(process)
+        for number, reason in (1, "I looked"), (2, "tracesmith trigger"), (3, "SIGUSR2"):
+            self.assertIn(f"t.trigger-{number}.sbt: saved ({reason})", said)
+        self.assert_window("t.sbt")
+        self.assertEqual(self.files(), ["t.sbt", "t.sbt.summary", "t.trigger-1.sbt", "t.trigger-2.sbt",
+                                        "t.trigger-3.sbt"])
+        # The summary counts every launch; the fleet takes it for the trace and its windows.
+        total = int(re.search(r"(\d+) kernels", said)[1])
+        fleet = self.run_command("fleet", ".")
+        self.assertEqual(fleet.returncode, 0, fleet.stderr)
+        self.assertIn(f"events: kernel {total:,}", re.sub(r" +", " ", fleet.stdout.decode()))
+        self.assertRegex(fleet.stdout.decode(), r"traces +1\n")
+        info = self.run_command("info", "t.trigger-1.sbt").stdout.decode()
+        self.assertIn("the last 0.8 s of a flight recorder, because: I looked", info)
+
+    def test_two_requests_at_once_are_both_answered(self):
+        process = self.start(*FLOOD)
+        self.wait_for_a_window()
+        both = [subprocess.Popen([PROGRAM, "trigger", "t.sbt"], cwd=self.dir, stdout=subprocess.PIPE)
+                for _ in range(2)]
+        said = [one.communicate()[0] for one in both]
+        self.assertEqual([one.returncode for one in both], [0, 0], said)
+        self.assertEqual(sorted(os.path.basename(line.split()[-1]) for line in said),
+                         [b"t.trigger-1.sbt", b"t.trigger-2.sbt"])
+        self.end(process)
+
+    def test_saves_no_more_often_than_allowed(self):
+        process = self.start(*FLOOD, options=("--trigger-most", "1"))
+        self.wait_for_a_window()
+        self.assertEqual(self.run_command("trigger", "t.sbt").returncode, 0)
+        refused = self.run_command("trigger", "t.sbt")
+        self.assert_fails(refused, 1, "--trigger-most")
+        said = self.end(process)
+        self.assertIn("1 reason after the window had been saved 1 times", said)
+        self.assertNotIn("t.trigger-2.sbt", self.files())
+
+    def test_a_crash_leaves_the_last_seconds(self):
+        process = self.start(HEAVY, "1000000")
+        self.wait_for_a_window()
+        self.kill_by(signal.SIGSEGV, self.pid_of("launch_heavy", process))
+        process.wait(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGSEGV)
+        self.assert_window("t.sbt")
+        self.assertEqual(self.reason("t.sbt"), "signal 11 ended the program")
+
+    def test_the_crash_of_one_process_of_several_saves_the_window(self):
+        process = self.start("sh", "-c", f"{HEAVY} 1000000 & {' '.join(FLOOD)} & wait")
+        self.wait_for_a_window()
+        program = self.pid_of("launch_heavy", process)
+        self.kill_by(signal.SIGABRT, program)
+        self.wait_until(lambda: "t.trigger-1.sbt" in self.files(), "the crash was not seen")
+        self.assertEqual(self.reason("t.trigger-1.sbt"), f"signal 6 ended process {program}")
+        self.kill_by(signal.SIGTERM, self.pid_of("cl_flood", process))
+        process.wait(timeout=60)
+        self.assert_window("t.sbt")
+
+    @staticmethod
+    def pid_of(name, process):
+        """Of a process in the recording's process group."""
+        found = subprocess.run(["pgrep", "-g", str(process.pid), "-x", name], check=True,
+                               stdout=subprocess.PIPE)
+        return int(found.stdout)
+
+    def kill_by(self, sig, pid):
+        """PoCL's compiler swallows the first signal of a kind."""
+        def is_gone():
+            try:
+                os.kill(pid, sig)
+                with open(f"/proc/{pid}/stat", "rb") as stat:
+                    return stat.read().rpartition(b")")[2].split()[0] in b"XZ"
+            except (ProcessLookupError, FileNotFoundError):
+                return True
+        self.wait_until(is_gone, f"it survives signal {sig}")
+
+    def test_a_killed_recorder_leaves_its_window_to_recover(self):
+        process = self.start(*FLOOD)
+        self.wait_for_a_window()
+        process.kill()
+        process.wait()
+        self.kill_group(process)
+        time.sleep(0.1)
+        again = self.run_command("profile", *WINDOW, "-o", "t.sbt", "--", "true")
+        self.assert_fails(again, 125, "tracesmith recover")
+        result = self.run_command("recover", "t.sbt.session")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.files(), ["t.sbt"])
+        self.assert_window("t.sbt")
+
+    def test_a_full_disk_at_the_end_keeps_the_parts(self):
+        process = self.start(*FLOOD)
+        self.wait_for_a_window()
+        blocker = self.path("t.sbt.session/trace.sbt.new")
+        while True:  # in the place of the file that is to be written
+            try:
+                os.mkdir(blocker)
+                break
+            except FileExistsError:
+                pass
+        said = self.end(process)
+        self.assertIn("tracesmith recover", said)
+        self.assertIn("t.sbt.session", self.files())
+        os.rmdir(blocker)
+        result = self.run_command("recover", "t.sbt.session")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_window("t.sbt")
+
+    def test_wrong_options_are_refused_before_the_program_starts(self):
+        for options, words in ((("--flight-recorder", "1ms"), "100ms"),
+                               (("--trigger-step", "3"), "--flight-recorder"),
+                               (("--flight-recorder", "1s", "--trigger-step", "0.5"), "above 1"),
+                               (("--flight-recorder", "1s", "--trigger-step", "x"), "above 1"),
+                               (("--flight-recorder", "1s", "--record"), "--record"),
+                               (("--flight-recorder", "1s", "--studio"), "--studio")):
+            result = self.run_command("profile", *options, "--", "touch", "started")
+            self.assert_fails(result, 125, words)
+        self.assertEqual(self.files(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
