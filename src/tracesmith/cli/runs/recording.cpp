@@ -81,6 +81,26 @@ void nameStacks(const std::string& trace) {
   if (!named) sayWarning("the call stacks have no names: " + named.error().toString());
 }
 
+/// Warnings, and what could not be written.
+void sayProblems(const ProfileOutcome& outcome) {
+  for (const std::string& warning : outcome.warnings) sayWarning(warning);
+  if (!outcome.trace_status) {
+    Error error = outcome.trace_status.error();
+    error.message = "the trace is not complete: " + error.message;
+    sayError(error);
+  }
+  if (!outcome.recording_status) {
+    Error error = outcome.recording_status.error();
+    error.message = "the recording is not complete: " + error.message;
+    sayError(error);
+  }
+  if (outcome.recording) {
+    for (const std::string& why : outcome.recording->ended) {
+      sayWarning("the recording ended early: " + why);
+    }
+  }
+}
+
 /// Checks the options of a flight recorder. `slow_step`: 0 if no step is to be slow.
 Status readFlight(RecordingRequest& request, double& slow_step) {
   const FlightRequest& flight = request.flight;
@@ -297,22 +317,7 @@ int runRecording(RecordingRequest request, const Session& session) {
   // The program has ended. From here on a closed standard error must not hide its exit code.
   signal(SIGPIPE, SIG_IGN);
   line.clear();
-  for (const std::string& warning : outcome->warnings) sayWarning(warning);
-  if (!outcome->trace_status) {
-    Error error = outcome->trace_status.error();
-    error.message = "the trace is not complete: " + error.message;
-    sayError(error);
-  }
-  if (!outcome->recording_status) {
-    Error error = outcome->recording_status.error();
-    error.message = "the recording is not complete: " + error.message;
-    sayError(error);
-  }
-  if (outcome->recording) {
-    for (const std::string& why : outcome->recording->ended) {
-      sayWarning("the recording ended early: " + why);
-    }
-  }
+  sayProblems(*outcome);
   takeTraceName(outcome->trace, request.outputs);
   if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
   if (request.profile.flight) finishFlight(*outcome, request, follower);
