@@ -59,9 +59,9 @@ class FlightWindow(CommandTest):
     def files(self):
         return [name for name in super().files() if name != "flood"]  # which the program writes
 
-    def value(self, trace, sql):
+    def value(self, trace, sql, codes=(0,)):
         result = self.run_command("query", "--csv", trace, sql)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(result.returncode, codes, result.stderr)
         return result.stdout.decode().split("\n")[-2].strip('"')
 
     def reason(self, trace):
@@ -116,6 +116,20 @@ class FlightWindow(CommandTest):
         self.assertEqual([one.returncode for one in both], [0, 0], said)
         self.assertEqual(sorted(os.path.basename(line.split()[-1]) for line in said),
                          [b"t.trigger-1.sbt", b"t.trigger-2.sbt"])
+        self.end(process)
+
+    def test_a_request_that_was_given_up_hinders_no_other(self):
+        process = self.start(*FLOOD)
+        self.wait_for_a_window()
+        given_up = subprocess.Popen([PROGRAM, "trigger", "t.sbt"], cwd=self.dir, stdout=subprocess.DEVNULL)
+        time.sleep(0.02)
+        given_up.kill()
+        given_up.wait()
+        began = time.monotonic()
+        self.assertEqual(self.run_command("trigger", "t.sbt", "--reason", "mine").returncode, 0)
+        self.assertLess(time.monotonic() - began, 30)
+        newest = sorted(name for name in self.files() if ".trigger-" in name)[-1]
+        self.assertEqual(self.reason(newest), "mine")
         self.end(process)
 
     def test_saves_no_more_often_than_allowed(self):
@@ -180,10 +194,27 @@ class FlightWindow(CommandTest):
         self.assertEqual(self.files(), ["t.sbt"])
         self.assert_window("t.sbt")
 
+    def test_parts_alone_are_not_thrown_away_either(self):
+        process = self.start(*FLOOD)
+        self.wait_for_a_window()
+        process.kill()
+        process.wait()
+        self.kill_group(process)
+        asked = self.run_command("trigger", "t.sbt")
+        self.assert_fails(asked, 1, "recorder was killed", "tracesmith recover")
+        for path in glob.glob(self.path("t.sbt.session/*.arena")) + [self.path("t.sbt.session/trace.sbt")]:
+            os.remove(path)
+        parts = sorted(self.parts())
+        again = self.run_command("profile", *WINDOW, "-o", "t.sbt", "--", "true")
+        self.assert_fails(again, 125, "tracesmith recover")
+        self.assertEqual(sorted(self.parts()), parts)
+
     def test_a_full_disk_at_the_end_keeps_the_parts(self):
         process = self.start(*FLOOD)
         self.wait_for_a_window()
-        blocker = self.path("t.sbt.session/trace.sbt.new")
+        recording = self.value(self.path("t.sbt.session/trace.sbt"),
+                               "SELECT value FROM metadata WHERE key = 'flight_recorder.id'", codes=(0, 3))
+        blocker = self.path(f"t.sbt.session/trace.sbt.{recording[:16]}.new")
         while True:  # in the place of the file that is to be written
             try:
                 os.mkdir(blocker)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import tempfile
 import unittest
 
@@ -132,6 +133,74 @@ class Page(QueryTest):
         others = re.search(r"^Other tables: (.*?)\.", self.section, re.M | re.S)[1]
         told |= set(re.findall(r"`(\w+)`", others))
         self.assertEqual(set(self.columns) - told, set())
+
+
+class Windows(CommandTest):
+    """--from and --to: what SQL says of the whole trace, from the blocks of that time alone."""
+
+    ROWS = "SELECT start_ns, name, stream_id, correlation_id FROM kernel"
+
+    def rows(self, trace, sql, *options, code=0):
+        result = self.run_command("query", "--json", *options, trace, sql)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_a_window_has_the_rows_that_overlap_it(self):
+        self.assertEqual(self.run_command("record", "-q", "-p", "simulation", "-d", "1.5", "-o",
+                                          "t.sbt").returncode, 0)
+        begin = self.rows("t.sbt", "SELECT min(start_ns) AS t FROM host_call")[0]["t"]
+        first, last = begin + 700_000_000, begin + 720_000_000
+        for table in "kernel", "host_call", "copy", "range":
+            overlap = (f"SELECT count(*) AS n, sum(start_ns) AS s FROM {table} "
+                       f"WHERE start_ns < {last} AND end_ns > {first}")
+            whole = self.rows("t.sbt", overlap)
+            self.assertGreater(whole[0]["n"], 0)
+            self.assertEqual(self.rows("t.sbt", f"SELECT count(*) AS n, sum(start_ns) AS s FROM {table}",
+                                       "--from", "0.7", "--to", "0.72"), whole)
+        self.assert_fails(self.run_command("query", "--from", "2", "--to", "1", "t.sbt", "SELECT 1"), 2, "--from")
+
+    def test_only_its_blocks_are_read(self):
+        self.assertEqual(self.run_command("record", "-q", "-p", "simulation", "-d", "20", "-o",
+                                          "t.sbt").returncode, 0)
+        window = ("--from", "18", "--to", "18.02")
+        expected = self.rows("t.sbt", self.ROWS, *window)
+        self.assertGreater(len(expected), 10)
+        exported = self.run_command("export", "-q", *window, "-f", "csv", "-o", "intact.csv", "t.sbt")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        # Damage in the last byte of the first block of kernels: its time is another.
+        with open(self.path("t.sbt"), "r+b") as file:
+            at = self.end_of_first_block(file, 33) - 1
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ 255]))
+        self.rows("t.sbt", "SELECT count(*) FROM kernel", code=3)
+        self.assertEqual(self.rows("t.sbt", self.ROWS, *window), expected)
+        exported = self.run_command("export", "-q", *window, "-f", "csv", "-o", "damaged.csv", "t.sbt")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        with open(self.path("intact.csv"), "rb") as one, open(self.path("damaged.csv"), "rb") as other:
+            self.assertEqual(one.read(), other.read())
+
+    @staticmethod
+    def end_of_first_block(file, table):
+        """Of the first block of this table (docs/sbt.md)."""
+        at = 64
+        while True:
+            file.seek(at)
+            header = file.read(80)
+            its_table, data, directory = struct.unpack_from("<6xH32xQI", header)
+            at += 80 + directory + data
+            if its_table == table:
+                return at
+
+    def test_sources_of_imported_events_stay_with_their_rows(self):
+        with open(self.path("t.json"), "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": EVENTS}, file)
+        self.assertEqual(self.run_command("import", "-q", "t.json", "-o", "t.sbt").returncode, 0)
+        of_all = {row["name"]: row["source"] for row in self.rows("t.sbt", "SELECT name, source FROM kernel")}
+        self.assertIn("odd", of_all["gemm"])
+        part = self.rows("t.sbt", "SELECT name, source FROM kernel", "--from", "6us")
+        self.assertEqual(part, [{"name": "gemm", "source": of_all["gemm"]}])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tracesmith/analysis/timing/steps.hpp"
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/temp_folder_test_util.hpp"
 #include "tracesmith/capture/flight/flight_window.hpp"
@@ -63,6 +64,7 @@ class FlightTest : public ::testing::Test {
       }
       shapes_ = delta.launch_shape.size();
       delta.launch_shape = new_shapes;
+      if (at_ns_ == kSecondNs / 4) window_->describe(delta);
       ASSERT_TRUE(all_->write(delta));
       ASSERT_TRUE(writer_->write(delta));
       window_->note(delta);
@@ -105,6 +107,12 @@ class FlightTest : public ::testing::Test {
                 all.launch_shape.row(indexOf(its.shape_id)).global_x);
     }
     EXPECT_GT(expected, 100u);
+  }
+  /// A file that is being written has this name.
+  std::string newFile() {
+    Trace described;
+    window_->describe(described);
+    return path() + "." + std::string(described.metadataValue(kIdKey).substr(0, 16)) + ".new";
   }
   std::vector<std::string> files() const {
     std::vector<std::string> out;
@@ -166,10 +174,12 @@ TEST_F(FlightTest, DiskAndFilesStayBounded) {
   uint64_t most = 0;
   for (int i = 1; i <= 4; ++i) {
     recordUntil(8 + i);
+    window_->settle();
     most = std::max(most, bytesOnDisk());
   }
   for (int i = 1; i <= 16; ++i) {
     recordUntil(12 + i);
+    window_->settle();
     EXPECT_LE(bytesOnDisk(), most + most / 4);
     EXPECT_LE(files().size(), 2u + kPartsOfWindow + 2u);
   }
@@ -207,10 +217,13 @@ TEST_F(FlightTest, ContinuesAfterARecorderThatDied) {
   writer_.reset();
   auto reader = TraceReader::open(path());
   ASSERT_TRUE(reader);
-  Trace newest;
+  Trace newest, earlier;
   for (size_t i = 0; i < reader->blocks().size(); ++i) ASSERT_TRUE(reader->readBlock(i, newest));
   window_ = std::make_unique<FlightWindow>(path(), folder_.path("job"), options());
-  window_->resume(newest);
+  ASSERT_TRUE(window_->takeParts(newest.metadataValue(kIdKey), &earlier));
+  EXPECT_GT(earlier.kernel.size(), newest.kernel.size());
+  EXPECT_TRUE(earlier.thread.empty()) << "definitions are in the newest part";
+  window_->keep(newest);
   auto writer =
       TraceWriter::resume(path(), UINT64_MAX, static_cast<uint32_t>(newest.strings.size()));
   ASSERT_TRUE(writer) << writer.error().toString();
@@ -224,12 +237,33 @@ TEST_F(FlightTest, ContinuesAfterARecorderThatDied) {
   EXPECT_THAT(files(), ::testing::ElementsAre("job.sbt"));
 }
 
+TEST_F(FlightTest, APartThatCannotBeginIsTriedAgain) {
+  recordUntil(6);
+  const std::string blocker = newFile();
+  std::filesystem::create_directory(blocker);
+  int64_t now = begin_ns_ + at_ns_ + kSecondNs;
+  EXPECT_FALSE(window_->rotate(writer_, now));
+  EXPECT_FALSE(window_->isDue(now)) << "not at once";
+  EXPECT_THAT(window_->problem(), ::testing::HasSubstr("longer than asked for"));
+  std::filesystem::remove(blocker);
+  now += kSecondNs;
+  EXPECT_TRUE(window_->isDue(now));
+  ASSERT_TRUE(window_->rotate(writer_, now));
+  recordUntil(9);
+  ASSERT_TRUE(window_->finish(*writer_));
+  ASSERT_TRUE(all_->finish());
+  const Trace all = read(whole());
+  const int64_t end_ns = timeRange(all).end_ns;
+  expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
+}
+
 TEST_F(FlightTest, AFailedWriteLeavesTheParts) {
   recordUntil(8);
-  std::filesystem::create_directory(path() + ".new");  // where the finished trace is written
+  const std::string blocker = newFile();  // where the finished trace is written
+  std::filesystem::create_directory(blocker);
   EXPECT_FALSE(window_->finish(*writer_));
   EXPECT_THAT(files(), SizeIs(::testing::Gt(5u)));
-  std::filesystem::remove(path() + ".new");
+  std::filesystem::remove(blocker);
   ASSERT_TRUE(window_->finish(*writer_));
   expectIntact(path());
 }
@@ -265,6 +299,35 @@ TEST_F(FlightTest, AttributesStayWithTheirRows) {
   for (size_t i = 0; i < last.attribute.size(); ++i) {
     const AttributeRow its = last.attribute.row(i);
     EXPECT_EQ(last.text(its.value), last.text(last.range.name[its.row_number]));
+  }
+}
+
+/// A range of one thread.
+void addStep(Trace& rows, const std::string& name, uint32_t thread, int64_t start_ns,
+             const char* category = "") {
+  rows.range.push({.start_ns = start_ns,
+                   .duration_ns = 80,
+                   .name = rows.strings.intern(name),
+                   .category = rows.strings.intern(category),
+                   .process_id = idAt<ProcessId>(0),
+                   .thread_id = idAt<ThreadId>(thread)});
+}
+
+TEST(StepWatchTest, ChoosesStepsAsTheAnalysisDoes) {
+  for (const bool has_pytorch : {false, true}) {
+    Trace rows;
+    for (int i = 0; i < 50; ++i) {
+      addStep(rows, fmt::format("step {}", i), 0, 100 * i);
+      addStep(rows, fmt::format("step {}", i), 1, 100 * i);            // another thread's
+      addStep(rows, fmt::format("inner batch {}", i), 2, 10'000 * i);  // a small part of the time
+      addStep(rows, fmt::format("iter {}", i), 3, 50 * i);             // overlap
+      addStep(rows, "train_step", 4, 100 * i, "XRay function");
+      if (has_pytorch) addStep(rows, fmt::format("ProfilerStep#{}", i), i % 2, 100 * i);
+    }
+    StepWatch watch(0);
+    watch.add(rows);
+    EXPECT_EQ(watch.steps().count, 50u);
+    EXPECT_EQ(watch.steps().count, stepsOf(rows, DeviceOps()).all.size());
   }
 }
 

@@ -31,6 +31,10 @@ void SessionFlight::serve(session::SessionDrain& drain) {
     number_ = drain.saveWindow(*std::exchange(asked_, std::nullopt));
     if (number_ == 0) answer_.emplace();
   }
+  answer(drain);
+}
+
+void SessionFlight::answer(const session::SessionDrain& drain) {
   if (number_ != 0) {
     for (const SavedWindow& saved : drain.window()->saved()) {
       if (saved.number == number_) answer_ = saved;
@@ -41,8 +45,9 @@ void SessionFlight::serve(session::SessionDrain& drain) {
   changed_.notify_all();
 }
 
-void SessionFlight::end() {
+void SessionFlight::end(session::SessionDrain& drain) {
   const std::lock_guard lock(mutex_);
+  answer(drain);
   ended_ = true;
   changed_.notify_all();
 }

@@ -27,8 +27,8 @@ class SessionFlight {
   Result<std::string> save(const std::string& reason, const std::function<void()>& wake);
   /// Follows a request. Call it after each pass. [the session's thread]
   void serve(session::SessionDrain& drain);
-  /// No request is followed any more. [the session's thread]
-  void end();
+  /// Answers the last request, once the session has ended. [the session's thread]
+  void end(session::SessionDrain& drain);
   /// Once the trace is complete.
   Status writeSummary(const std::string& trace) { return follower_.writeSummary(trace); }
 
@@ -42,6 +42,8 @@ class SessionFlight {
   std::optional<SavedWindow> answer_;  // number 0: it is not saved
   uint32_t number_ = 0;                // of the window that is being saved
   bool ended_ = false;
+
+  void answer(const session::SessionDrain& drain);
 };
 
 }  // namespace tracesmith

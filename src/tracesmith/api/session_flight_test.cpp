@@ -46,6 +46,19 @@ class SessionFlightTest : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
+  /// A child that makes 1000 steps and is killed.
+  void killAfterSteps() {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (session_.start(config())) steps(1000);
+      (void)session_.flush();
+      kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ASSERT_GT(folder_.files(), 4u);
+  }
   Trace read(const std::string& path) {
     const auto check = checkTrace(path);
     EXPECT_TRUE(check && check->intact()) << path;
@@ -123,25 +136,49 @@ TEST_F(SessionFlightTest, ASlowStepSavesTheWindow) {
 }
 
 TEST_F(SessionFlightTest, AKilledProgramLeavesItsLastSteps) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (session_.start(config())) steps(1000);
-    (void)session_.flush();
-    kill(getpid(), SIGKILL);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
-  const std::string path = folder_.path("app.sbt");
-  EXPECT_GT(folder_.files(), 4u);
-  const Status recovered = recoverWindow(path);
+  killAfterSteps();
+  std::filesystem::current_path(folder_.folder());
+  const Status recovered = recoverWindow("app.sbt");
+  std::filesystem::current_path("/");
   ASSERT_TRUE(recovered) << recovered.error().toString();
   EXPECT_EQ(folder_.files(), 1u);
+  const std::string path = folder_.path("app.sbt");
   const Trace trace = read(path);
   EXPECT_EQ(stepsIn(trace).second, 999);
   EXPECT_LT(stepsIn(trace).first, 800);
   EXPECT_EQ(trace.metadataValue("flight_recorder.window"), "0.4 s");
-  EXPECT_FALSE(recoverWindow(path)) << "there is nothing more to do";
+  ASSERT_TRUE(recoverWindow(path)) << "there is nothing more to do";
+  EXPECT_EQ(stepsIn(read(path)).second, 999);
+}
+
+TEST_F(SessionFlightTest, ARecoveryThatWasKilledIsFinished) {
+  killAfterSteps();
+  const std::string path = folder_.path("app.sbt"), kept = folder_.path("kept");
+  std::filesystem::copy(folder_.folder(), kept);
+  ASSERT_TRUE(recoverWindow(path));
+  const auto events = stepsIn(read(path));
+  for (const auto& part : std::filesystem::directory_iterator(kept)) {  // not removed yet
+    if (part.path().filename() == "app.sbt") continue;
+    std::filesystem::copy(part.path(), folder_.folder());
+  }
+  ASSERT_TRUE(recoverWindow(path));
+  EXPECT_EQ(stepsIn(read(path)), events) << "and no event twice";
+  std::filesystem::remove_all(kept);
+  EXPECT_EQ(folder_.files(), 1u);
+}
+
+TEST_F(SessionFlightTest, TheNextRunKeepsTheWindowOfAKilledOne) {
+  killAfterSteps();
+  ASSERT_TRUE(session_.start(config()));
+  steps(300);
+  const auto saved = session_.saveWindow();
+  ASSERT_TRUE(saved) << saved.error().toString();
+  ASSERT_TRUE(session_.stop());
+  EXPECT_EQ(stepsIn(read(folder_.path("app.trigger-1.sbt"))).second, 999) << "of the killed one";
+  EXPECT_EQ(*saved, folder_.path("app.trigger-1-2.sbt"));
+  EXPECT_EQ(stepsIn(read(*saved)).second, 299);
+  EXPECT_EQ(stepsIn(read(folder_.path("app.sbt"))).second, 299);
+  EXPECT_EQ(folder_.files(), 4u);
 }
 
 TEST_F(SessionFlightTest, IsRefusedWhereItCannotWork) {

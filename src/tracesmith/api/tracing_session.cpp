@@ -48,13 +48,23 @@ std::atomic<uint64_t> g_last_key{0};
 
 }  // namespace
 
+namespace {
+
+/// Windows of a flight recorder are saved as SAVED_BASE.trigger-N.sbt.
+std::string savedBaseOf(const std::string& output) {
+  constexpr std::string_view kEnding = ".sbt";
+  return output.ends_with(kEnding) ? output.substr(0, output.size() - kEnding.size()) : output;
+}
+
+}  // namespace
+
 struct TracingSession::Impl {
   TracingConfig config;
   // The state of a running session. `mutex` protects names, requests and state changes.
   mutable std::mutex mutex;
   std::condition_variable answered;
   std::shared_ptr<SessionMemory> memory;
-  std::unique_ptr<SessionFlight> flight;  // of a flight recorder; outlives `drain`
+  std::shared_ptr<SessionFlight> flight;  // of a flight recorder; outlives `drain`
   std::unique_ptr<SessionDrain> drain;    // used by the drainer thread while it runs
   std::thread thread;
   std::atomic<State> state{State::Stopped};
@@ -132,6 +142,7 @@ Status TracingSession::Impl::openOutput() {
   path = config.output_file;
   if (!path.empty()) {
     TS_CHECK_OK(checkedTarget(path));
+    if (config.flight_recorder_ms > 0) TS_CHECK_OK(keepDeadWindow(path, savedBaseOf(path)));
     TS_TRY(beside, openSideOutput(path));
     if (!beside.path.empty()) path = beside.path;
     return {};
@@ -159,15 +170,20 @@ void TracingSession::Impl::takePlace() {
     }
   }
   if (flight && result && !summary_written) {
-    result = flight->writeSummary(path);
     summary_written = true;
+    if (const Status written = flight->writeSummary(path); !written) {
+      result = fail(written.error().code,
+                    "the trace is complete, and there is no summary of all "
+                    "events: " +
+                        written.error().toString());
+    }
   }
 }
 
-static std::unique_ptr<SessionFlight> flightOf(const TracingConfig& config) {
+static std::shared_ptr<SessionFlight> flightOf(const TracingConfig& config) {
   if (config.flight_recorder_ms == 0) return nullptr;
   const auto ms = static_cast<int64_t>(std::min<uint64_t>(config.flight_recorder_ms, 1ull << 40));
-  return std::make_unique<SessionFlight>(ms * 1'000'000, config.slow_step_factor,
+  return std::make_shared<SessionFlight>(ms * 1'000'000, config.slow_step_factor,
                                          config.most_saved_windows);
 }
 
@@ -178,6 +194,7 @@ Status TracingSession::start(const TracingConfig& config) {
   if (s.owner_pid != 0 && !s.mine()) {  // a forked child starts a session of its own
     new std::thread(std::move(s.thread));
     (void)s.drain.release();
+    new std::shared_ptr<SessionFlight>(std::move(s.flight));
     s.state = State::Stopped;
   }
   if (s.thread.joinable()) {
@@ -209,7 +226,8 @@ Status TracingSession::start(const TracingConfig& config) {
   s.flight = flightOf(config);
   s.summary_written = false;
   auto drain = SessionDrain::create(**memory, s.path, int64_t{config.flush_interval_ms} * 1'000'000,
-                                    s.flight ? s.flight->options() : FlightOptions{});
+                                    s.flight ? s.flight->options() : FlightOptions{},
+                                    savedBaseOf(config.output_file));
   if (!drain) return refuse(drain.error());
   s.shared = nullptr;
   s.memory = std::move(*memory);
@@ -254,8 +272,8 @@ void TracingSession::Impl::run(TracingSession& session) {
       // This tells forked children, at the latest when their ring is half full.
       memory->header().open.store(0);
       stop_ns = getCurrentTimestamp();
-      if (flight) flight->end();
       ok = drain->finish();
+      if (flight) flight->end(*drain);
     } else {
       drain->pass();
       if (flight) flight->serve(*drain);
@@ -308,11 +326,18 @@ Status TracingSession::flush() {
 Result<std::string> TracingSession::saveWindow(const std::string& reason) {
   Impl& s = *impl_;
   const Inside inside;
-  if (s.flight == nullptr || s.state != State::Running || !s.mine()) {
+  std::shared_ptr<SessionFlight> flight;
+  std::shared_ptr<SessionMemory> memory;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (s.state == State::Running && s.mine()) flight = s.flight;
+    memory = s.memory;
+  }
+  if (flight == nullptr) {
     return fail(ErrorCode::kInvalidArgument,
                 "only a session that runs with flight_recorder_ms has a window to save");
   }
-  return s.flight->save(reason, [&s] { s.memory->wakeDrainer(); });
+  return flight->save(reason, [&memory] { memory->wakeDrainer(); });
 }
 
 Status TracingSession::clear() {

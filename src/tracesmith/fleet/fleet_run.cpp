@@ -85,10 +85,12 @@ class OneSummary {
     TS_TRY(TraceScan scan, TraceScan::open(path_, threads_));
     if (!scan.tables().metadataValue("flight_recorder.window").empty()) {
       // The trace has only the last events, and may have got names of frames since.
-      Result<SummaryFile> of_all = readSummaryFile(stored_path);
-      if (of_all && of_all->trace.trace_id == identity.trace_id) {
-        of_all->trace = std::move(identity);
-        return take(std::move(*of_all), FleetFile::State::kStored);
+      for (const std::string& place : {stored_path, path_ + kSummaryEnding}) {
+        Result<SummaryFile> of_all = readSummaryFile(place);
+        if (of_all && of_all->trace.trace_id == identity.trace_id) {
+          of_all->trace = std::move(identity);
+          return take(std::move(*of_all), FleetFile::State::kStored);
+        }
       }
     }
     SummaryFile computed{.trace = std::move(identity)};
@@ -147,15 +149,17 @@ bool isWantedFile(const std::string& name) {
   return name.ends_with(kTraceEnding) || name.ends_with(kSummaryEnding);
 }
 
-/// A window that a flight recorder has saved ("job.trigger-2.sbt"): the summary of its trace counts
-/// all events.
-bool isSavedWindow(std::string_view name) {
+/// Of a window that a flight recorder has saved ("job.trigger-2.sbt"): the summary of its trace
+/// ("job.sbt.summary"), which counts all events. Of other files "".
+std::string summaryOfAll(const std::string& name) {
   constexpr std::string_view kTrigger = ".trigger-";
   const size_t at = name.rfind(kTrigger);
-  if (at == std::string_view::npos) return false;
-  const std::string_view number = name.substr(at + kTrigger.size());
+  if (at == std::string::npos) return {};
+  const std::string_view number = std::string_view(name).substr(at + kTrigger.size());
   const size_t end = number.find_first_not_of("0123456789-");
-  return end != 0 && end != std::string_view::npos && number.substr(end).starts_with(kTraceEnding);
+  if (end == 0 || end == std::string_view::npos) return {};
+  if (!number.substr(end).starts_with(kTraceEnding)) return {};
+  return name.substr(0, at) + std::string(kTraceEnding) + kSummaryEnding;
 }
 
 /// Adds the files of a folder and those within, and folders that cannot be read.
@@ -190,7 +194,7 @@ void findRemote(const std::string& url, std::set<std::string>& found) {
 /// By name.
 void addFound(const std::set<std::string>& found, std::vector<std::string>& out) {
   for (const std::string& name : found) {
-    if (isSavedWindow(name)) continue;
+    if (found.contains(summaryOfAll(name))) continue;
     const bool has_trace =
         name.ends_with(kSummaryEnding) &&
         found.contains(name.substr(0, name.size() - std::string_view(kSummaryEnding).size()));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracesmith/base/clock.hpp"
 #include "tracesmith/format/trace_scan.hpp"
 
 namespace tracesmith {
@@ -16,6 +17,8 @@ namespace {
 /// that started before it: a row is written when the work is complete. Where work is longer than
 /// this and others run beside it, what it overlaps with is not seen.
 constexpr int64_t kHeldNs = 250'000'000;
+/// Work whose launch came longer before it counts as without one.
+constexpr int64_t kLaunchesKeptNs = 10'000'000'000;
 
 }  // namespace
 
@@ -23,7 +26,7 @@ RunningSummary::RunningSummary() : builder_(tables_, 1) {}
 
 Status RunningSummary::add(const std::string& part) {
   Status added = addPart(part);
-  if (!added && status_) status_ = added;
+  if (!added) ++lost_parts_;
   return added;
 }
 
@@ -31,10 +34,15 @@ Status RunningSummary::addPart(const std::string& part) {
   TS_TRY(TraceScan scan, TraceScan::open(part, 1));
   tables_ = scan.tables();
   builder_.beginPart();
-  earlier_launches_ = std::move(launches_);
   TS_TRY(LaunchTimes launches, readLaunchTimes(scan));
-  launches_ = std::make_unique<LaunchTimes>(std::move(launches));
-  if (earlier_launches_ != nullptr) launches_->continueFrom(*earlier_launches_);
+  launches_.push_back({std::make_unique<LaunchTimes>(std::move(launches)), monotonicNs()});
+  while (launches_.size() > 2 && launches_[1].added_ns < monotonicNs() - kLaunchesKeptNs) {
+    launches_.pop_front();
+  }
+  launches_.front().times->continueFrom(nullptr);
+  if (launches_.size() > 1) {
+    launches_.back().times->continueFrom(launches_[launches_.size() - 2].times.get());
+  }
 
   int64_t end_ns = INT64_MIN;
   std::vector<StreamedOp> held;
@@ -48,18 +56,23 @@ Status RunningSummary::addPart(const std::string& part) {
   };
   TS_TRY(const StreamEnd end,
          streamDeviceOps(
-             scan, *launches_,
+             scan, *launches_.back().times,
              [&](const WorkBlock& block) { builder_.addBlock(block.ops, block.thread); }, take));
-  if (end != StreamEnd::kComplete) {
-    return fail(ErrorCode::kDamaged, "its events are not as they were recorded", part);
-  }
+  // Correlation ids repeat: which launch is meant, only the whole trace could tell.
+  if (end != StreamEnd::kComplete) ++lost_parts_;
   merger_.add(std::move(held));
   if (end_ns != INT64_MIN) merger_.takeBefore(end_ns - kHeldNs, sweep);
   TS_CHECK_OK(builder_.readComm(scan));
   TS_CHECK_OK(scan.checkRest());
   addEventCounts(scan, events_);
   TraceReader& reader = scan.reader();
-  file_bytes_ += reader.fileBytes();
+  other_bytes_ = 0;
+  for (const BlockInfo& block : reader.blocks()) {
+    (block.table >= TableId::kHostCall ? event_bytes_ : other_bytes_) += block.end - block.offset;
+  }
+  for (const int64_t error_ns : tables_.clock_snapshot.error_ns) {
+    clock_error_ns_ = std::max(clock_error_ns_, error_ns);
+  }
   versions_ = {{fmt::format("{}.{}", reader.versionMajor(), reader.versionMinor()), 1}};
   for (const DataLoss& loss : scan.losses()) {
     if (loss.offset + loss.bytes <= reader.endOfBlocks()) damaged_bytes_ += loss.bytes;
@@ -73,9 +86,11 @@ FleetSummary RunningSummary::finish(const ValueSums& steps_ns) {
   FleetSummary out = builder_.finish();
   out.events = events_;
   out.versions = versions_;
-  out.file_bytes = file_bytes_;
+  out.file_bytes = event_bytes_ + other_bytes_;
   out.damaged_bytes = damaged_bytes_;
-  out.damaged_traces = damaged_bytes_ > 0 || !status_ ? 1 : 0;
+  out.damaged_traces = damaged_bytes_ > 0 || lost_parts_ > 0 ? 1 : 0;
+  out.clock_error_ns.value =
+      std::max(out.clock_error_ns.value, static_cast<uint64_t>(clock_error_ns_));
   return out;
 }
 

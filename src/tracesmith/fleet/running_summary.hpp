@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,13 +24,11 @@ class RunningSummary {
   RunningSummary& operator=(const RunningSummary&) = delete;
 
   /// Adds the events of the next part: a trace that has the strings and dictionaries of the parts
-  /// before it under the same ids. What fails is said by status() as well.
+  /// before it under the same ids. A part that cannot be read leaves the summary damaged.
   Status add(const std::string& part);
   /// Of all parts. It has one trace, complete. The steps are the caller's; nothing may be added
   /// afterwards.
   FleetSummary finish(const ValueSums& steps_ns);
-  /// The first part that could not be read.
-  const Status& status() const { return status_; }
 
  private:
   Status addPart(const std::string& part);
@@ -37,13 +36,18 @@ class RunningSummary {
   Trace tables_;  // of the last part
   SummaryBuilder builder_;
   OpMerger merger_;
-  /// Of the last part and of the one before it.
-  std::unique_ptr<LaunchTimes> launches_, earlier_launches_;
+  struct OfPart {
+    std::unique_ptr<LaunchTimes> times;
+    int64_t added_ns = 0;
+  };
+  std::deque<OfPart> launches_;  // of the last parts; each looks into the one before
   std::map<std::string, uint64_t> events_;
   std::map<std::string, uint64_t> versions_;
-  uint64_t file_bytes_ = 0;
+  uint64_t event_bytes_ = 0;
+  uint64_t other_bytes_ = 0;  // of the last part
   uint64_t damaged_bytes_ = 0;
-  Status status_;
+  uint64_t lost_parts_ = 0;
+  int64_t clock_error_ns_ = 0;
 };
 
 }  // namespace tracesmith

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -43,6 +44,22 @@ const StepWatch::Name& StepWatch::nameOf(const Trace& rows, StringId id) {
   return known->second;
 }
 
+StepWatch::Sequence& StepWatch::sequenceOf(const RangeTable& ranges, size_t row, const Name& name) {
+  const std::pair key(ranges.thread_id[row], name.pattern);
+  if (const auto known = sequences_.find(key); known != sequences_.end()) return known->second;
+  if (sequences_.size() >= kMostSequences) {  // threads come and go
+    sequences_.erase(std::min_element(
+        sequences_.begin(), sequences_.end(),
+        [](const auto& a, const auto& b) { return a.second.last_end_ns < b.second.last_end_ns; }));
+  }
+  Sequence& made = sequences_[key];
+  made.process = ranges.process_id[row];
+  made.is_pytorch = name.is_pytorch;
+  made.is_numbered = name.is_numbered;
+  made.first_ns = made.last_end_ns = ranges.start_ns[row];
+  return made;
+}
+
 std::string StepWatch::add(const Trace& rows) {
   const RangeTable& ranges = rows.range;
   std::string slow;
@@ -50,15 +67,8 @@ std::string StepWatch::add(const Trace& rows) {
     if (ranges.kind[i] != RangeKind::kRange || ranges.stream_id[i] != StreamId::kNone) continue;
     const Name& name = nameOf(rows, ranges.name[i]);
     if (!name.is_step) continue;
-    const std::pair key(ranges.thread_id[i], name.pattern);
-    auto known = sequences_.find(key);
-    if (known == sequences_.end()) {
-      if (sequences_.size() >= kMostSequences) continue;
-      known = sequences_.try_emplace(key).first;
-      known->second.is_pytorch = name.is_pytorch;
-      known->second.is_numbered = name.is_numbered;
-    }
-    Sequence& steps = known->second;
+    if (!name.is_pytorch && isCategoryOfTool(rows.text(ranges.category[i]))) continue;
+    Sequence& steps = sequenceOf(ranges, i, name);
     const int64_t length = std::max<int64_t>(ranges.duration_ns[i], 0);
     if (factor_ > 0 && slow.empty() && steps.recent.size() >= kFewestBefore) {
       const int64_t median = medianOf(steps.recent);
@@ -69,6 +79,8 @@ std::string StepWatch::add(const Trace& rows) {
                            milliseconds(median));
       }
     }
+    steps.overlaps = steps.overlaps || ranges.start_ns[i] < steps.last_end_ns;
+    steps.last_end_ns = std::max(steps.last_end_ns, endOf(ranges.start_ns[i], length));
     steps.all.add(length);
     steps.total_ns += length;
     ++steps.count;
@@ -78,19 +90,33 @@ std::string StepWatch::add(const Trace& rows) {
   return slow;
 }
 
+bool StepWatch::Sequence::isOfSteps() const {
+  const uint64_t fewest = is_numbered ? kFewestNumbered : kFewestRepeated;
+  return count >= fewest && !overlaps && total_ns >= (last_end_ns - first_ns) / 2;
+}
+
 ValueSums StepWatch::steps() const {
-  const Sequence* best = nullptr;
+  ValueSums out;
   for (const auto& [key, steps] : sequences_) {
-    const uint64_t fewest = steps.is_pytorch    ? 1
-                            : steps.is_numbered ? kFewestNumbered
-                                                : kFewestRepeated;
-    if (steps.count < fewest) continue;
-    const auto rank = [](const Sequence& s) {
-      return std::tuple(s.is_pytorch, s.is_numbered, s.total_ns);
-    };
-    if (best == nullptr || rank(steps) > rank(*best)) best = &steps;
+    if (steps.is_pytorch) out.add(steps.all.sums());
   }
-  return best == nullptr ? ValueSums{} : best->all.sums();
+  if (out.count > 0) return out;
+  std::vector<Sequences::const_pointer> found;
+  for (const auto& entry : sequences_) {
+    if (entry.second.isOfSteps()) found.push_back(&entry);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto* a, const auto* b) {
+    return std::tuple(a->second.is_numbered, a->second.total_ns) >
+           std::tuple(b->second.is_numbered, b->second.total_ns);
+  });
+  std::set<ProcessId> processes;
+  for (const auto* entry : found) {
+    const bool is_same = entry->first.second == found[0]->first.second;
+    if (is_same && processes.insert(entry->second.process).second) {
+      out.add(entry->second.all.sums());
+    }
+  }
+  return out;
 }
 
 }  // namespace tracesmith

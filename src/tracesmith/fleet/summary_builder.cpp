@@ -36,7 +36,10 @@ void SummaryBuilder::beginPart() {
   if (comm_functions_ != nullptr && !has_comm_functions_) comm_functions_->finish();
   earlier_comm_functions_ = std::move(comm_functions_);
   comm_functions_ = std::make_unique<LaunchTimes>();
-  if (earlier_comm_functions_ != nullptr) comm_functions_->continueFrom(*earlier_comm_functions_);
+  if (earlier_comm_functions_ != nullptr) {
+    earlier_comm_functions_->continueFrom(nullptr);
+    comm_functions_->continueFrom(earlier_comm_functions_.get());
+  }
   has_comm_functions_ = false;
 }
 

@@ -98,7 +98,7 @@ LaunchTimes::Call LaunchTimes::find(ProcessId process, uint64_t correlation_id,
   if (correlation_id == 0) return {};
   const Call call = findHere(process, correlation_id, is_repeated);
   if (call.start_ns != kNone || earlier_ == nullptr) return call;
-  return earlier_->findHere(process, correlation_id, is_repeated);
+  return earlier_->find(process, correlation_id, is_repeated);
 }
 
 LaunchTimes::Call LaunchTimes::findHere(ProcessId process, uint64_t correlation_id,

@@ -25,8 +25,8 @@ class LaunchTimes {
   void add(Block&& block);
   /// Call it after the last add().
   void finish();
-  /// Makes find() look there for calls that are not here. `earlier` outlives this.
-  void continueFrom(const LaunchTimes& earlier) { earlier_ = &earlier; }
+  /// Makes find() look there for calls that are not here; null: nowhere. `earlier` outlives this.
+  void continueFrom(const LaunchTimes* earlier) { earlier_ = earlier; }
 
   /// The call with this id. Sets `is_repeated` if several calls have the id: then time and stream
   /// decide (LaunchIndex), and the result does not count.

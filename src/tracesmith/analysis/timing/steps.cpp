@@ -167,22 +167,7 @@ class RangeSteps {
 
   bool recordedByTool(StringId category) {
     const auto [it, fresh] = by_tool_.try_emplace(category, false);
-    if (fresh) {
-      constexpr std::array<std::string_view, 12> kTools = {"cpu_op",
-                                                           "python_function",
-                                                           "cpu_instant_event",
-                                                           "Operator",
-                                                           "operator",
-                                                           "overhead",
-                                                           "profiler overhead",
-                                                           "CUDA overhead",
-                                                           "OS runtime",
-                                                           "MPI",
-                                                           "XRay function",
-                                                           "Trace"};
-      const std::string_view text = trace_.text(category);
-      it->second = std::find(kTools.begin(), kTools.end(), text) != kTools.end();
-    }
+    if (fresh) it->second = isCategoryOfTool(trace_.text(category));
     return it->second;
   }
 
@@ -431,6 +416,22 @@ std::string Steps::basis() const {
 
 bool canNameStep(std::string_view name) {
   return name.starts_with(kPyTorchStep) || isStepName(name);
+}
+
+bool isCategoryOfTool(std::string_view category) {
+  constexpr std::array<std::string_view, 12> kTools = {"cpu_op",
+                                                       "python_function",
+                                                       "cpu_instant_event",
+                                                       "Operator",
+                                                       "operator",
+                                                       "overhead",
+                                                       "profiler overhead",
+                                                       "CUDA overhead",
+                                                       "OS runtime",
+                                                       "MPI",
+                                                       "XRay function",
+                                                       "Trace"};
+  return std::find(kTools.begin(), kTools.end(), category) != kTools.end();
 }
 
 std::optional<StepName> stepNameOf(std::string_view name) {

@@ -52,6 +52,9 @@ struct Steps {
 /// Whether ranges of this name can be steps; stepsOf() needs no others.
 bool canNameStep(std::string_view name);
 
+/// Whether a tool or framework records ranges of this category itself: they are no steps.
+bool isCategoryOfTool(std::string_view category);
+
 /// A name that can be a step's, apart from its last number: "step 12" is "step #" and 12.
 struct StepName {
   std::string pattern;

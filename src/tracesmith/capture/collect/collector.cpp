@@ -68,9 +68,7 @@ Result<std::unique_ptr<Collector>> Collector::create(SessionDir dir, CollectorOp
   if (options.flight.window_ns == 0) linkUnfinishedTrace(dir);
   std::unique_ptr<Collector> c(new Collector(std::move(dir), options));
   c->writer_ = std::make_unique<TraceWriter>(std::move(writer));
-  if (options.flight.window_ns > 0) {
-    c->noteMetadata(kWindowKey, windowText(options.flight.window_ns));
-  }
+  if (c->window_) c->window_->describe(c->shared_.delta);
   if (!c->dir_.info().id.empty()) c->noteMetadata("session_id", c->dir_.info().id);
   return c;
 }

@@ -87,9 +87,11 @@ void Collector::commit() {
 }
 
 Status Collector::writeRows() {
-  TS_CHECK_OK(writer_->write(shared_.delta));
-  if (window_) window_->note(shared_.delta);
-  return {};
+  Status written = writer_->write(shared_.delta);
+  // Newer events count more than older ones.
+  while (!written && window_ && window_->removeOldest()) written = writer_->write(shared_.delta);
+  if (written && window_) window_->note(shared_.delta);
+  return written;
 }
 
 /// Of a flight recorder, after a commit.
@@ -97,8 +99,7 @@ void Collector::turnWindow() {
   if (!window_ || !write_status_ || finished_) return;
   if (window_->isWanted()) window_->save(*writer_);
   if (!window_->isDue(last_commit_ns_)) return;
-  write_status_ = window_->rotate(writer_, last_commit_ns_);
-  if (!write_status_) return;
+  if (!window_->rotate(writer_, last_commit_ns_)) return;  // it tries again
   shared_.ranges_written = 0;
   constexpr size_t kKept = 4096;  // several minutes; no record waits that long
   shared_.stamps.trim(kKept);

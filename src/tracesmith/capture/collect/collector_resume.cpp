@@ -138,9 +138,15 @@ class Collector::ProcessIndex {
 
 Status Collector::restore(TraceReader& reader, size_t block_count) {
   Trace file;
+  uint64_t ranges_before = 0;
+  if (window_) {  // earlier events, to which later ones may belong
+    TS_TRY(const Trace metadata, reader.read({.tables = {TableId::kMetadata}}));
+    TS_CHECK_OK(window_->takeParts(metadata.metadataValue(kIdKey), &file));
+    ranges_before = file.range.size();
+  }
   for (size_t i = 0; i < block_count; ++i) TS_CHECK_OK(reader.readBlock(i, file));
   shared_.delta.strings = file.strings;
-  if (window_) window_->resume(file);
+  if (window_) window_->keep(file);
   restoreProcesses(file);
   const ProcessIndex processes(processes_);
   restoreIds(file, processes);
@@ -157,7 +163,7 @@ Status Collector::restore(TraceReader& reader, size_t block_count) {
   shared_.kernels = file.kernel.size();
   shared_.copies = file.copy.size();
   shared_.host_calls = file.host_call.size();
-  shared_.ranges_written = file.range.size();
+  shared_.ranges_written = file.range.size() - ranges_before;
   return {};
 }
 

@@ -12,62 +12,117 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/processes/signal_free_thread.hpp"
+#include "tracesmith/capture/session_directory/session_info.hpp"
+#include "tracesmith/format/blocks/table_traits.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
 namespace {
 
-constexpr const char* kNew = ".new";
-constexpr const char* kSaving = ".saving";
 constexpr std::string_view kPast = ".past-";
 constexpr int kLowPriority = 10;
+constexpr int64_t kRetryNs = 1'000'000'000;
+/// So many parts may wait for the observer before the oldest go unseen.
+constexpr size_t kMostParts = 4 * static_cast<size_t>(kPartsOfWindow);
 
-/// Gives the file another name beside the old one; moves it where the file system has no links.
-Status linkOrMove(const std::string& from, const std::string& to) {
-  if (link(from.c_str(), to.c_str()) == 0) return {};
-  if (errno == EEXIST || std::rename(from.c_str(), to.c_str()) != 0) {
-    return failErrno(errno, "cannot create", to);
+/// Parts of one trace, of whatever recording, by number.
+std::map<uint64_t, std::string> partsBeside(const std::string& path) {
+  std::map<uint64_t, std::string> out;
+  const std::filesystem::path file(path);
+  const std::string prefix = file.filename().string() + std::string(kPast);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code ec;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ec)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    uint64_t number = 0;
+    const char* const end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + prefix.size(), end, number);
+    if (read.ptr == end && read.ec == std::errc())
+      out[number] = path + name.substr(prefix.size() - kPast.size());
   }
-  return {};
+  return out;
 }
 
-bool exists(const std::string& path) {
+bool isSameFile(const std::string& a, const std::string& b) {
+  struct stat of_a {
+  }, of_b{};
+  return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
+std::string idIn(TraceReader& reader) {
+  const auto metadata = reader.read({.tables = {TableId::kMetadata}});
+  return metadata ? std::string(metadata->metadataValue(kIdKey)) : std::string();
+}
+
+/// Gives the file another name beside the old one; moves it where the file system has no links.
+/// Returns 0 or errno; EEXIST if there is a file.
+int linkOrMove(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) == 0) return 0;
   struct stat s {};
-  return lstat(path.c_str(), &s) == 0;
+  if (errno == EEXIST || lstat(to.c_str(), &s) == 0) return EEXIST;
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
-std::string windowText(int64_t window_ns) {
-  return fmt::format("{:g} s", static_cast<double>(window_ns) / 1e9);
-}
-
 Status recoverWindow(const std::string& path) {
   TS_TRY(TraceReader reader, TraceReader::open(path));
+  const std::string id = idIn(reader);
+  if (id.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is neither the session directory of a recording nor a flight recorder's trace",
+                path);
+  }
+  FlightWindow window(path, path, {});
+  if (reader.complete()) {  // it died while it removed its parts
+    TS_CHECK_OK(window.takeParts(id, nullptr));
+    window.removeParts();
+    return {};
+  }
   Trace newest;
   for (size_t i = 0; i < reader.blocks().size(); ++i) TS_CHECK_OK(reader.readBlock(i, newest));
-  FlightWindow window(path, path, {});
-  window.resume(newest);
-  if (!window.hasParts()) {
-    return fail(
-        ErrorCode::kInvalidArgument,
-        "is not the session directory of a recording, nor does a flight recorder's part lie "
-        "beside it",
-        path);
-  }
+  // Fails if the recorder still runs.
   TS_TRY(const TraceWriter writer,
          TraceWriter::resume(path, reader.endOfBlocks(),
                              static_cast<uint32_t>(newest.strings.size())));
+  TS_CHECK_OK(window.takeParts(id, nullptr));
+  window.keep(newest);
   return window.finish(writer);
+}
+
+Status keepDeadWindow(const std::string& path, const std::string& saved_base) {
+  if (partsBeside(path).empty()) return {};
+  if (auto reader = TraceReader::open(path); reader && !idIn(*reader).empty()) {
+    TS_CHECK_OK(recoverWindow(path));
+  }
+  const std::map<uint64_t, std::string> left = partsBeside(path);
+  if (!left.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "is a part of another recording, of which the newest part is gone; move or remove "
+                "it and its like",
+                left.begin()->second);
+  }
+  for (uint32_t number = 1;; ++number) {
+    const std::string to = fmt::format("{}.trigger-{}.sbt", saved_base, number);
+    const int error = linkOrMove(path, to);
+    if (error == 0) break;
+    if (error != EEXIST) return failErrno(error, "cannot create", to);
+  }
+  unlink(path.c_str());
+  return {};
 }
 
 FlightWindow::FlightWindow(std::string path, std::string saved_base, const FlightOptions& options)
     : path_(std::move(path)),
       saved_base_(std::move(saved_base)),
+      id_(makeSessionId()),
       options_(options),
       part_ns_(options.window_ns / kPartsOfWindow),
       part_begin_ns_(monotonicNs()) {}
@@ -81,33 +136,33 @@ FlightWindow::~FlightWindow() {
   if (thread_.joinable()) thread_.join();
 }
 
-void FlightWindow::resume(const Trace& newest_part) {
-  kept_.add(newest_part);
-  const std::filesystem::path file(path_);
-  const std::string prefix = file.filename().string() + std::string(kPast);
-  std::error_code ec;
-  for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), ec)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    uint64_t number = 0;
-    const char* const end = name.data() + name.size();
-    if (std::from_chars(name.data() + prefix.size(), end, number).ptr != end) continue;
-    struct stat mine {
-    }, its{};
-    const std::string path = entry.path().string();
+void FlightWindow::describe(Trace& delta) const {
+  delta.setMetadata(kWindowKey,
+                    fmt::format("{:g} s", static_cast<double>(options_.window_ns) / 1e9));
+  delta.setMetadata(kIdKey, id_);
+}
+
+Status FlightWindow::takeParts(std::string_view id, Trace* events) {
+  id_ = id;
+  for (const auto& [number, path] : partsBeside(path_)) {
     // Killed between the two steps of rotate(): the same file under both names.
-    if (stat(path_.c_str(), &mine) == 0 && stat(path.c_str(), &its) == 0 &&
-        mine.st_ino == its.st_ino) {
+    if (isSameFile(path, path_)) {
       unlink(path.c_str());
       continue;
     }
+    auto reader = TraceReader::open(path);
+    if (!reader || idIn(*reader) != id) continue;
     past_.push_back({path, part_begin_ns_, number});
     parts_ = std::max(parts_, number);
+    for (size_t i = 0; events != nullptr && i < reader->blocks().size(); ++i) {
+      const TableId table = reader->blocks()[i].table;
+      const bool is_event = table >= TableId::kHostCall && sbt::isKnown(table);
+      if (is_event || table == TableId::kPending) TS_CHECK_OK(reader->readBlock(i, *events));
+    }
   }
-  std::sort(past_.begin(), past_.end(),
-            [](const Part& a, const Part& b) { return a.number < b.number; });
   const std::lock_guard lock(mutex_);
   observed_ = parts_;  // by the recorder that died
+  return {};
 }
 
 void FlightWindow::note(const Trace& delta) {
@@ -119,8 +174,23 @@ void FlightWindow::note(const Trace& delta) {
   }
 }
 
+std::string FlightWindow::newPath() const {
+  return fmt::format("{}.{}.new", path_, std::string_view(id_).substr(0, 16));
+}
+
 Status FlightWindow::rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns) {
-  const std::string made = path_ + kNew;
+  Status begun = beginPart(writer, now_ns);
+  if (!begun) {
+    problem_ = "the window is longer than asked for: " + begun.error().toString();
+    part_begin_ns_ = now_ns - part_ns_ + std::min(part_ns_, kRetryNs);
+    return begun;
+  }
+  removeOld(now_ns);
+  return {};
+}
+
+Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now_ns) {
+  const std::string made = newPath();
   const auto begin = [&]() -> Result<TraceWriter> {
     TS_TRY(TraceWriter next, TraceWriter::create(made));
     TS_CHECK_OK(next.write(kept_.rows()));
@@ -132,9 +202,16 @@ Status FlightWindow::rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns
     return tl::unexpected<Error>(std::move(next.error()));
   }
   const Part part{fmt::format("{}{}{}", path_, kPast, parts_ + 1), now_ns, parts_ + 1};
-  TS_CHECK_OK(linkOrMove(path_, part.path));
-  if (std::rename(made.c_str(), path_.c_str()) != 0) {
-    return failErrno(errno, "cannot create", path_);
+  const int linked = linkOrMove(path_, part.path);
+  Status named;
+  if (linked != 0) named = failErrno(linked, "cannot create", part.path);
+  if (named && std::rename(made.c_str(), path_.c_str()) != 0) {
+    named = failErrno(errno, "cannot create", path_);
+    if (isSameFile(path_, part.path)) unlink(part.path.c_str());
+  }
+  if (!named) {
+    unlink(made.c_str());
+    return named;
   }
   writer = std::make_unique<TraceWriter>(std::move(*next));
   part_begin_ns_ = now_ns;
@@ -143,19 +220,27 @@ Status FlightWindow::rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns
   later([this, part] {
     if (options_.observer != nullptr) options_.observer->onPart(part.path, false);
     const std::lock_guard lock(mutex_);
-    observed_ = part.number;
+    observed_ = std::max(observed_, part.number);
   });
-  removeOld(now_ns);
   return {};
 }
 
 void FlightWindow::removeOld(int64_t now_ns) {
   const std::lock_guard lock(mutex_);
-  while (!past_.empty() && past_.front().end_ns < now_ns - options_.window_ns &&
-         past_.front().number <= observed_) {
+  while (!past_.empty() && past_.front().end_ns < now_ns - options_.window_ns) {
+    if (past_.front().number > observed_ && past_.size() <= kMostParts) return;
     unlink(past_.front().path.c_str());
     past_.pop_front();
   }
+}
+
+bool FlightWindow::removeOldest() {
+  const std::lock_guard lock(mutex_);
+  if (past_.empty() || past_.front().number > observed_) return false;
+  unlink(past_.front().path.c_str());
+  past_.pop_front();
+  problem_ = "the window is shorter than asked for at times: there was no space left";
+  return true;
 }
 
 Result<WindowCopy> FlightWindow::copyOf(const TraceWriter& writer) const {
@@ -182,21 +267,26 @@ uint32_t FlightWindow::save(const TraceWriter& writer) {
   }
   copy->setMetadata(kReasonKey, reason);
   const auto shared = std::make_shared<WindowCopy>(std::move(*copy));
-  later([this, shared, number, saved = std::move(saved)]() mutable {
-    const std::string made = path_ + kSaving;
+  later([this, shared, saved = std::move(saved)]() mutable {
+    const std::string made = newPath() + ".saving";
     saved.status = shared->write(made);
-    // Windows of earlier recordings stay.
-    for (uint32_t again = 2; saved.status && exists(saved.path); ++again) {
-      saved.path = fmt::format("{}.trigger-{}-{}.sbt", saved_base_, number, again);
-    }
-    if (saved.status && std::rename(made.c_str(), saved.path.c_str()) != 0) {
-      saved.status = failErrno(errno, "cannot create", saved.path);
-    }
-    if (!saved.status) unlink(made.c_str());
+    if (saved.status) saved.status = moveToFreeName(made, saved);
+    unlink(made.c_str());
     const std::lock_guard lock(mutex_);
     saved_.push_back(std::move(saved));
   });
   return number;
+}
+
+/// Windows of earlier recordings stay.
+Status FlightWindow::moveToFreeName(const std::string& made, SavedWindow& saved) const {
+  for (uint32_t again = 1;; ++again) {
+    saved.path = again == 1 ? fmt::format("{}.trigger-{}.sbt", saved_base_, saved.number)
+                            : fmt::format("{}.trigger-{}-{}.sbt", saved_base_, saved.number, again);
+    const int error = linkOrMove(made, saved.path);
+    if (error == 0) return {};
+    if (error != EEXIST) return failErrno(error, "cannot create", saved.path);
+  }
 }
 
 Status FlightWindow::finish(const TraceWriter& writer) {
@@ -204,13 +294,10 @@ Status FlightWindow::finish(const TraceWriter& writer) {
   later([this] {
     if (options_.observer != nullptr) options_.observer->onPart(path_, true);
   });
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return tasks_.empty() && !is_running_; });
-  }
+  settle();
   if (!copy) return tl::unexpected<Error>(std::move(copy.error()));
   if (!wanted_.empty()) copy->setMetadata(kReasonKey, wanted_);
-  const std::string made = path_ + kNew;
+  const std::string made = newPath();
   Status status = copy->write(made);
   if (status && std::rename(made.c_str(), path_.c_str()) != 0) {
     status = failErrno(errno, "cannot create", path_);
@@ -223,6 +310,11 @@ Status FlightWindow::finish(const TraceWriter& writer) {
   std::error_code ec;
   finished_bytes_ = std::filesystem::file_size(path_, ec);
   return {};
+}
+
+void FlightWindow::settle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return tasks_.empty() && !is_running_; });
 }
 
 void FlightWindow::removeParts() {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,15 +26,18 @@
 
 namespace tracesmith {
 
-/// Metadata of every part: the length of the window, and of a saved one why it was saved.
+/// Metadata of every part: the length of the window ("30 s"), a random number of the recording, and
+/// of a saved window why it was saved.
 constexpr const char* kWindowKey = "flight_recorder.window";
+constexpr const char* kIdKey = "flight_recorder.id";
 constexpr const char* kReasonKey = "flight_recorder.reason";
-/// "30 s".
-std::string windowText(int64_t window_ns);
 
 /// Completes the trace of a flight recorder that died without a session directory: of a
-/// TracingSession. kInvalidArgument: it has no parts beside it.
+/// TracingSession. kInvalidArgument: it is none.
 Status recoverWindow(const std::string& path);
+/// For a recording that is to be written to `path`: if the recorder of the trace there died,
+/// completes it and moves it to the first free SAVED_BASE.trigger-N.sbt.
+Status keepDeadWindow(const std::string& path, const std::string& saved_base);
 
 /// Parts per window: at most one more than these is kept.
 constexpr int64_t kPartsOfWindow = 8;
@@ -47,18 +51,20 @@ class FlightWindow {
   FlightWindow(const FlightWindow&) = delete;
   FlightWindow& operator=(const FlightWindow&) = delete;
 
-  /// Continues after a recorder that died. Takes the parts that it left, and what the newest one
-  /// has.
-  void resume(const Trace& newest_part);
-
-  bool hasParts() const { return !past_.empty(); }
+  /// Adds to the rows of the first write what makes this recording's parts known.
+  void describe(Trace& delta) const;
+  /// Continues after a recorder that died: takes the parts that it left, which have this kIdKey,
+  /// and appends their events to `events`, which may be null.
+  Status takeParts(std::string_view id, Trace* events);
 
   /// Takes the rows of a write: call it for each one.
   void note(const Trace& delta);
+  /// The same of rows that an earlier recorder has written.
+  void keep(const Trace& newest_part) { kept_.add(newest_part); }
   /// Whether it is time to begin another part.
   bool isDue(int64_t now_ns) const { return now_ns - part_begin_ns_ >= part_ns_; }
   /// Begins another part, and removes those that have left the window. Rows are counted from 0
-  /// again.
+  /// again. If it fails, `writer` is as it was, and the next try is due a second later.
   Status rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns);
 
   /// Why the window is to be saved after the next write; the first reason counts.
@@ -72,13 +78,19 @@ class FlightWindow {
   /// already, it only counts. Returns the number of the saved window; 0: it is not saved.
   uint32_t save(const TraceWriter& writer);
 
+  /// Waits until the other thread has nothing to do.
+  void settle();
+
+  /// Removes the oldest part, to make room. False: there is none that can go.
+  bool removeOldest();
+
   /// Replaces the trace at `path` by a complete one of the whole window.
   Status finish(const TraceWriter& writer);
-  /// Removes what is left of it beside the trace.
-  void removeParts();
 
   /// Windows that have been saved so far, or could not be. [any thread]
   std::vector<SavedWindow> saved() const;
+  /// Why parts were longer than they should be, or the window shorter; "": neither.
+  std::string problem() const { return problem_; }
   /// Size of the trace that finish() has made.
   uint64_t finishedBytes() const { return finished_bytes_; }
   /// Reasons that were not followed because the window was saved too often.
@@ -91,12 +103,20 @@ class FlightWindow {
     uint64_t number = 0;
   };
   Result<WindowCopy> copyOf(const TraceWriter& writer) const;
+  /// Of the files that are being written: names that nobody can foresee.
+  std::string newPath() const;
+  Status beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now_ns);
   void removeOld(int64_t now_ns);
+  void removeParts();
+  Status moveToFreeName(const std::string& made, SavedWindow& saved) const;
   void later(std::function<void()> task);
   void runTasks();
 
+  friend Status recoverWindow(const std::string& path);
+
   std::string path_;
   std::string saved_base_;
+  std::string id_;
   FlightOptions options_;
   int64_t part_ns_;
   int64_t part_begin_ns_;
@@ -107,6 +127,7 @@ class FlightWindow {
   uint32_t saves_ = 0;
   uint64_t ignored_ = 0;
   uint64_t finished_bytes_ = 0;
+  std::string problem_;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

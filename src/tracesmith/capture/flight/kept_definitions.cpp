@@ -54,7 +54,6 @@ void KeptDefinitions::add(const Trace& delta) {
     offsets_[row.peer] = row;
   }
   addSnapshots(delta.clock_snapshot);
-  addPending(delta);
 }
 
 void KeptDefinitions::addSnapshots(const ClockSnapshotTable& snapshots) {
@@ -65,29 +64,11 @@ void KeptDefinitions::addSnapshots(const ClockSnapshotTable& snapshots) {
   }
 }
 
-void KeptDefinitions::addPending(const Trace& delta) {
-  for (size_t i = 0; i < delta.pending.size(); ++i) {
-    const PendingRow row = delta.pending.row(i);
-    pending_[{row.process_id, row.correlation_id}] = row;
-  }
-  if (pending_.empty()) return;
-  const auto complete = [&](const auto& work) {
-    for (size_t i = 0; i < work.size(); ++i) {
-      pending_.erase({work.process_id[i], work.correlation_id[i]});
-    }
-  };
-  complete(delta.kernel);
-  complete(delta.copy);
-  complete(delta.fill);
-  complete(delta.sync);
-}
-
 Trace KeptDefinitions::rows() const {
   Trace out = kept_;
   for (const auto& [key, value] : metadata_) out.metadata.push({.key = key, .value = value});
   for (const auto& [key, row] : objects_) out.object.push(row);
   for (const auto& [key, row] : commits_) out.commit_mark.push(row);
-  for (const auto& [key, row] : pending_) out.pending.push(row);
   for (const auto& [domain, rows] : snapshots_) {
     out.clock_snapshot.push(rows.first);
     if (rows.second.host_ns != rows.first.host_ns) out.clock_snapshot.push(rows.second);

@@ -16,18 +16,17 @@ class KeptDefinitions {
  public:
   /// Takes the rows of a write. All writes have the same, growing string table.
   void add(const Trace& delta);
-  /// Everything kept so far, for the start of a file. Its size does not grow with the events.
+  /// Everything kept so far, for the start of a file. Its size grows with the distinct names,
+  /// processes, threads and launch shapes, and not with the events.
   Trace rows() const;
 
  private:
   void addSnapshots(const ClockSnapshotTable& snapshots);
-  void addPending(const Trace& delta);
 
   Trace kept_;  // tables of which a row replaces another or is never replaced
   std::map<StringId, StringId> metadata_;
   std::map<std::tuple<ProcessId, ObjectKind, uint64_t>, ObjectRow> objects_;
   std::map<std::pair<StringId, uint32_t>, CommitRow> commits_;  // by arena and ring
-  std::map<std::pair<ProcessId, uint64_t>, PendingRow> pending_;
   /// The last two of each domain: the clock's rate needs two.
   std::map<ClockDomainId, std::pair<ClockSnapshotRow, ClockSnapshotRow>> snapshots_;
   std::map<StringId, ClockOffsetRow> offsets_;  // the last one of each peer

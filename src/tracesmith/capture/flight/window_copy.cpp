@@ -17,6 +17,17 @@ Status WindowCopy::write(const std::string& path) {
   for (const Part& part : parts_) {
     TS_CHECK_OK(writer.appendEvents(part.log, part.until, losses_));
   }
+  if (!losses_.empty()) {
+    Trace more;
+    more.strings = definitions_.strings;
+    more.loss.push({.id = idAt<LossId>(definitions_.loss.size()),
+                    .source = more.strings.intern("flight recorder"),
+                    .emitted = losses_.size(),
+                    .dropped = losses_.size(),
+                    .reason = more.strings.intern("blocks of its parts were damaged: " +
+                                                  losses_.front().reason)});
+    TS_CHECK_OK(writer.write(more));
+  }
   return writer.finish();
 }
 

@@ -24,10 +24,9 @@ class WindowCopy {
     definitions_.setMetadata(key, value);
   }
 
-  /// Writes a complete trace to `path`, replacing a file that is there.
+  /// Writes a complete trace to `path`, replacing a file that is there. Damaged blocks are left
+  /// out; a row of `loss` says so.
   Status write(const std::string& path);
-  /// Damaged parts that were left out.
-  const std::vector<DataLoss>& losses() const { return losses_; }
 
  private:
   struct Part {

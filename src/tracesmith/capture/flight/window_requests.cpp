@@ -5,24 +5,28 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/session_directory/session_info.hpp"
 
 namespace tracesmith {
 namespace {
 
 constexpr int64_t kLookEveryNs = 50'000'000;
+constexpr int64_t kAnswerKeptNs = 300'000'000'000;
 constexpr std::string_view kSaved = "saved ", kFailed = "failed ";
 
 std::string requestIn(const std::string& directory) { return directory + "/window.request"; }
-std::string answerIn(const std::string& directory) { return directory + "/window.answer"; }
+std::string answerIn(const std::string& directory, const std::string& client) {
+  return directory + "/window.answer." + client;
+}
 
 std::optional<std::string> contentOf(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -56,33 +60,30 @@ void pause() {
 Result<std::string> requestWindow(const std::string& session_dir, const std::string& reason,
                                   int64_t patience_ns) {
   const int64_t until = monotonicNs() + patience_ns;
-  const std::string request = requestIn(session_dir), answer = answerIn(session_dir);
-  for (;;) {  // one request at a time
-    const bool is_other = access(request.c_str(), F_OK) == 0;
-    if (!is_other) {
-      unlink(answer.c_str());  // of a request that was given up
-      const Status asked = writeWhole(request, reason, false);
-      if (asked) break;
-      if (access(request.c_str(), F_OK) != 0) return tl::unexpected<Error>(asked.error());
-    }
+  const std::string client = makeSessionId();
+  const std::string request = requestIn(session_dir), answer = answerIn(session_dir, client);
+  // The recorder takes a request at once, so a file that is there is another's, just made.
+  for (;;) {
+    const Status asked = writeWhole(request, client + " " + reason, false);
+    if (asked) break;
+    if (access(request.c_str(), F_OK) != 0) return tl::unexpected<Error>(asked.error());
     if (monotonicNs() > until) {
-      return fail(ErrorCode::kUnsupported, "another request is still not answered", session_dir);
+      return fail(ErrorCode::kUnsupported, "the recorder does not answer", session_dir);
     }
     pause();
   }
   for (;;) {
     if (const auto text = contentOf(answer)) {
       unlink(answer.c_str());
-      unlink(request.c_str());
       if (text->starts_with(kSaved)) return text->substr(kSaved.size());
       return fail(ErrorCode::kUnsupported,
                   text->substr(text->starts_with(kFailed) ? kFailed.size() : 0), session_dir);
     }
-    if (access(request.c_str(), F_OK) != 0) {
+    if (access(session_dir.c_str(), F_OK) != 0) {
       return fail(ErrorCode::kNotFound, "the recording has ended", session_dir);
     }
     if (monotonicNs() > until) {
-      unlink(request.c_str());
+      if (contentOf(request).value_or("").starts_with(client)) unlink(request.c_str());
       return fail(ErrorCode::kUnsupported, "the recorder does not answer", session_dir);
     }
     pause();
@@ -90,33 +91,50 @@ Result<std::string> requestWindow(const std::string& session_dir, const std::str
 }
 
 std::string WindowRequests::take(int64_t now_ns) {
-  if (isWaiting() || now_ns - looked_ns_ < kLookEveryNs) return {};
+  if (now_ns - looked_ns_ < kLookEveryNs) return {};
   looked_ns_ = now_ns;
-  if (access(answerIn(directory_).c_str(), F_OK) == 0) return {};  // not read yet
-  const auto reason = contentOf(requestIn(directory_));
-  if (!reason) return {};
-  return reason->empty() ? "tracesmith trigger" : *reason;
+  while (!answered_.empty() && answered_.front().second < now_ns - kAnswerKeptNs) {
+    unlink(answerIn(directory_, answered_.front().first).c_str());  // its client has gone
+    answered_.pop_front();
+  }
+  const auto text = contentOf(requestIn(directory_));
+  if (!text) return {};
+  unlink(requestIn(directory_).c_str());
+  const size_t end = text->find(' ');
+  client_ = text->substr(0, end);
+  // It becomes part of a file's name.
+  if (client_.find_first_not_of("0123456789abcdef") != std::string::npos) client_.clear();
+  const std::string reason = end == std::string::npos ? std::string() : text->substr(end + 1);
+  return reason.empty() ? "tracesmith trigger" : reason;
 }
 
-void WindowRequests::follow(uint32_t number) {
-  number_ = number;
-  if (number == 0) {
-    reply(std::string(kFailed) +
-          "the window was saved as often as --trigger-most allows, or rows cannot be written");
+void WindowRequests::follow(uint32_t number, int64_t now_ns) {
+  if (client_.empty()) return;
+  if (number != 0) {
+    waiting_[number] = std::exchange(client_, {});
+    return;
+  }
+  reply(std::exchange(client_, {}),
+        std::string(kFailed) +
+            "the window was saved as often as --trigger-most allows, or rows cannot be written",
+        now_ns);
+}
+
+void WindowRequests::answer(const std::vector<SavedWindow>& saved, int64_t now_ns) {
+  for (const SavedWindow& each : saved) {
+    const auto waits = waiting_.find(each.number);
+    if (waits == waiting_.end()) continue;
+    reply(waits->second,
+          each.status ? std::string(kSaved) + each.path
+                      : std::string(kFailed) + each.status.error().toString(),
+          now_ns);
+    waiting_.erase(waits);
   }
 }
 
-void WindowRequests::answer(const std::vector<SavedWindow>& saved) {
-  const auto its = std::find_if(saved.begin(), saved.end(),
-                                [&](const SavedWindow& s) { return s.number == number_; });
-  if (number_ == 0 || its == saved.end()) return;
-  number_ = 0;
-  reply(its->status ? std::string(kSaved) + its->path
-                    : std::string(kFailed) + its->status.error().toString());
-}
-
-void WindowRequests::reply(const std::string& text) const {
-  (void)writeWhole(answerIn(directory_), text, true);
+void WindowRequests::reply(const std::string& client, const std::string& text, int64_t now_ns) {
+  (void)writeWhole(answerIn(directory_, client), text, true);
+  answered_.emplace_back(client, now_ns);
 }
 
 }  // namespace tracesmith

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
@@ -25,17 +28,19 @@ class WindowRequests {
   /// then calls follow().
   std::string take(int64_t now_ns);
   /// The request is answered once the window `number` is saved; 0: it will not be.
-  void follow(uint32_t number);
-  /// Answers the request if its window is among these.
-  void answer(const std::vector<SavedWindow>& saved);
-  bool isWaiting() const { return number_ != 0; }
+  void follow(uint32_t number, int64_t now_ns);
+  bool isWaiting() const { return !waiting_.empty(); }
+  /// Answers the requests whose window is among these.
+  void answer(const std::vector<SavedWindow>& saved, int64_t now_ns);
 
  private:
-  void reply(const std::string& text) const;
+  void reply(const std::string& client, const std::string& text, int64_t now_ns);
 
   std::string directory_;
   int64_t looked_ns_ = 0;
-  uint32_t number_ = 0;  // of the window that a request waits for
+  std::string client_;                                    // of the request that was taken last
+  std::map<uint32_t, std::string> waiting_;               // clients, by the number of their window
+  std::deque<std::pair<std::string, int64_t>> answered_;  // clients that may not have looked yet
 };
 
 }  // namespace tracesmith

@@ -104,6 +104,12 @@ Result<RunningSession> findRunningSession(const std::string& output) {
   if (!sessionInfoIn(directory)) {
     return fail(ErrorCode::kNotFound, "nothing is being recorded into it", output);
   }
+  if (SessionDir::open(directory)) {  // which a recorder would not let happen
+    return fail(
+        ErrorCode::kNotFound,
+        "its recorder was killed; finish the trace with `tracesmith recover " + directory + "`",
+        output);
+  }
   return RunningSession{directory, 0, isFlightRecorder(directory)};
 }
 

@@ -113,6 +113,7 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
   if (const FlightWindow* window = collector.window()) {
     outcome.saved_windows = window->saved();
     outcome.unsaved_windows = window->ignoredReasons();
+    if (!window->problem().empty()) outcome.warnings.push_back(window->problem());
   }
   outcome.dropped = totals.dropped;
   outcome.without_ring = totals.without_ring;

@@ -19,9 +19,9 @@ class WindowTriggers {
   void poll(Collector& collector, int64_t now_ns) {
     if (signal_.take()) collector.saveWindow("SIGUSR2");
     if (std::string reason = requests_.take(now_ns); !reason.empty()) {
-      requests_.follow(collector.saveWindow(std::move(reason)));
+      requests_.follow(collector.saveWindow(std::move(reason)), now_ns);
     }
-    if (requests_.isWaiting()) requests_.answer(collector.window()->saved());
+    if (requests_.isWaiting()) requests_.answer(collector.window()->saved(), now_ns);
   }
 
  private:

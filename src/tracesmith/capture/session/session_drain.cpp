@@ -54,7 +54,8 @@ SessionDrain::SessionDrain(const SessionMemory& memory) : memory_(memory), appen
 Result<std::unique_ptr<SessionDrain>> SessionDrain::create(const SessionMemory& memory,
                                                            const std::string& path,
                                                            int64_t flush_interval_ns,
-                                                           const FlightOptions& flight) {
+                                                           const FlightOptions& flight,
+                                                           const std::string& saved_base) {
   TS_TRY(TraceWriter writer, TraceWriter::create(path));
   std::unique_ptr<SessionDrain> drain(new SessionDrain(memory));
   drain->writer_ = std::make_unique<TraceWriter>(std::move(writer));
@@ -62,10 +63,8 @@ Result<std::unique_ptr<SessionDrain>> SessionDrain::create(const SessionMemory& 
   // and its row for the encoder and the disk.
   drain->flush_after_ns_ = std::max<int64_t>(flush_interval_ns / 4 * 3 - kDrainIntervalNs, 0);
   if (flight.window_ns > 0) {
-    std::string_view base = path;
-    if (base.ends_with(".sbt")) base.remove_suffix(4);
-    drain->window_ = std::make_unique<FlightWindow>(path, std::string(base), flight);
-    drain->delta_.setMetadata(kWindowKey, windowText(flight.window_ns));
+    drain->window_ = std::make_unique<FlightWindow>(path, saved_base, flight);
+    drain->window_->describe(drain->delta_);
     drain->flush_after_ns_ = std::min(drain->flush_after_ns_, flight.window_ns / kPartsOfWindow);
   }
   drain->stamps_.sample();
@@ -259,7 +258,8 @@ uint64_t SessionDrain::pass() {
     if (rows_ >= kFlushRows) flush();
   }
   if (rows_ != 0 && oldest_unwritten_ns_ == 0) oldest_unwritten_ns_ = now;
-  if (oldest_unwritten_ns_ != 0 && now - oldest_unwritten_ns_ >= flush_after_ns_) flush();
+  const bool waited = oldest_unwritten_ns_ != 0 && now - oldest_unwritten_ns_ >= flush_after_ns_;
+  if (waited || (window_ && window_->isDue(now))) flush();
   return records;
 }
 
@@ -351,6 +351,10 @@ Status SessionDrain::flush() {
   writeNotedLosses();
   oldest_unwritten_ns_ = 0;
   if (write_status_) write_status_ = writer_->write(delta_);
+  // Newer events count more than older ones.
+  while (!write_status_ && window_ && window_->removeOldest()) {
+    write_status_ = writer_->write(delta_);
+  }
   if (!write_status_) lost_rows_ += rows_;
   rows_ = 0;
   if (window_ && write_status_) window_->note(delta_);
@@ -363,8 +367,7 @@ void SessionDrain::turnWindow() {
   const int64_t now = monotonicNs();
   if (window_->isWanted()) window_->save(*writer_);
   if (!window_->isDue(now)) return;
-  write_status_ = window_->rotate(writer_, now);
-  if (write_status_) appender_.beginFile();
+  if (window_->rotate(writer_, now)) appender_.beginFile();  // else it tries again
 }
 
 uint32_t SessionDrain::saveWindow(std::string reason) {

@@ -44,7 +44,8 @@ class SessionDrain {
   static Result<std::unique_ptr<SessionDrain>> create(const SessionMemory& memory,
                                                       const std::string& path,
                                                       int64_t flush_interval_ns,
-                                                      const FlightOptions& flight = {});
+                                                      const FlightOptions& flight = {},
+                                                      const std::string& saved_base = {});
 
   /// Drains the rings, and writes when there are enough rows or they have waited long enough.
   /// Returns the number of records. After a write error it continues to drain, so that no thread

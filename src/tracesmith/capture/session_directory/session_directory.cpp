@@ -125,8 +125,11 @@ Status SessionDir::checkLeftover() const {
                     "another output",
                 path);
   }
-  if (!arenas().empty() || !channels().empty() || inspectFile(tracePath()).has_events ||
-      inspectFile(recordingPath()).has_events) {
+  const bool has_parts = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with(kPartPrefix);
+  });
+  if (has_parts || !arenas().empty() || !channels().empty() ||
+      inspectFile(tracePath()).has_events || inspectFile(recordingPath()).has_events) {
     return fail(ErrorCode::kInvalidArgument,
                 "holds an unfinished recording; finish it with `tracesmith recover " + path_ +
                     "`, or remove it",

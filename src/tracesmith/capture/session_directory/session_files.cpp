@@ -42,7 +42,7 @@ bool isPartOfWindow(std::string_view name) {
   constexpr std::string_view kTrace = "trace.sbt.", kPast = "past-";
   if (!name.starts_with(kTrace)) return false;
   name.remove_prefix(kTrace.size());
-  if (name == "new" || name == "saving") return true;
+  if (name.ends_with(".new") || name.ends_with(".new.saving")) return true;
   return name.starts_with(kPast) && name.size() > kPast.size() &&
          name.find_first_not_of("0123456789", kPast.size()) == std::string_view::npos;
 }

@@ -7,6 +7,8 @@
 namespace tracesmith {
 
 constexpr const char* kSessionInfoName = "session.txt";
+/// Start of the names of a flight recorder's older parts.
+constexpr std::string_view kPartPrefix = "trace.sbt.past-";
 /// Ending of the directory's name, after the output.
 constexpr std::string_view kSessionSuffix = ".session";
 /// There while ranks of the host can join the recording (launch/host_ranks.hpp).

@@ -105,7 +105,8 @@ class ExportCommand : public Command {
     if (const Status sense = checkOptions(format, output); !sense) return failWith(sense.error());
     Result<NamePattern> names = NamePattern::parse(name_, "--name");
     if (!names) return failWith(names.error());
-    Result<TraceFile> file = readTraceFile(input_);
+    Result<TraceFile> file = from_ns_ || to_ns_ ? readTraceWindow(input_, from_ns_, to_ns_, true)
+                                                : readTraceFile(input_);
     if (!file) return failWith(file.error());
     if (const Status chosen = chooseRanks(*file, format); !chosen) {
       return failWith(chosen.error());

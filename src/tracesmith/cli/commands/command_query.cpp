@@ -17,6 +17,8 @@
 #include "tracesmith/cli/views/query_shell.hpp"
 #include "tracesmith/cli/views/sql_completion.hpp"
 #include "tracesmith/export/chrome/source_json.hpp"
+#include "tracesmith/export/select/row_filter.hpp"
+#include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith::cli {
 namespace {
@@ -28,6 +30,8 @@ class QueryCommand : public Command {
     text("SQL", sql_, "SQL",
          "One SELECT statement; '-' reads it from standard input (default: a prompt on a terminal, "
          "elsewhere the tables)");
+    time("--from", from_ns_, "Leave out events that end before this time (from the trace's start)");
+    time("--to", to_ns_, "Leave out events that start at or after this time");
     flag("--csv", csv_, "Print CSV with a header line");
     flag("--json", json_, "Print JSON: an array with one object per row");
     flag("--shell", shell_, "Read queries from a prompt or from standard input");
@@ -44,6 +48,8 @@ class QueryCommand : public Command {
         "tracesmith query trace.sbt \"SELECT name, count(*), sum(duration_ns) FROM kernel "
         "GROUP BY name ORDER BY 3 DESC\"",
         "Show the time of each kernel");
+    example("tracesmith query --from 10s --to 11s trace.sbt \"SELECT * FROM kernel_summary\"",
+            "Ask about one second; of a large trace, only its part is read");
     example("tracesmith query --csv trace.sbt \"SELECT * FROM copy WHERE bytes > 1e6\" > big.csv",
             "Write large copies as CSV");
     example("tracesmith query --shell trace.sbt < questions.sql", "Run the statements of a file");
@@ -64,11 +70,17 @@ class QueryCommand : public Command {
       }
       sql_ = *std::move(typed);
     }
-    Result<TraceFile> file = readTraceFile(input_);
+    const bool is_part = from_ns_ || to_ns_;
+    Result<TraceFile> file =
+        is_part ? readTraceWindow(input_, from_ns_, to_ns_, true) : readTraceFile(input_);
     if (!file) return failWith(file.error());
+    const Result<KeptRows> kept = is_part ? cutToWindow(file->trace) : KeptRows();
+    if (!kept) return failWith(kept.error());
     SourceLookup sources(file->reader, file->trace);
-    Result<QueryEngine> engine = QueryEngine::open(
-        file->trace, [&](TableId table, uint64_t row) { return sources.at(table, row); });
+    Result<QueryEngine> engine = QueryEngine::open(file->trace, [&](TableId table, uint64_t row) {
+      const auto its = kept->find(table);
+      return sources.at(table, its == kept->end() ? row : its->second[row]);
+    });
     if (!engine) return failWith(engine.error());
     const TerminalStyle style{.width = session.terminal.width,
                               .colour = session.terminal.colour,
@@ -111,6 +123,13 @@ class QueryCommand : public Command {
   }
 
  private:
+  /// Removes the events outside of --from and --to.
+  Result<KeptRows> cutToWindow(Trace& trace) const {
+    TS_CHECK_OK(haveOneClock(trace));
+    TS_TRY(const TimeWindow window, windowOf(trace, from_ns_, to_ns_));
+    return keepRows(trace, Selection(trace, window.from_ns, window.to_ns, {}), {});
+  }
+
   static uint64_t runShell(QueryEngine& engine, QueryFormat format, const TerminalStyle& style,
                            bool typed, Output& out) {
     QueryShell shell(engine, format, style, typed, out);
@@ -132,6 +151,7 @@ class QueryCommand : public Command {
 
   std::string input_;
   std::string sql_;
+  std::optional<int64_t> from_ns_, to_ns_;
   bool csv_ = false;
   bool json_ = false;
   bool shell_ = false;

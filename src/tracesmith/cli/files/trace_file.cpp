@@ -98,7 +98,7 @@ Result<TraceFile> readTraceFile(const std::string& path,
 }
 
 Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
-                                  std::optional<int64_t> to_ns) {
+                                  std::optional<int64_t> to_ns, bool with_sources) {
   const BusyLine busy("reading " + path);
   Result<TraceReader> reader = openTrace(path);
   if (!reader) return tl::unexpected<Error>(explainError(reader.error(), path));
@@ -111,8 +111,9 @@ Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t
     if (!ranks) return tl::unexpected<Error>(explainError(ranks.error(), path));
     moves = !haveOneClock(*ranks);
   }
-  if (!moves && *begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
-  if (!moves && *begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
+  const bool whole = moves || (with_sources && reader->rows(TableId::kSource) > 0);
+  if (!whole && *begin && from_ns) options.from_ns = endOf(**begin, *from_ns);
+  if (!whole && *begin && to_ns) options.to_ns = endOf(**begin, *to_ns);
   Result<Trace> trace = reader->read(options);
   if (!trace) return tl::unexpected<Error>(explainError(trace.error(), path));
   if (!moves) trace->begin_ns = *begin;

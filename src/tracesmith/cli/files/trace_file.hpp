@@ -33,9 +33,10 @@ Result<TraceFile> readTraceFile(const std::string& path,
                                 const std::function<ReadOptions(const TraceReader&)>& choose);
 
 /// Reads only blocks that may overlap a time window. `from_ns` and `to_ns` are relative to the
-/// trace's first event, which the result knows.
+/// trace's first event, which the result knows. `with_sources`: a trace that has the sources of its
+/// rows is read as a whole, because they are found by the rows' numbers.
 Result<TraceFile> readTraceWindow(const std::string& path, std::optional<int64_t> from_ns,
-                                  std::optional<int64_t> to_ns);
+                                  std::optional<int64_t> to_ns, bool with_sources = false);
 
 /// Adds a hint what to do to an error of reading `path`, and sets the command's error code.
 Error explainError(Error error, const std::string& path);
