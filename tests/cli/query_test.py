@@ -197,10 +197,11 @@ class Windows(CommandTest):
         with open(self.path("t.json"), "w", encoding="utf-8") as file:
             json.dump({"traceEvents": EVENTS}, file)
         self.assertEqual(self.run_command("import", "-q", "t.json", "-o", "t.sbt").returncode, 0)
-        of_all = {row["name"]: row["source"] for row in self.rows("t.sbt", "SELECT name, source FROM kernel")}
-        self.assertIn("odd", of_all["gemm"])
-        part = self.rows("t.sbt", "SELECT name, source FROM kernel", "--from", "6us")
-        self.assertEqual(part, [{"name": "gemm", "source": of_all["gemm"]}])
+        sql = ("SELECT name, source_json(kind, row_number) ->> '$.args.odd' AS odd FROM span "
+               "WHERE kind = 'kernel'")
+        of_all = self.rows("t.sbt", sql)
+        self.assertEqual([row["odd"] is None for row in of_all], [True, False])
+        self.assertEqual(self.rows("t.sbt", sql, "--from", "6us"), of_all[1:])
 
 
 if __name__ == "__main__":

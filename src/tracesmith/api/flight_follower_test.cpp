@@ -64,7 +64,6 @@ class FlightTest : public ::testing::Test {
       }
       shapes_ = delta.launch_shape.size();
       delta.launch_shape = new_shapes;
-      if (at_ns_ == kSecondNs / 4) window_->describe(delta);
       ASSERT_TRUE(all_->write(delta));
       ASSERT_TRUE(writer_->write(delta));
       window_->note(delta);
@@ -336,7 +335,8 @@ TEST(StepWatchTest, NamesTheFirstSlowStep) {
   Trace rows;
   const auto step = [&](int number, int64_t duration_ns) {
     rows.range.clear();
-    rows.range.push({.duration_ns = duration_ns,
+    rows.range.push({.start_ns = number * int64_t{60'000'000},
+                     .duration_ns = duration_ns,
                      .name = rows.strings.intern(fmt::format("step {}", number)),
                      .thread_id = idAt<ThreadId>(0)});
     return watch.add(rows);
@@ -346,7 +346,7 @@ TEST(StepWatchTest, NamesTheFirstSlowStep) {
   EXPECT_EQ(step(20, 29'000'000), "");
   EXPECT_EQ(step(21, 45'000'000), "step 21 took 45 ms, 4.5 times the median of 10 ms");
   EXPECT_EQ(step(22, 10'000'000), "");
-  EXPECT_EQ(watch.steps().count, 23u);
+  EXPECT_EQ(watch.steps().count, 0u) << "they take less than half of the time";
 }
 
 }  // namespace
