@@ -31,12 +31,12 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kWindowNs = 4 * kSecondNs;
+constexpr int64_t kWindowNs = 2 * kSecondNs;
 
 /// Records a simulated run as a flight recorder, and beside that everything.
 class FlightTest : public ::testing::Test {
  protected:
-  FlightTest() : simulation_({.devices = 2}) {
+  FlightTest() : simulation_({.devices = 1}) {
     auto writer = TraceWriter::create(path());
     auto all = TraceWriter::create(whole());
     EXPECT_TRUE(writer && all);
@@ -69,6 +69,7 @@ class FlightTest : public ::testing::Test {
       window_->note(delta);
       if (window_->isDue(begin_ns_ + at_ns_)) {
         ASSERT_TRUE(window_->rotate(writer_, begin_ns_ + at_ns_));
+        window_->settle();  // this clock runs ahead of the other thread
       }
     }
   }
@@ -139,7 +140,7 @@ class FlightTest : public ::testing::Test {
 };
 
 TEST_F(FlightTest, TheWindowHasTheLastSecondsAndTheSummaryHasEverything) {
-  recordUntil(20);
+  recordUntil(8);
   ASSERT_TRUE(window_->finish(*writer_));
   ASSERT_TRUE(all_->finish());
   expectIntact(path());
@@ -169,26 +170,24 @@ TEST_F(FlightTest, TheWindowHasTheLastSecondsAndTheSummaryHasEverything) {
 }
 
 TEST_F(FlightTest, DiskAndFilesStayBounded) {
-  recordUntil(8);
+  recordUntil(3);
   uint64_t most = 0;
-  for (int i = 1; i <= 4; ++i) {
-    recordUntil(8 + i);
-    window_->settle();
+  for (int i = 1; i <= 2; ++i) {
+    recordUntil(3 + i);
     most = std::max(most, bytesOnDisk());
   }
-  for (int i = 1; i <= 16; ++i) {
-    recordUntil(12 + i);
-    window_->settle();
+  for (int i = 1; i <= 8; ++i) {
+    recordUntil(5 + i);
     EXPECT_LE(bytesOnDisk(), most + most / 4);
     EXPECT_LE(files().size(), 2u + kPartsOfWindow + 2u);
   }
 }
 
 TEST_F(FlightTest, SavesTheWindowWhileTheRecordingGoesOn) {
-  recordUntil(8);
+  recordUntil(4);
   window_->want("a test wanted it");
   EXPECT_EQ(window_->save(*writer_), 1u);
-  recordUntil(13);
+  recordUntil(7);
   window_->want("again");
   EXPECT_EQ(window_->save(*writer_), 2u);
   window_->want("too often");
@@ -204,14 +203,14 @@ TEST_F(FlightTest, SavesTheWindowWhileTheRecordingGoesOn) {
     expectIntact(each.path);
     const Trace trace = read(each.path);
     EXPECT_EQ(trace.metadataValue("flight_recorder.reason"), each.reason);
-    const int64_t end_ns = kSecondNs + (each.number == 1 ? 8 : 13) * kSecondNs;
+    const int64_t end_ns = kSecondNs + (each.number == 1 ? 4 : 7) * kSecondNs;
     expectWindow(trace, all, end_ns - kWindowNs, end_ns);
   }
   EXPECT_EQ(saved[0].path, folder_.path("job.trigger-1.sbt"));
 }
 
 TEST_F(FlightTest, ContinuesAfterARecorderThatDied) {
-  recordUntil(8);
+  recordUntil(4);
   window_.reset();
   writer_.reset();
   auto reader = TraceReader::open(path());
@@ -237,7 +236,7 @@ TEST_F(FlightTest, ContinuesAfterARecorderThatDied) {
 }
 
 TEST_F(FlightTest, APartThatCannotBeginIsTriedAgain) {
-  recordUntil(6);
+  recordUntil(3);
   const std::string blocker = newFile();
   std::filesystem::create_directory(blocker);
   int64_t now = begin_ns_ + at_ns_ + kSecondNs;
@@ -248,7 +247,7 @@ TEST_F(FlightTest, APartThatCannotBeginIsTriedAgain) {
   now += kSecondNs;
   EXPECT_TRUE(window_->isDue(now));
   ASSERT_TRUE(window_->rotate(writer_, now));
-  recordUntil(9);
+  recordUntil(5);
   ASSERT_TRUE(window_->finish(*writer_));
   ASSERT_TRUE(all_->finish());
   const Trace all = read(whole());
@@ -257,7 +256,7 @@ TEST_F(FlightTest, APartThatCannotBeginIsTriedAgain) {
 }
 
 TEST_F(FlightTest, AFailedWriteLeavesTheParts) {
-  recordUntil(8);
+  recordUntil(4);
   const std::string blocker = newFile();  // where the finished trace is written
   std::filesystem::create_directory(blocker);
   EXPECT_FALSE(window_->finish(*writer_));
@@ -293,7 +292,7 @@ TEST_F(FlightTest, AttributesStayWithTheirRows) {
   }
   ASSERT_TRUE(window_->finish(*writer_));
   const Trace last = read(path());
-  ASSERT_GE(last.range.size(), 40u);
+  ASSERT_GE(last.range.size(), 24u);
   ASSERT_EQ(last.attribute.size(), last.range.size());
   for (size_t i = 0; i < last.attribute.size(); ++i) {
     const AttributeRow its = last.attribute.row(i);
