@@ -81,7 +81,7 @@ class FlightWindow(CommandTest):
         return kernels
 
     def test_saves_its_window_on_request_and_by_signal(self):
-        process = self.start(*FLOOD)
+        process = self.start(HEAVY, "1000000")
         self.wait_for_a_window()
         asked = self.run_command("trigger", "t.sbt", "--reason", "I looked")
         self.assertEqual(asked.returncode, 0, asked.stderr)
