@@ -25,10 +25,10 @@ namespace tracesmith {
 namespace {
 
 constexpr std::string_view kPast = ".past-";
-constexpr int kLowPriority = 10;
+constexpr int kLowPriority = 5;
 constexpr int64_t kRetryNs = 1'000'000'000;
 /// So many parts may wait for the observer before the oldest go unseen.
-constexpr size_t kMostParts = 4 * static_cast<size_t>(kPartsOfWindow);
+constexpr size_t kMostParts = 8 * static_cast<size_t>(kPartsOfWindow);
 
 /// Parts of one trace, of whatever recording, by number.
 std::map<uint64_t, std::string> partsBeside(const std::string& path) {
