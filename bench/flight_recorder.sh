@@ -4,4 +4,4 @@
 # Usage: bench/flight_recorder.sh BIN_DIR [LAUNCHES]
 set -euo pipefail
 
-PATH="$1:$PATH" python3 -B "$(dirname "$0")/flight_recorder.py" "${2:-60000}"
+PATH="$(cd "$1" && pwd):$PATH" python3 -B "$(dirname "$0")/flight_recorder.py" "${2:-60000}"
