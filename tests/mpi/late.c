@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that others wait for. Rank 2 comes 20 ms late to each of ten barriers, rank 1 30 ms late to
-// one all-reduce; rank 0 sends 30 ms late to rank 1, and rank 3 receives 30 ms late from rank 2.
+// one all-reduce; rank 0 sends 100 ms late to rank 1, and rank 3 receives 100 ms late from rank 2.
 // With `hang FILE`, rank 3 writes its pid to the file and never calls the last all-reduce.
 #include <mpi.h>
 #include <stdio.h>
@@ -27,14 +27,14 @@ int main(int argc, char** argv) {
   MPI_Allreduce(numbers, sums, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 
   if (rank == 0) {
-    sleepMs(30);
+    sleepMs(100);
     MPI_Send(numbers, 100, MPI_DOUBLE, 1, 4, MPI_COMM_WORLD);
   } else if (rank == 1) {
     MPI_Recv(numbers, 100, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   } else if (rank == 2) {  // too large to be buffered
     MPI_Send(numbers, kLarge, MPI_DOUBLE, 3, 5, MPI_COMM_WORLD);
   } else if (rank == 3) {
-    sleepMs(30);
+    sleepMs(100);
     MPI_Recv(sums, kLarge, MPI_DOUBLE, 2, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   MPI_Alltoall(numbers, 16, MPI_DOUBLE, sums, 16, MPI_DOUBLE, MPI_COMM_WORLD);

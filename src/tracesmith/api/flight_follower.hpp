@@ -24,6 +24,8 @@ class FlightFollower : public FlightObserver {
   /// Once the recording has ended: writes the summary of all events beside the finished trace, as
   /// TRACE.summary, where `tracesmith fleet` takes it for the trace's own.
   Status writeSummary(const std::string& trace);
+  /// Parts of the recording whose events are not in the summary, or not all.
+  uint64_t lostParts() const { return summary_.lostParts(); }
 
  private:
   StepWatch steps_;

@@ -285,14 +285,14 @@ TEST_F(FlightTest, AttributesStayWithTheirRows) {
     window_->note(delta);
     delta.range.clear();
     delta.attribute.clear();
-    now += kSecondNs / 4;
+    now += kSecondNs / 8;
     if (!window_->isDue(now)) continue;
     ASSERT_TRUE(window_->rotate(writer_, now));
     row = 0;
   }
   ASSERT_TRUE(window_->finish(*writer_));
   const Trace last = read(path());
-  ASSERT_GE(last.range.size(), 24u);
+  ASSERT_GE(last.range.size(), 40u);
   ASSERT_EQ(last.attribute.size(), last.range.size());
   for (size_t i = 0; i < last.attribute.size(); ++i) {
     const AttributeRow its = last.attribute.row(i);
@@ -332,12 +332,14 @@ TEST(StepWatchTest, ChoosesStepsAsTheAnalysisDoes) {
 TEST(StepWatchTest, NamesTheFirstSlowStep) {
   StepWatch watch(3);
   Trace rows;
+  int64_t start_ns = 0;
   const auto step = [&](int number, int64_t duration_ns) {
     rows.range.clear();
-    rows.range.push({.start_ns = number * int64_t{60'000'000},
+    rows.range.push({.start_ns = start_ns,
                      .duration_ns = duration_ns,
                      .name = rows.strings.intern(fmt::format("step {}", number)),
                      .thread_id = idAt<ThreadId>(0)});
+    start_ns += duration_ns;
     return watch.add(rows);
   };
   EXPECT_EQ(step(0, 50'000'000), "") << "nothing is known yet";
@@ -345,7 +347,7 @@ TEST(StepWatchTest, NamesTheFirstSlowStep) {
   EXPECT_EQ(step(20, 29'000'000), "");
   EXPECT_EQ(step(21, 45'000'000), "step 21 took 45 ms, 4.5 times the median of 10 ms");
   EXPECT_EQ(step(22, 10'000'000), "");
-  EXPECT_EQ(watch.steps().count, 0u) << "they take less than half of the time";
+  EXPECT_EQ(watch.steps().count, 23u);
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ class RunningSummary {
   /// Of all parts. It has one trace, complete. The steps are the caller's; nothing may be added
   /// afterwards.
   FleetSummary finish(const ValueSums& steps_ns);
+  /// Parts that could not be read, or only in part.
+  uint64_t lostParts() const { return lost_parts_; }
 
  private:
   Status addPart(const std::string& part);

@@ -152,6 +152,11 @@ void finishFlight(const ProfileOutcome& outcome, const RecordingRequest& request
   if (!outcome.trace_status) return;
   if (const Status written = follower.writeSummary(request.outputs.trace); !written) {
     sayWarning("there is no summary of all events: " + written.error().toString());
+  } else if (follower.lostParts() > 0) {
+    sayWarning(fmt::format(
+        "{}.summary lacks events: {} could not be summarized in time, or read",
+        request.outputs.trace,
+        plural(follower.lostParts(), "part of the recording", "parts of the recording")));
   } else if (!request.quiet) {
     say(fmt::format("{}.summary: all events since the start. Show it: tracesmith fleet {}",
                     request.outputs.trace, request.outputs.trace));
