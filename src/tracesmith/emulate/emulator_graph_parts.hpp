@@ -60,8 +60,8 @@ struct GraphMaker {
             bool from_start = false) {
     graph.edges.push_back({from, to, offset_ns, kind, from_start});
   }
-  int64_t callEnd(uint32_t call) const { return device_ops.call_end_ns[call]; }
-  int64_t callBegin(uint32_t call) const { return device_ops.call_begin_ns[call]; }
+  int64_t callEnd(uint32_t call) const { return device_ops.calls.endNs(call); }
+  int64_t callBegin(uint32_t call) const { return device_ops.calls.beginNs(call); }
 };
 
 void addOperations(GraphMaker& maker);

@@ -104,7 +104,7 @@ void addOperations(GraphMaker& maker) {
       out.work_ns = static_cast<double>(out.end_ns - out.begin_ns);
       out.earliest_ns = INT64_MIN;
       out.device =
-          devices.try_emplace(op.device, static_cast<uint32_t>(devices.size())).first->second;
+          devices.try_emplace(stream.device, static_cast<uint32_t>(devices.size())).first->second;
       out.stream = static_cast<uint32_t>(maker.stream_ids.size());
       out.launch = op.launch;
       out.row = op.row;

@@ -115,7 +115,7 @@ class Predictor {
     if (steps.device_times) {
       for (const DeviceOp& op : ops.ops) {
         if (op.launch != DeviceOp::kNone) {
-          launched.try_emplace(op.begin_ns, ops.call_begin_ns[op.launch]);
+          launched.try_emplace(op.begin_ns, ops.calls.beginNs(op.launch));
         }
       }
     }

@@ -100,16 +100,16 @@ void Facts::findOccupancies() {
   for (const DeviceOp& op : ops.ops) {
     if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
     const ShapeId shape = trace.kernel.shape_id[op.row];
-    const auto [at, made] = occupancies_.try_emplace(occupancyKey(shape, op.device));
+    const auto [at, made] = occupancies_.try_emplace(occupancyKey(shape, trace.deviceOf(op.stream)));
     if (!made) continue;
-    at->second = KernelOccupancy::of(trace, shape, op.device);
+    at->second = KernelOccupancy::of(trace, shape, trace.deviceOf(op.stream));
     occupancy_known = occupancy_known || at->second;
   }
 }
 
 const KernelOccupancy* Facts::occupancyOf(const DeviceOp& op) const {
   if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) return nullptr;
-  const auto found = occupancies_.find(occupancyKey(trace.kernel.shape_id[op.row], op.device));
+  const auto found = occupancies_.find(occupancyKey(trace.kernel.shape_id[op.row], trace.deviceOf(op.stream)));
   return found != occupancies_.end() && found->second ? &*found->second : nullptr;
 }
 
@@ -136,7 +136,7 @@ void Facts::findGaps() {
   order.reserve(ops.ops.size());
   for (uint32_t i = 0; i < ops.ops.size(); ++i) {
     const DeviceOp& op = ops.ops[i];
-    if (isWork(op)) order.push_back({op.device, op.begin_ns, i});
+    if (isWork(op)) order.push_back({trace.deviceOf(op.stream), op.begin_ns, i});
     launches_known += op.launch != DeviceOp::kNone;
   }
   std::sort(order.begin(), order.end(), [](const Start& a, const Start& b) {
@@ -149,7 +149,7 @@ void Facts::findGaps() {
     const DeviceOp& op = ops.ops[next];
     if (i == 0 || order[i].device != order[i - 1].device) {
       last = next;
-      while (device < devices.size() && devices[device].time.device != op.device) ++device;
+      while (device < devices.size() && devices[device].time.device != order[i].device) ++device;
       continue;
     }
     const int64_t begin = ops.ops[last].end_ns;
@@ -157,9 +157,9 @@ void Facts::findGaps() {
       Gap gap{begin, op.begin_ns, last, next, GapCause::kQueued};
       if (op.launch == DeviceOp::kNone) {
         gap.cause = GapCause::kLaunchUnknown;
-      } else if (ops.call_begin_ns[op.launch] > begin) {
+      } else if (ops.calls.beginNs(op.launch) > begin) {
         gap.cause = GapCause::kHostLate;
-      } else if (ops.call_end_ns[op.launch] > begin) {
+      } else if (ops.calls.endNs(op.launch) > begin) {
         gap.cause = GapCause::kInLaunch;
       }
       gaps.push_back(gap);
@@ -202,8 +202,8 @@ void Facts::findCalls() {
   host_end_ns = INT64_MIN;
   std::vector<std::vector<uint32_t>> by_thread(trace.thread.size() + 1);
   for (uint32_t row = 0; row < calls.size(); ++row) {
-    host_begin_ns = std::min(host_begin_ns, ops.call_begin_ns[row]);
-    host_end_ns = std::max(host_end_ns, ops.call_end_ns[row]);
+    host_begin_ns = std::min(host_begin_ns, ops.calls.beginNs(row));
+    host_end_ns = std::max(host_end_ns, ops.calls.endNs(row));
     const auto thread = static_cast<size_t>(calls.thread_id[row]);
     by_thread[thread < by_thread.size() ? thread : 0].push_back(row);  // 0: of no known thread
   }
@@ -212,16 +212,16 @@ void Facts::findCalls() {
     if (rows.empty()) continue;
     const auto earlier = [&](uint32_t a, uint32_t b) {
       // Of calls that start together, the longest contains the others.
-      return std::tuple(ops.call_begin_ns[a], -ops.call_end_ns[a], a) <
-             std::tuple(ops.call_begin_ns[b], -ops.call_end_ns[b], b);
+      return std::tuple(ops.calls.beginNs(a), -ops.calls.endNs(a), a) <
+             std::tuple(ops.calls.beginNs(b), -ops.calls.endNs(b), b);
     };
     if (!std::is_sorted(rows.begin(), rows.end(), earlier)) {
       std::sort(rows.begin(), rows.end(), earlier);
     }
     int64_t until = INT64_MIN;
     std::erase_if(rows, [&](uint32_t row) {
-      const bool inside = ops.call_end_ns[row] <= until;
-      until = std::max(until, ops.call_end_ns[row]);
+      const bool inside = ops.calls.endNs(row) <= until;
+      until = std::max(until, ops.calls.endNs(row));
       return inside;
     });
     threads.push_back({static_cast<ThreadId>(t), std::move(rows)});
@@ -239,7 +239,7 @@ size_t Facts::firstCall(const ThreadCalls& calls, int64_t time_ns) const {
   // Outermost calls do not contain each other, so their ends increase as well.
   const auto found =
       std::upper_bound(calls.rows.begin(), calls.rows.end(), time_ns,
-                       [&](int64_t time, uint32_t row) { return time < ops.call_end_ns[row]; });
+                       [&](int64_t time, uint32_t row) { return time < ops.calls.endNs(row); });
   return static_cast<size_t>(found - calls.rows.begin());
 }
 
@@ -247,7 +247,7 @@ uint32_t Facts::callAt(ThreadId thread, int64_t time_ns) const {
   const ThreadCalls* calls = callsOf(thread);
   if (calls == nullptr) return DeviceOp::kNone;
   const size_t i = firstCall(*calls, time_ns);
-  if (i == calls->rows.size() || ops.call_begin_ns[calls->rows[i]] > time_ns) {
+  if (i == calls->rows.size() || ops.calls.beginNs(calls->rows[i]) > time_ns) {
     return DeviceOp::kNone;
   }
   return calls->rows[i];

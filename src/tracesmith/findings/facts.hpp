@@ -148,7 +148,7 @@ struct Facts {
   int64_t coveredBy(const Keep& keep) const {
     std::map<DeviceId, std::vector<Interval>> of_device;
     for (const DeviceOp& op : ops.ops) {
-      if (keep(op)) of_device[op.device].push_back({op.begin_ns, op.end_ns});
+      if (keep(op)) of_device[trace.deviceOf(op.stream)].push_back({op.begin_ns, op.end_ns});
     }
     int64_t ns = 0;
     for (auto& [device, intervals] : of_device) ns += coveredNs(std::move(intervals));
@@ -163,9 +163,9 @@ struct Facts {
     if (calls == nullptr) return;
     for (size_t i = firstCall(*calls, from_ns); i < calls->rows.size(); ++i) {
       const uint32_t row = calls->rows[i];
-      const int64_t from = std::max(from_ns, ops.call_begin_ns[row]);
-      const int64_t to = std::min(to_ns, ops.call_end_ns[row]);
-      if (ops.call_begin_ns[row] >= to_ns) break;
+      const int64_t from = std::max(from_ns, ops.calls.beginNs(row));
+      const int64_t to = std::min(to_ns, ops.calls.endNs(row));
+      if (ops.calls.beginNs(row) >= to_ns) break;
       if (to > from) f(row, to - from);
     }
   }

@@ -165,7 +165,7 @@ void findSynchronization(const Context& context) {
     // The call was waiting when the device became idle: for the device, or for its own copy.
     const bool waits = calls.kind[call] == CallKind::kSync ||
                        (calls.kind[call] == CallKind::kCopy && call == before.launch);
-    if (!waits || facts.ops.call_begin_ns[call] >= before.end_ns) continue;
+    if (!waits || facts.ops.calls.beginNs(call) >= before.end_ns) continue;
     times.add(call, gap.length());
     facts.forEachCallIn(calls.thread_id[launch], gap.begin_ns, gap.end_ns,
                         [&](uint32_t, int64_t ns) { in_calls[calls.name[call]] += ns; });
@@ -225,7 +225,7 @@ void findLaunchBound(const Context& context) {
     const DeviceOp& op = facts.ops.ops[gap.after];
     lost += gap.length();
     ++gaps;
-    const int64_t call_ns = facts.ops.call_end_ns[op.launch] - facts.ops.call_begin_ns[op.launch];
+    const int64_t call_ns = facts.ops.calls.endNs(op.launch) - facts.ops.calls.beginNs(op.launch);
     short_kernels += lengthOf(op.begin_ns, op.end_ns) < call_ns;
     launches.add(op.launch, call_ns);
     if (first == nullptr) first = &gap;
@@ -267,7 +267,7 @@ void findSlowLaunches(const Context& context) {
   const HostCallTable& calls = facts.trace.host_call;
   const HostActivity slow = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
     return calls.kind[row] == CallKind::kLaunch &&
-           facts.ops.call_end_ns[row] - facts.ops.call_begin_ns[row] >= kSlowLaunchNs;
+           facts.ops.calls.endNs(row) - facts.ops.calls.beginNs(row) >= kSlowLaunchNs;
   });
   const double share = facts.shareOfRun(slow.in_calls_ns);
   if (share < kLeastShare) return;
@@ -333,7 +333,7 @@ void findBuilds(const Context& context) {
   for (const ThreadCalls& thread : facts.threads) {
     for (const uint32_t row : thread.rows) {
       if (calls.kind[row] != CallKind::kBuild) continue;
-      const Interval interval{facts.ops.call_begin_ns[row], facts.ops.call_end_ns[row]};
+      const Interval interval{facts.ops.calls.beginNs(row), facts.ops.calls.endNs(row)};
       intervals.push_back(interval);
       const int64_t length = lengthOf(interval.begin_ns, interval.end_ns);
       during += interval.begin_ns > first_work;

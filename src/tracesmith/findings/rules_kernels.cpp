@@ -231,7 +231,7 @@ void findUnusedStreams(const Context& context) {
   uint64_t small = 0;
   for (const DeviceOp& op : facts.ops.ops) {
     if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
-    streams[op.device].insert(op.stream);
+    streams[facts.trace.deviceOf(op.stream)].insert(op.stream);
     const KernelOccupancy* occupancy = facts.occupancyOf(op);
     if (occupancy == nullptr || occupancy->waves <= 0 || occupancy->waves > 0.5) continue;
     small_ns += lengthOf(op.begin_ns, op.end_ns);

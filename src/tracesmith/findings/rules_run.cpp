@@ -66,7 +66,7 @@ struct StartAndEnd {
     std::vector<Interval> of_calls;
     for (const ThreadCalls& thread : facts.threads) {
       facts.forEachCallIn(thread.thread, part.begin_ns, part.end_ns, [&](uint32_t row, int64_t ns) {
-        const int64_t from = std::max(part.begin_ns, facts.ops.call_begin_ns[row]);
+        const int64_t from = std::max(part.begin_ns, facts.ops.calls.beginNs(row));
         of_calls.push_back({from, endOf(from, ns)});
         times.add(row, ns);
       });

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tracesmith/analysis/timing/critical_path.hpp"
+#include "tracesmith/analysis/critical_path/critical_path.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"
 
 namespace tracesmith::studio {

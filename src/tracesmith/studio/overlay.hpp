@@ -27,7 +27,7 @@ struct Overlay {
 
 /// The gaps of streams, by their reason (analysis/timing/time_breakdown.hpp).
 Overlay idleOverlay(const Trace& trace, const TimelineRows& rows);
-/// The critical path of the whole trace (analysis/timing/critical_path.hpp), by what bounds it.
+/// The critical path of the whole trace (analysis/critical_path/critical_path.hpp), by what bounds it.
 /// Parts that have no lane are left out.
 Overlay criticalPathOverlay(const Trace& trace, const TimelineRows& rows);
 

@@ -27,15 +27,8 @@ struct PlacedInterval {
 
 class ExposureFinder {
  public:
-  ExposureFinder(const Trace& trace, const DeviceOps& ops) : trace_(trace) {
-    std::map<DeviceId, std::vector<Interval>> compute;
-    for (const DeviceOp& op : ops.ops) {
-      if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
-    }
-    for (auto& [device, intervals] : compute) {
-      compute_.emplace(device, CoveredTime(std::move(intervals)));
-    }
-  }
+  ExposureFinder(const Trace& trace, const DeviceOps& ops)
+      : trace_(trace), compute_(computeTimes(ops)) {}
 
   CommExposures find(const std::vector<CommOperation>& operations) {
     for (const CommOperation& operation : operations) add(operation);
@@ -101,7 +94,7 @@ class ExposureFinder {
   }
 
   const Trace& trace_;
-  std::map<DeviceId, CoveredTime> compute_;
+  const std::map<DeviceId, CoveredTime> compute_;
   std::vector<PlacedInterval> intervals_;
   CommExposures out_;
 };

@@ -149,7 +149,7 @@ class KernelTimes {
       operation.timing = CommTiming::kKernel;
       operation.begin_ns = begin;
       operation.end_ns = std::max(begin, end);
-      operation.device = kernels.front().op->device;
+      operation.device = trace_.deviceOf(kernels.front().op->stream);
       operation.shares_kernel = to.size() > 1;
     }
   }

@@ -31,8 +31,9 @@ class KernelMatcher {
     std::map<StringId, std::map<DeviceId, Lane>> lanes;
     for (const DeviceOp& op : ops.ops) {
       if (op.work != WorkClass::kCommunication || op.table != TableId::kKernel) continue;
-      Lane& lane = lanes[op.name][op.device];
-      lane.device = op.device;
+      const DeviceId device = trace.deviceOf(op.stream);
+      Lane& lane = lanes[op.name][device];
+      lane.device = device;
       lane.rank = ranks.of(trace.kernel, op.row);
       lane.kernels.push_back(&op);
     }

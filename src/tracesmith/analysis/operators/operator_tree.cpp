@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/base/natural_sort.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -65,7 +67,7 @@ class TreeBuilder {
   TreeBuilder(const Trace& trace, const DeviceOps& ops, OperatorRanges which, OperatorTree& tree)
       : trace_(trace), ops_(ops), tree_(tree), moves_(which != OperatorRanges::kOperators) {}
 
-  int64_t launchTime(uint32_t op) const { return ops_.call_begin_ns[ops_.ops[op].launch]; }
+  int64_t launchTime(uint32_t op) const { return ops_.calls.beginNs(ops_.ops[op].launch); }
 
   void addThread(const ThreadWork& work) { walk(work, 0); }
 
@@ -306,10 +308,8 @@ OperatorTree OperatorTree::of(const Trace& trace, const DeviceOps& ops, Operator
     const auto starts_first = [](const HostRange& a, const HostRange& b) {
       return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
     };
-    if (!std::is_sorted(thread.ranges.begin(), thread.ranges.end(), starts_first)) {
-      std::stable_sort(thread.ranges.begin(), thread.ranges.end(), starts_first);
-    }
-    std::stable_sort(thread.ops.begin(), thread.ops.end(), [&](uint32_t a, uint32_t b) {
+    naturalSort(thread.ranges.begin(), thread.ranges.end(), starts_first);
+    naturalSort(thread.ops.begin(), thread.ops.end(), [&](uint32_t a, uint32_t b) {
       return builder.launchTime(a) < builder.launchTime(b);
     });
     builder.addThread({thread.ranges, thread.ops});

@@ -7,11 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "tracesmith/analysis/critical_path/op_order.hpp"
 #include "tracesmith/analysis/streaming/device_op_stream.hpp"
-#include "tracesmith/analysis/streaming/named_steps.hpp"
 #include "tracesmith/analysis/streaming/step_sweep.hpp"
 #include "tracesmith/analysis/streaming/time_sweep.hpp"
-#include "tracesmith/analysis/timing/compact_durations.hpp"
 
 namespace tracesmith {
 namespace {
@@ -53,11 +52,21 @@ class InMemory : public DeviceResults {
   const AnalysisOptions& options_;
 };
 
-/// Of one name.
-struct NamedDurations {
-  CompactDurations durations;
-  uint64_t bytes = 0;
-  uint64_t first_launches = 0;
+class InWorkTrace : public InMemory {
+ public:
+  InWorkTrace(const WorkTrace& work, const AnalysisOptions& options)
+      : InMemory(work.trace, work.ops, options), work_(work) {}
+
+  StepUses steps() const override {
+    StepSweep sweep(work_.trace, stepsOf(work_.trace, work_.ops));
+    for (const uint32_t i : opsByBegin(work_.ops)) {
+      sweep.add(streamedOpOf(work_.trace, work_.ops, work_.ops.ops[i]));
+    }
+    return sweep.finish();
+  }
+
+ private:
+  const WorkTrace& work_;
 };
 
 /// What one thread has seen.
@@ -72,9 +81,9 @@ struct Collected {
 
 class ByBlock : public DeviceResults {
  public:
-  ByBlock(TraceScan& scan, const AnalysisOptions& options, const CollectedParts& parts)
+  ByBlock(TraceScan& scan, const AnalysisOptions& options, CollectedParts parts)
       : tables_(scan.tables()),
-        parts_(parts),
+        parts_(std::move(parts)),
         sweep_(scan.tables(), options),
         shapes_(tables_),
         collected_(scan.threads(), Collected(tables_)) {
@@ -82,11 +91,7 @@ class ByBlock : public DeviceResults {
   }
 
   Result<bool> read(TraceScan& scan) {
-    if (parts_.steps) {
-      TS_TRY(Steps named, readNamedSteps(scan));
-      if (named.from == Steps::From::kNowhere) return false;
-      step_sweep_.emplace(tables_, std::move(named));
-    }
+    if (parts_.steps) step_sweep_.emplace(tables_, std::move(*parts_.steps));
     std::function<void(const WorkBlock&)> on_block;
     if (parts_.names || parts_.launches || parts_.shapes) {
       on_block = [this](const WorkBlock& block) { collect(block); };
@@ -202,37 +207,24 @@ class ByBlock : public DeviceResults {
       }
     }
     for (const auto& [name, all_ids] : ids) {
-      std::vector<NamedDurations*> parts;
+      NamedDurations all;
       for (Collected& each : collected_) {
-        for (const size_t id : all_ids) parts.push_back(&each.kernels[id]);
+        for (const size_t id : all_ids) all.add(std::move(each.kernels[id]));
       }
-      kernels_.push_back(statsOfParts(name, parts));
+      kernels_.push_back(all.finish(name));
     }
     finishStats(kernels_);
-    std::map<std::string, std::vector<NamedDurations*>> copies;
+    std::map<std::string, NamedDurations> copies;
     for (Collected& each : collected_) {
       peers_.add(each.peers);
-      for (auto& [kind, durations] : each.copies) copies[kind].push_back(&durations);
+      for (auto& [kind, durations] : each.copies) copies[kind].add(std::move(durations));
     }
-    for (const auto& [kind, parts] : copies) copies_.push_back(statsOfParts(kind, parts));
+    for (auto& [kind, durations] : copies) copies_.push_back(durations.finish(kind));
     finishStats(copies_);
   }
 
-  static NamedStats statsOfParts(const std::string& name,
-                                 const std::vector<NamedDurations*>& parts) {
-    NamedStats out{.name = name};
-    std::vector<int64_t> durations;
-    for (NamedDurations* const part : parts) {
-      part->durations.moveTo(durations);
-      out.bytes += part->bytes;
-      out.first_launches += part->first_launches;
-    }
-    out.time = statsOf(durations);
-    return out;
-  }
-
   const Trace& tables_;
-  const CollectedParts parts_;
+  CollectedParts parts_;
   TimeSweep sweep_;
   std::optional<StepSweep> step_sweep_;
   StepUses step_uses_;
@@ -254,10 +246,15 @@ std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceO
   return std::make_unique<InMemory>(trace, ops, options);
 }
 
+std::unique_ptr<DeviceResults> resultsOfWork(const WorkTrace& work,
+                                             const AnalysisOptions& options) {
+  return std::make_unique<InWorkTrace>(work, options);
+}
+
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
                                                       const AnalysisOptions& options,
-                                                      const CollectedParts& parts) {
-  auto out = std::make_unique<ByBlock>(scan, options, parts);
+                                                      CollectedParts parts) {
+  auto out = std::make_unique<ByBlock>(scan, options, std::move(parts));
   TS_TRY(const bool is_complete, out->read(scan));
   if (!is_complete) return std::unique_ptr<DeviceResults>();
   return std::unique_ptr<DeviceResults>(std::move(out));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "tracesmith/analysis/streaming/work_trace.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
@@ -43,18 +44,21 @@ struct CollectedParts {
   bool launches = false;  ///< launches()
   bool queues = false;    ///< queues()
   bool shapes = false;    ///< shapes()
-  bool steps = false;     ///< steps()
+  std::optional<Steps> steps;  ///< those that the trace names; of them: steps()
 };
 
 /// Computes each when it is asked for. The arguments must outlive it.
 std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceOps& ops,
                                                const AnalysisOptions& options);
 
+/// The same, but steps() takes no memory for each op.
+std::unique_ptr<DeviceResults> resultsOfWork(const WorkTrace& work,
+                                             const AnalysisOptions& options);
+
 /// Computes all in one pass; `scan` must outlive it. Parts that are not collected are empty.
-/// nullptr: the trace must be read as a whole, because of StreamEnd::kNeedsWholeTrace, or because
-/// it names no steps, which are then inferred from all of its kernels.
+/// nullptr: the trace must be read as a whole, because of StreamEnd::kNeedsWholeTrace.
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,
                                                       const AnalysisOptions& options,
-                                                      const CollectedParts& parts);
+                                                      CollectedParts parts);
 
 }  // namespace tracesmith

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "tracesmith/analysis/report/report_parts.hpp"
+#include "tracesmith/analysis/streaming/named_steps.hpp"
+#include "tracesmith/analysis/streaming/work_trace.hpp"
 #include "tracesmith/base/cancellation.hpp"
 
 namespace tracesmith {
@@ -69,28 +71,101 @@ std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>
 
 namespace {
 
-/// Parts that need no events in memory but allocations.
+/// Parts that need no events in memory but allocations. Steps do, if the trace does not name them.
 constexpr std::array kPartsByBlock = {
     AnalysisPart::kUtilization, AnalysisPart::kOverlap, AnalysisPart::kIdle,
     AnalysisPart::kStreams,     AnalysisPart::kKernels, AnalysisPart::kMemory,
     AnalysisPart::kCopies,      AnalysisPart::kLaunch,  AnalysisPart::kQueue,
     AnalysisPart::kOccupancy,   AnalysisPart::kSteps};
 
-std::vector<ReportTable> makeTables(report_parts::Maker& maker) {
-  const ReportOptions& options = maker.options;
+/// The parts of a report, in its order.
+class PartSet {
+ public:
+  explicit PartSet(const ReportOptions& options) {
+    wanted_.fill(options.parts.empty());
+    for (const AnalysisPart part : options.parts) set(part, true);
+  }
+  /// Those of `all` that need no events in memory, or the others.
+  static PartSet byBlock(const PartSet& all, bool by_block) {
+    PartSet out = all;
+    for (size_t i = 0; i < kAnalysisParts; ++i) {
+      const bool can = std::find(kPartsByBlock.begin(), kPartsByBlock.end(),
+                                 static_cast<AnalysisPart>(i)) != kPartsByBlock.end();
+      if (can != by_block) out.wanted_[i] = false;
+    }
+    return out;
+  }
+  bool has(AnalysisPart part) const { return wanted_[static_cast<size_t>(part)]; }
+  void set(AnalysisPart part, bool wanted) { wanted_[static_cast<size_t>(part)] = wanted; }
+  bool empty() const { return std::find(wanted_.begin(), wanted_.end(), true) == wanted_.end(); }
+
+ private:
+  std::array<bool, kAnalysisParts> wanted_{};
+};
+
+/// The tables of each part.
+using TablesOfParts = std::array<std::vector<ReportTable>, kAnalysisParts>;
+
+void makeTables(report_parts::Maker& maker, const PartSet& parts, TablesOfParts& out) {
   for (size_t i = 0; i < kParts.size(); ++i) {
-    const auto part = static_cast<AnalysisPart>(i);
-    if (isCancelled()) return {};
-    if (options.parts.empty() ||
-        std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end()) {
-      kParts[i].make(maker);
+    if (isCancelled() || !parts.has(static_cast<AnalysisPart>(i))) continue;
+    kParts[i].make(maker);
+    out[i] = std::exchange(maker.tables, {});
+  }
+}
+
+/// In the order of the report; empty if cancelled.
+std::vector<ReportTable> joined(TablesOfParts tables) {
+  std::vector<ReportTable> out;
+  if (isCancelled()) return out;
+  for (std::vector<ReportTable>& of_part : tables) {
+    for (ReportTable& table : of_part) {
+      if (table.rows.empty() && table.note.empty()) table.note = "none in the trace";
+      out.push_back(std::move(table));
     }
   }
-  if (isCancelled()) return {};
-  for (ReportTable& table : maker.tables) {
-    if (table.rows.empty() && table.note.empty()) table.note = "none in the trace";
+  return out;
+}
+
+/// False: the trace must be read as a whole.
+Result<bool> addPartsByBlock(TraceScan& scan, const ReportOptions& options, const PartSet& parts,
+                             std::optional<Steps> steps, TablesOfParts& out) {
+  CollectedParts collected{
+      .names = parts.has(AnalysisPart::kKernels) || parts.has(AnalysisPart::kCopies),
+      .launches = parts.has(AnalysisPart::kLaunch),
+      .queues = parts.has(AnalysisPart::kQueue),
+      .shapes = parts.has(AnalysisPart::kOccupancy)};
+  if (parts.has(AnalysisPart::kSteps)) collected.steps = std::move(steps);
+  TS_TRY(std::unique_ptr<DeviceResults> results,
+         resultsByBlock(scan, options.analysis, std::move(collected)));
+  if (results == nullptr) return false;
+  Trace with_allocations;
+  if (parts.has(AnalysisPart::kMemory)) {
+    TS_TRY(with_allocations, scan.reader().read({.tables = {TableId::kMemoryEvent}}));
   }
-  return std::move(maker.tables);
+  report_parts::Maker maker(
+      parts.has(AnalysisPart::kMemory) ? with_allocations : scan.tables(), options,
+      std::move(results));
+  TS_TRY(const std::optional<int64_t> begin_ns, scan.reader().beginNs());
+  maker.range.begin_ns = begin_ns.value_or(0);
+  if (options.short_names) {
+    maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
+  }
+  makeTables(maker, parts, out);
+  return true;
+}
+
+/// False: the trace must be read as a whole.
+Result<bool> addPartsInMemory(TraceScan& scan, const ReportOptions& options, const PartSet& parts,
+                              TablesOfParts& out) {
+  TS_TRY(const std::unique_ptr<WorkTrace> work, readWorkTrace(scan));
+  if (work == nullptr) return false;
+  report_parts::Maker maker(*work, options);
+  if (options.short_names) {
+    maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
+  }
+  makeTables(maker, parts, out);
+  return true;
 }
 
 }  // namespace
@@ -98,44 +173,37 @@ std::vector<ReportTable> makeTables(report_parts::Maker& maker) {
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
   report_parts::Maker maker(trace, options);
   if (options.short_names) maker.labels = KernelLabels(trace);
-  return makeTables(maker);
+  TablesOfParts tables;
+  makeTables(maker, PartSet(options), tables);
+  return joined(std::move(tables));
 }
 
-bool canAnalyzeByBlock(const ReportOptions& options) {
-  return !options.parts.empty() && !options.analysis.as_hta &&
-         std::all_of(options.parts.begin(), options.parts.end(), [](AnalysisPart part) {
-           return std::find(kPartsByBlock.begin(), kPartsByBlock.end(), part) !=
-                  kPartsByBlock.end();
-         });
-}
+bool canAnalyzeByBlock(const ReportOptions& options) { return !options.analysis.as_hta; }
 
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options) {
-  const auto wants = [&](AnalysisPart part) {
-    return std::find(options.parts.begin(), options.parts.end(), part) != options.parts.end();
-  };
-  const CollectedParts parts{.names = wants(AnalysisPart::kKernels) || wants(AnalysisPart::kCopies),
-                             .launches = wants(AnalysisPart::kLaunch),
-                             .queues = wants(AnalysisPart::kQueue),
-                             .shapes = wants(AnalysisPart::kOccupancy),
-                             .steps = wants(AnalysisPart::kSteps)};
-  TS_TRY(std::unique_ptr<DeviceResults> results, resultsByBlock(scan, options.analysis, parts));
-  if (results == nullptr) return std::nullopt;
+  const PartSet all(options);
+  PartSet by_block = PartSet::byBlock(all, true);
+  PartSet in_memory = PartSet::byBlock(all, false);
+  std::optional<Steps> steps;
+  if (all.has(AnalysisPart::kSteps)) {
+    TS_TRY(steps, readNamedSteps(scan));
+    const bool are_named = steps->from != Steps::From::kNowhere;
+    by_block.set(AnalysisPart::kSteps, are_named);
+    in_memory.set(AnalysisPart::kSteps, !are_named);
+  }
+  TablesOfParts tables;
+  if (!by_block.empty()) {
+    TS_TRY(const bool is_done,
+           addPartsByBlock(scan, options, by_block, std::move(steps), tables));
+    if (!is_done) return std::nullopt;
+  }
+  if (!in_memory.empty()) {
+    TS_TRY(const bool is_done, addPartsInMemory(scan, options, in_memory, tables));
+    if (!is_done) return std::nullopt;
+  }
   TS_CHECK_OK(scan.checkRest());
-  Trace with_allocations;
-  if (wants(AnalysisPart::kMemory)) {
-    TS_TRY(with_allocations, scan.reader().read({.tables = {TableId::kMemoryEvent}}));
-  }
-  report_parts::Maker maker(wants(AnalysisPart::kMemory) ? with_allocations : scan.tables(),
-                            options, std::move(results));
-  if (wants(AnalysisPart::kMemory) || wants(AnalysisPart::kSteps)) {
-    TS_TRY(const std::optional<int64_t> begin_ns, scan.reader().beginNs());
-    maker.begin_ns = begin_ns.value_or(0);
-  }
-  if (options.short_names) {
-    maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
-  }
-  return makeTables(maker);
+  return joined(std::move(tables));
 }
 
 }  // namespace tracesmith

@@ -86,11 +86,12 @@ struct ReportOptions {
 /// Empty if cancelled (base/cancellation.hpp).
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});
 
-/// Whether these parts can be computed block by block: utilization, overlap, idle times, streams,
-/// kernels, copies.
+/// False for AnalysisOptions::as_hta.
 bool canAnalyzeByBlock(const ReportOptions& options);
-/// The same tables, of a file that need not fit into memory. Needs canAnalyzeByBlock(). nullopt:
-/// the trace must be read as a whole, because correlation ids repeat.
+/// The same tables, of a file that need not fit into memory. Hot spots, communication, the critical
+/// path, and steps that the trace does not name need WorkTrace, which takes about 45 bytes for each
+/// event; the other parts are computed block by block. Needs canAnalyzeByBlock(). nullopt: the trace
+/// must be read as a whole (StreamEnd::kNeedsWholeTrace, readWorkTrace()).
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options);
 

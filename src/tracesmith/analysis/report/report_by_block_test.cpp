@@ -32,11 +32,47 @@ void expectEqual(const std::vector<ReportTable>& by_block, const std::vector<Rep
   }
 }
 
-constexpr AnalysisPart kByBlock[] = {
-    AnalysisPart::kUtilization, AnalysisPart::kOverlap, AnalysisPart::kIdle,
-    AnalysisPart::kStreams,     AnalysisPart::kKernels, AnalysisPart::kMemory,
-    AnalysisPart::kCopies,      AnalysisPart::kLaunch,  AnalysisPart::kQueue,
-    AnalysisPart::kOccupancy,   AnalysisPart::kSteps};
+/// Gives calls names, threads, kinds and stacks, adds waits of the host, and times of other tables.
+void addHostSide(Trace& trace, std::mt19937_64& random) {
+  for (uint32_t i = 0; i < 4; ++i) {
+    trace.frame.push({.address = 4096 * (i + 1)});
+    trace.call_path.push({.parent = static_cast<CallPathId>(i), .frame = idAt<FrameId>(i)});
+  }
+  const StringId launch = trace.strings.intern("cudaLaunchKernel");
+  const StringId wait = trace.strings.intern("cudaStreamSynchronize");
+  HostCallTable& calls = trace.host_call;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const bool waits = random() % 6 == 0;
+    calls.name[i] = waits ? wait : launch;
+    calls.kind[i] = waits ? CallKind::kSync : CallKind::kLaunch;
+    calls.thread_id[i] = ThreadId{static_cast<uint32_t>(1 + random() % 3)};
+    calls.call_path_id[i] = CallPathId{static_cast<uint32_t>(random() % 5)};
+    if (!waits || random() % 2 == 0) continue;
+    calls.stream_id[i] = StreamId{1};
+    trace.sync.push({.start_ns = calls.start_ns[i],
+                     .duration_ns = calls.duration_ns[i],
+                     .kind = random() % 2 == 0 ? SyncKind::kStreamWait : SyncKind::kDeviceWait,
+                     .process_id = calls.process_id[i],
+                     .stream_id = StreamId{static_cast<uint32_t>(1 + random() % 2)},
+                     .correlation_id = calls.correlation_id[i],
+                     .flags = op_flags::kHostSide});
+  }
+  for (size_t i = 0; i < trace.kernel.size(); i += 3) {
+    trace.kernel.call_path_id[i] = CallPathId{static_cast<uint32_t>(1 + random() % 4)};
+  }
+  trace.counter.push({.time_ns = 900, .value = 1});
+  trace.program_build.push({.start_ns = 50'000, .duration_ns = int64_t{1} << 34});
+}
+
+/// Makes steps that are found by their kernels.
+void repeatKernels(Trace& trace) {
+  KernelTable& kernels = trace.kernel;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    kernels.name[i] = trace.strings.intern("kernel " + std::to_string(i % 11 < 8 ? i % 11 : 0));
+    kernels.stream_id[i] = StreamId{1};
+    kernels.process_id[i] = ProcessId{1};
+  }
+}
 
 /// Adds what random work does not have: shapes, allocations, steps of one or two processes.
 void addOtherParts(Trace& trace, uint64_t seed) {
@@ -65,7 +101,9 @@ void addOtherParts(Trace& trace, uint64_t seed) {
                              .address = 4096 * (i / 3),
                              .bytes = 100 + i});
   }
+  addHostSide(trace, random);
   trace.range = {};
+  if (seed % 3 == 0) return repeatKernels(trace);
   for (uint32_t process = 1; process <= 1 + seed % 2; ++process) {
     for (int64_t i = 0; i < 40; ++i) {
       trace.range.push({.start_ns = 3000 + 20'000 * i,
@@ -102,7 +140,6 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
     for (const bool short_names : {false, true}) {
       ReportOptions options{.limit = seed % 2 == 0 ? size_t{0} : size_t{2},
                             .short_names = short_names};
-      options.parts.assign(std::begin(kByBlock), std::end(kByBlock));
       ASSERT_TRUE(canAnalyzeByBlock(options));
       const auto by_block = analyzeByBlock(*scan, options);
       ASSERT_TRUE(by_block) << by_block.error().toString();
@@ -112,31 +149,26 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
   }
 }
 
-TEST(ReportByBlock, StepsWithoutNamesNeedTheWholeTrace) {
-  test::TempFile file;
-  Trace made = test::randomWork({.seed = 3});
-  made.range = {};
-  writeFile(made, file.path());
-  auto scan = TraceScan::open(file.path());
-  const auto steps = analyzeByBlock(*scan, {.parts = {AnalysisPart::kSteps}});
-  ASSERT_TRUE(steps);
-  EXPECT_FALSE(*steps);
-  const auto others = analyzeByBlock(*scan, {.parts = {AnalysisPart::kLaunch}});
-  ASSERT_TRUE(others);
-  EXPECT_TRUE(*others);
-}
-
-TEST(ReportByBlock, OthersNeedTheWholeTrace) {
-  EXPECT_FALSE(canAnalyzeByBlock({}));
-  EXPECT_FALSE(canAnalyzeByBlock({.parts = {AnalysisPart::kKernels, AnalysisPart::kCriticalPath}}));
+TEST(ReportByBlock, SomeTracesMustBeReadAsAWhole) {
   EXPECT_FALSE(
       canAnalyzeByBlock({.analysis = {.as_hta = true}, .parts = {AnalysisPart::kKernels}}));
   test::TempFile file;
   writeFile(test::randomWork({.repeats_ids = true}), file.path());
   auto scan = TraceScan::open(file.path());
-  const auto by_block = analyzeByBlock(*scan, {.parts = {AnalysisPart::kIdle}});
-  ASSERT_TRUE(by_block);
-  EXPECT_FALSE(*by_block);
+  for (const AnalysisPart part : {AnalysisPart::kIdle, AnalysisPart::kCriticalPath}) {
+    const auto by_block = analyzeByBlock(*scan, {.parts = {part}});
+    ASSERT_TRUE(by_block);
+    EXPECT_FALSE(*by_block);
+  }
+  // Waits for events: what came before what is found from all rows.
+  test::TempFile with_waits;
+  Trace waiting = test::randomWork({});
+  waiting.flow.push({.kind = FlowKind::kWait});
+  writeFile(waiting, with_waits.path());
+  auto waits = TraceScan::open(with_waits.path());
+  const auto path = analyzeByBlock(*waits, {.parts = {AnalysisPart::kCriticalPath}});
+  ASSERT_TRUE(path);
+  EXPECT_FALSE(*path);
 }
 
 }  // namespace

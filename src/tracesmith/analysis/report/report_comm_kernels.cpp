@@ -20,22 +20,19 @@ void addCollectiveKernels(Maker& maker) {
                                     {"min_ns", "min", Q::kNs},
                                     {"max_ns", "max", Q::kNs},
                                     {"alone_ns", "without compute", Q::kNs}});
-  std::map<DeviceId, std::vector<Interval>> compute;
-  for (const DeviceOp& op : maker.ops.ops) {
-    if (op.work == WorkClass::kCompute) compute[op.device].push_back({op.begin_ns, op.end_ns});
-  }
-  std::map<DeviceId, CoveredTime> covered;
-  for (auto& [device, intervals] : compute) covered[device] = CoveredTime(std::move(intervals));
   struct Of {
     std::vector<double> durations;
     int64_t alone = 0;
   };
   std::map<StringId, Of> by_name;
+  std::map<DeviceId, CoveredTime> computed;  // only if there is communication
   for (const DeviceOp& op : maker.ops.ops) {
     if (op.work != WorkClass::kCommunication) continue;
+    if (by_name.empty()) computed = computeTimes(maker.ops);
     Of& of = by_name[op.name];
     of.durations.push_back(static_cast<double>(op.end_ns - op.begin_ns));
-    of.alone += op.end_ns - op.begin_ns - covered[op.device].within(op.begin_ns, op.end_ns);
+    of.alone += op.end_ns - op.begin_ns -
+                computed[maker.trace.deviceOf(op.stream)].within(op.begin_ns, op.end_ns);
   }
   for (auto& [name, of] : by_name) {
     const Distribution d = distributionOf(of.durations);

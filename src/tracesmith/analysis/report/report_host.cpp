@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "tracesmith/analysis/report/report_parts.hpp"
-#include "tracesmith/analysis/timing/critical_path.hpp"
+#include "tracesmith/analysis/critical_path/critical_path.hpp"
 #include "tracesmith/analysis/timing/launch_analysis.hpp"
+#include "tracesmith/base/largest.hpp"
 
 namespace tracesmith::report_parts {
 namespace {
@@ -44,20 +46,79 @@ void noteBeforeLaunch(ReportTable& table, uint64_t ops) {
            std::to_string(ops));
 }
 
-void addBounds(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
+/// A segment with its place on the path, counted from the end.
+struct NumberedSegment {
+  PathSegment segment;
+  uint64_t number = 0;
+};
+
+/// The longest first; of equal ones the earliest.
+bool isLonger(const NumberedSegment& a, const NumberedSegment& b) {
+  return a.segment.length() != b.segment.length() ? a.segment.length() > b.segment.length()
+                                                  : a.number > b.number;
+}
+
+/// All device work of one name, within the time of the path.
+struct WorkOfName {
+  int64_t on_path = 0, total = 0, count = 0, slack = 0;
+};
+
+/// What the tables need of the critical path, summed segment by segment.
+class PathSums {
+ public:
+  explicit PathSums(const Maker& maker)
+      : maker_(maker),
+        longest_(maker.options.longest == 0 ? SIZE_MAX : maker.options.longest, isLonger),
+        by_name_(maker.trace.strings.size() + 1) {}
+
+  void add(const PathSegment& segment) {
+    ++pieces_[static_cast<size_t>(segment.bound)];
+    longest_.add({segment, longest_.count()});
+    const bool work = segment.bound == BoundBy::kCompute ||
+                      segment.bound == BoundBy::kCommunication || segment.bound == BoundBy::kMemory;
+    if (work) workOf(maker_.ops.ops[segment.op].name).on_path += segment.length();
+  }
+  void finish(const CriticalPath& path) {
+    for (size_t i = 0; i < maker_.ops.ops.size(); ++i) {
+      const DeviceOp& op = maker_.ops.ops[i];
+      if (op.end_ns <= path.begin_ns || op.begin_ns >= path.end_ns) continue;
+      WorkOfName& of = workOf(op.name);
+      of.total += op.end_ns - op.begin_ns;
+      of.slack += path.slack_ns[i];
+      ++of.count;
+    }
+  }
+
+  const std::array<int64_t, kBounds>& pieces() const { return pieces_; }
+  size_t segments() const { return longest_.count(); }
+  std::vector<NumberedSegment> takeLongest() { return longest_.take(); }
+  /// By StringId.
+  const std::vector<WorkOfName>& byName() const { return by_name_; }
+
+ private:
+  WorkOfName& workOf(StringId name) {
+    const auto id = static_cast<size_t>(name);
+    return by_name_[id < by_name_.size() ? id : 0];
+  }
+
+  const Maker& maker_;
+  std::array<int64_t, kBounds> pieces_{};
+  Largest<NumberedSegment, decltype(&isLonger)> longest_;
+  std::vector<WorkOfName> by_name_;
+};
+
+void addBounds(Maker& maker, const CriticalPath& path, const PathSums& sums, int64_t whole_ns) {
   ReportTable& table = maker.table("critical_path", "Critical path",
                                    {{"bound_by", "bound by", Q::kText},
                                     {"time_ns", "time", Q::kNs},
                                     {"share", "share", Q::kShare},
                                     {"segments", "pieces", Q::kCount}});
-  std::array<int64_t, kBounds> pieces{};
-  for (const PathSegment& s : path.segments) ++pieces[static_cast<size_t>(s.bound)];
   for (size_t i = 0; i < kBounds; ++i) {
     if (path.total_ns[i] == 0) continue;
     table.rows.push_back({std::string(toString(static_cast<BoundBy>(i))), path.total_ns[i],
-                          shareOf(path.total_ns[i], whole_ns), pieces[i]});
+                          shareOf(path.total_ns[i], whole_ns), sums.pieces()[i]});
   }
-  if (path.segments.empty()) {
+  if (sums.segments() == 0) {
     table.note = "the trace has no calls and no device work";
     return;
   }
@@ -70,58 +131,27 @@ void addBounds(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
   }
 }
 
-void addLongestPieces(Maker& maker, const CriticalPath& path) {
+void addLongestPieces(Maker& maker, PathSums& sums) {
   const Trace& t = maker.trace;
   ReportTable& table = maker.table("critical_pieces", "Longest segments of the critical path",
                                    {{"begin_ns", "start", Q::kTimeNs},
                                     {"time_ns", "time", Q::kNs},
                                     {"bound_by", "bound by", Q::kText},
                                     {"name", "work, or the call that waited", Q::kText}});
-  std::vector<const PathSegment*> longest;
-  for (const PathSegment& s : path.segments) longest.push_back(&s);
-  std::stable_sort(longest.begin(), longest.end(), [](const PathSegment* a, const PathSegment* b) {
-    return a->length() > b->length();
-  });
-  const size_t all_pieces = longest.size();
-  longest.resize(maker.longest(all_pieces));
-  for (const PathSegment* s : longest) {
+  for (const auto& [segment, number] : sums.takeLongest()) {
     std::string name;
-    if (s->op != DeviceOp::kNone) {
-      name = maker.workName(maker.ops.ops[s->op].name);
-    } else if (s->call != DeviceOp::kNone) {
-      name = "after " + std::string(t.text(t.host_call.name[s->call]));
+    if (segment.op != DeviceOp::kNone) {
+      name = maker.workName(maker.ops.ops[segment.op].name);
+    } else if (segment.call != DeviceOp::kNone) {
+      name = "after " + std::string(t.text(t.host_call.name[segment.call]));
     }
-    table.rows.push_back({s->begin_ns - maker.beginNs(), s->length(),
-                          std::string(toString(s->bound)), std::move(name)});
+    table.rows.push_back({segment.begin_ns - maker.beginNs(), segment.length(),
+                          std::string(toString(segment.bound)), std::move(name)});
   }
-  noteRest(table, all_pieces);
+  noteRest(table, sums.segments());
 }
 
-/// All device work of one name, within the time of the path.
-struct WorkOfName {
-  int64_t on_path = 0, total = 0, count = 0, slack = 0;
-};
-
-std::map<StringId, WorkOfName> sumByName(const Maker& maker, const CriticalPath& path) {
-  std::map<StringId, WorkOfName> by_name;
-  for (size_t i = 0; i < maker.ops.ops.size(); ++i) {
-    const DeviceOp& op = maker.ops.ops[i];
-    if (op.end_ns <= path.begin_ns || op.begin_ns >= path.end_ns) continue;
-    WorkOfName& of = by_name[op.name];
-    of.total += op.end_ns - op.begin_ns;
-    of.slack += path.slack_ns[i];
-    ++of.count;
-  }
-  for (const PathSegment& s : path.segments) {
-    const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
-                      s.bound == BoundBy::kMemory;
-    if (work) by_name[maker.ops.ops[s.op].name].on_path += s.length();
-  }
-  return by_name;
-}
-
-void addWorkOnPath(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
-  const std::map<StringId, WorkOfName> by_name = sumByName(maker, path);
+void addWorkOnPath(Maker& maker, const PathSums& sums, int64_t whole_ns) {
   ReportTable& table = maker.table("critical_work", "Device work on the critical path",
                                    {{"name", "name", Q::kText},
                                     {"on_path_ns", "on the path", Q::kNs},
@@ -129,7 +159,12 @@ void addWorkOnPath(Maker& maker, const CriticalPath& path, int64_t whole_ns) {
                                     {"total_ns", "total", Q::kNs},
                                     {"count", "count", Q::kCount},
                                     {"mean_slack_ns", "mean slack", Q::kNs}});
-  std::vector<std::pair<StringId, WorkOfName>> sorted(by_name.begin(), by_name.end());
+  std::vector<std::pair<StringId, WorkOfName>> sorted;
+  for (size_t id = 0; id < sums.byName().size(); ++id) {
+    if (sums.byName()[id].count > 0) {
+      sorted.emplace_back(static_cast<StringId>(id), sums.byName()[id]);
+    }
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.second.on_path > b.second.on_path;
   });
@@ -189,14 +224,26 @@ void addQueueDepths(Maker& maker) {
 }
 
 void addCriticalPath(Maker& maker) {
-  const CriticalPath path = CriticalPath::of(maker.trace, maker.ops, maker.options.from_ns,
-                                             maker.options.to_ns, maker.options.analysis);
+  const ReportOptions& options = maker.options;
+  PathSums sums(maker);
+  CriticalPath path;
+  if (options.analysis.as_hta) {
+    path = CriticalPath::of(maker.trace, maker.ops, options.from_ns, options.to_ns,
+                            options.analysis);
+    for (size_t i = path.segments.size(); i-- > 0;) sums.add(path.segments[i]);
+  } else {
+    const TimeRange time{options.from_ns.value_or(maker.range.begin_ns),
+                         options.to_ns.value_or(maker.range.end_ns)};
+    path = CriticalPath::visit(maker.trace, maker.ops, time, options.analysis,
+                               [&](const PathSegment& segment) { sums.add(segment); });
+  }
   int64_t whole = 0;
   for (const int64_t ns : path.total_ns) whole += ns;
-  addBounds(maker, path, whole);
-  if (path.segments.empty()) return;
-  addLongestPieces(maker, path);
-  addWorkOnPath(maker, path, whole);
+  addBounds(maker, path, sums, whole);
+  if (sums.segments() == 0) return;
+  sums.finish(path);
+  addLongestPieces(maker, sums);
+  addWorkOnPath(maker, sums, whole);
 }
 
 }  // namespace tracesmith::report_parts

@@ -10,6 +10,7 @@
 #include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
 #include "tracesmith/analysis/timing/peer_copies.hpp"
+#include "tracesmith/base/largest.hpp"
 #include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith::report_parts {
@@ -106,7 +107,7 @@ void addKernels(Maker& maker) {
 void addHotspots(Maker& maker) {
   ReportTable& calls = maker.table("host_calls", "Host calls by total time", statsColumns("call"));
   const std::vector<NamedStats> stats = hostCallStats(maker.trace, [&](TableId, size_t row) {
-    return !maker.ops.until_ns || maker.ops.call_begin_ns[row] < *maker.ops.until_ns;
+    return !maker.ops.until_ns || maker.ops.calls.beginNs(row) < *maker.ops.until_ns;
   });
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) calls.rows.push_back(statsRow(stats[i]));
   noteRest(calls, stats.size());
@@ -118,25 +119,24 @@ void addHotspots(Maker& maker) {
   for (ReportColumn& column : maker.placeColumns()) columns.push_back(std::move(column));
   ReportTable& longest =
       maker.table("longest_ops", "The longest single pieces of device work", std::move(columns));
-  std::vector<const DeviceOp*> order;
-  for (const DeviceOp& op : maker.ops.ops) order.push_back(&op);
-  const size_t n = maker.longest(order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(n), order.end(),
-                    [](const DeviceOp* a, const DeviceOp* b) {
-                      return std::make_tuple(b->end_ns - b->begin_ns, a->begin_ns) <
-                             std::make_tuple(a->end_ns - a->begin_ns, b->begin_ns);
-                    });
+  const auto isLonger = [](const DeviceOp* a, const DeviceOp* b) {
+    return std::make_tuple(b->end_ns - b->begin_ns, a->begin_ns) <
+           std::make_tuple(a->end_ns - a->begin_ns, b->begin_ns);
+  };
+  Largest<const DeviceOp*, decltype(isLonger)> order(
+      maker.options.longest == 0 ? SIZE_MAX : maker.options.longest, isLonger);
+  for (const DeviceOp& op : maker.ops.ops) order.add(&op);
   const int64_t begin = maker.beginNs();
-  for (size_t i = 0; i < n; ++i) {
-    const DeviceOp& op = *order[i];
-    std::vector<ReportValue> row = {maker.workName(op.name), op.begin_ns - begin,
-                                    op.end_ns - op.begin_ns};
-    for (ReportValue& value : maker.place(op.device, op.process, op.stream)) {
+  for (const DeviceOp* const op : order.take()) {
+    std::vector<ReportValue> row = {maker.workName(op->name), op->begin_ns - begin,
+                                    op->end_ns - op->begin_ns};
+    const DeviceId device = maker.trace.deviceOf(op->stream);
+    for (ReportValue& value : maker.place(device, op->process, op->stream)) {
       row.push_back(std::move(value));
     }
     longest.rows.push_back(std::move(row));
   }
-  noteRest(longest, order.size());
+  noteRest(longest, order.count());
 }
 
 void addMemory(Maker& maker) {

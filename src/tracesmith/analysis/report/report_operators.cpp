@@ -122,7 +122,7 @@ std::vector<NamedCost> byStream(const Work& work) {
   const auto key = [](const DeviceOp& op) { return static_cast<size_t>(op.stream); };
   return byPlace(work, {key, [&](const DeviceOp& op) {
                           const size_t i = key(op);
-                          std::string text = maker.deviceName(op.device);
+                          std::string text = maker.deviceName(maker.trace.deviceOf(op.stream));
                           if (maker.name_processes) {
                             text += ", process " + maker.processName(op.process);
                           }
@@ -132,8 +132,10 @@ std::vector<NamedCost> byStream(const Work& work) {
 }
 
 std::vector<NamedCost> byDevice(const Work& work) {
-  return byPlace(work, {[](const DeviceOp& op) { return static_cast<size_t>(op.device); },
-                        [&](const DeviceOp& op) { return work.maker.deviceName(op.device); }});
+  const Maker& maker = work.maker;
+  const auto device = [&](const DeviceOp& op) { return maker.trace.deviceOf(op.stream); };
+  return byPlace(work, {[&](const DeviceOp& op) { return static_cast<size_t>(device(op)); },
+                        [&](const DeviceOp& op) { return maker.deviceName(device(op)); }});
 }
 
 std::vector<NamedCost> byStep(const Work& work) {

@@ -13,6 +13,7 @@
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
 #include "tracesmith/analysis/report/device_results.hpp"
 #include "tracesmith/analysis/report/report.hpp"
+#include "tracesmith/analysis/streaming/work_trace.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
 
@@ -23,15 +24,26 @@ struct Maker {
   Maker(const Trace& of, const ReportOptions& given)
       : trace(of),
         options(given),
-        ops(DeviceOps::of(of, given.analysis)),
+        own_ops(DeviceOps::of(of, given.analysis)),
+        ops(own_ops),
         results(resultsInMemory(of, ops, given.analysis)),
-        begin_ns(timeRange(of).begin_ns) {
+        range(timeRange(of)) {
+    nameStreams();
+  }
+  /// Of a trace without columns that the parts at hand do not need.
+  Maker(const WorkTrace& work, const ReportOptions& given)
+      : trace(work.trace),
+        options(given),
+        ops(work.ops),
+        results(resultsOfWork(work, given.analysis)),
+        range(work.range),
+        call_path_costs(&work.call_path_costs) {
     nameStreams();
   }
   /// Of a file whose events are not in memory, for parts that need no more than results.
   Maker(const Trace& tables_of_file, const ReportOptions& given,
         std::unique_ptr<DeviceResults> by_block)
-      : trace(tables_of_file), options(given), results(std::move(by_block)) {
+      : trace(tables_of_file), options(given), ops(own_ops), results(std::move(by_block)) {
     nameStreams();
   }
   Maker(const Maker&) = delete;  // results refer to ops
@@ -39,10 +51,12 @@ struct Maker {
 
   const Trace& trace;
   const ReportOptions& options;
-  DeviceOps ops;  ///< none if the device's results were computed block by block
+  const DeviceOps own_ops;
+  const DeviceOps& ops;  ///< has none if the device's results were computed block by block
   const std::unique_ptr<DeviceResults> results;
   std::vector<ReportTable> tables;
-  int64_t begin_ns = 0;
+  TimeRange range;  ///< of the trace; the end is known only if events are in memory
+  const std::vector<CallPathCost>* call_path_costs = nullptr;  ///< null: computed where needed
   /// Name of each stream, unique together with its device and process.
   std::vector<std::string> stream_names;
   bool name_processes = false;  ///< streams of several processes share a name
@@ -69,7 +83,7 @@ struct Maker {
   size_t longest(size_t rows) const {
     return options.longest == 0 ? rows : std::min(rows, options.longest);
   }
-  int64_t beginNs() const { return begin_ns; }
+  int64_t beginNs() const { return range.begin_ns; }
 };
 
 inline ReportValue shareOf(int64_t part, int64_t whole) {

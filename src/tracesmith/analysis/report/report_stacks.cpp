@@ -70,7 +70,8 @@ std::string callStackText(const Maker& maker, const CallPathTable& paths,
 }
 
 void addCallStacks(Maker& maker) {
-  std::vector<CallPathCost> paths = callPathCosts(maker.trace);
+  std::vector<CallPathCost> paths =
+      maker.call_path_costs == nullptr ? callPathCosts(maker.trace) : *maker.call_path_costs;
   if (paths.empty()) return;
   const FrameSymbols symbols(maker.trace);
   CallPathTable shown = maker.trace.call_path;

@@ -9,7 +9,7 @@
 
 #include "tracesmith/analysis/diff/trace_diff.hpp"
 #include "tracesmith/analysis/report/report.hpp"
-#include "tracesmith/analysis/timing/critical_path.hpp"
+#include "tracesmith/analysis/critical_path/critical_path.hpp"
 #include "tracesmith/analysis/timing/distribution.hpp"
 #include "tracesmith/analysis/timing/launch_analysis.hpp"
 #include "tracesmith/analysis/timing/time_breakdown.hpp"

@@ -143,30 +143,32 @@ Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
   return StreamEnd::kComplete;
 }
 
+StreamedOp streamedOpOf(const Trace& trace, const DeviceOps& ops, const DeviceOp& op) {
+  StreamedOp streamed;
+  streamed.begin_ns = op.begin_ns;
+  streamed.end_ns = op.end_ns;
+  if (op.launch != DeviceOp::kNone) {
+    streamed.launch_ns = ops.calls.beginNs(op.launch);
+    streamed.launch_end_ns = ops.calls.endNs(op.launch);
+  }
+  streamed.place = placeOf(op.table, op.row);
+  streamed.stream = op.stream;
+  streamed.process = op.process;
+  streamed.table = op.table;
+  streamed.work = op.work;
+  if (op.table == TableId::kKernel) streamed.name = op.name;
+  if (op.table == TableId::kCopy) {
+    streamed.bytes = trace.copy.bytes[op.row];
+    streamed.copy_kind = trace.copy.kind[op.row];
+  }
+  if (op.table == TableId::kFill) streamed.bytes = trace.fill.bytes[op.row];
+  return streamed;
+}
+
 std::vector<StreamedOp> streamedOpsOf(const Trace& trace, const DeviceOps& ops) {
   std::vector<StreamedOp> out;
   out.reserve(ops.ops.size());
-  for (const DeviceOp& op : ops.ops) {
-    StreamedOp streamed;
-    streamed.begin_ns = op.begin_ns;
-    streamed.end_ns = op.end_ns;
-    if (op.launch != DeviceOp::kNone) {
-      streamed.launch_ns = ops.call_begin_ns[op.launch];
-      streamed.launch_end_ns = ops.call_end_ns[op.launch];
-    }
-    streamed.place = placeOf(op.table, op.row);
-    streamed.stream = op.stream;
-    streamed.process = op.process;
-    streamed.table = op.table;
-    streamed.work = op.work;
-    if (op.table == TableId::kKernel) streamed.name = op.name;
-    if (op.table == TableId::kCopy) {
-      streamed.bytes = trace.copy.bytes[op.row];
-      streamed.copy_kind = trace.copy.kind[op.row];
-    }
-    if (op.table == TableId::kFill) streamed.bytes = trace.fill.bytes[op.row];
-    out.push_back(streamed);
-  }
+  for (const DeviceOp& op : ops.ops) out.push_back(streamedOpOf(trace, ops, op));
   std::sort(out.begin(), out.end());
   return out;
 }

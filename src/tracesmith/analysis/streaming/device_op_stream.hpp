@@ -107,6 +107,9 @@ Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
 /// The times of all host calls.
 Result<LaunchTimes> readLaunchTimes(TraceScan& scan, bool keeps_ends = false);
 
+/// The same form of one op of a trace in memory.
+StreamedOp streamedOpOf(const Trace& trace, const DeviceOps& ops, const DeviceOp& op);
+
 /// The same ops of a trace in memory.
 std::vector<StreamedOp> streamedOpsOf(const Trace& trace, const DeviceOps& ops);
 

@@ -9,8 +9,9 @@ StepSweep::StepSweep(const Trace& tables, Steps steps)
     : tables_(tables), steps_(std::move(steps)), finder_(steps_), uses_(steps_.all.size()) {}
 
 void StepSweep::add(const StreamedOp& op) {
-  if (op.launch_ns == LaunchTimes::kNone) return;
-  const size_t step = finder_.stepAt(op.process, op.launch_ns);
+  if (!steps_.device_times && op.launch_ns == LaunchTimes::kNone) return;
+  const size_t step =
+      finder_.stepAt(op.process, steps_.device_times ? op.begin_ns : op.launch_ns);
   if (step >= uses_.size()) return;
   ++uses_[step].launched;
   uses_[step].devices[tables_.deviceOf(op.stream)].add(op);

@@ -12,7 +12,7 @@ namespace tracesmith {
 
 class StepSweep {
  public:
-  /// `tables` has the streams; `steps` has host times.
+  /// `tables` has the streams.
   StepSweep(const Trace& tables, Steps steps);
   void add(const StreamedOp& op);
   StepUses finish();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Utilization and idle times of a trace that is read block by block: their time and memory, beside
-// the same analysis of the trace in memory; and a report of all parts that need no trace in memory.
+// the same analysis of the trace in memory; and reports of `analyze`: of utilization, idle times,
+// kernels, copies and overlap, and of all parts.
 //   streaming_bench [KERNELS...] [DIRECTORY]    (default 500000 5000000 50000000 /dev/shm)
 // Events are kernels and as many launches. Each analysis runs in a process of its own.
 #include <cstdio>
@@ -52,31 +53,28 @@ int analyze(const std::string& path, bool streams, size_t kernels) {
   return 0;
 }
 
-int report(const std::string& path, size_t kernels) {
+/// Makes the tables of some parts of `tracesmith analyze`, or of all.
+int report(const std::string& path, bool all, size_t kernels) {
   const int64_t begin = monotonicNs();
   TraceScan scan = valueOr(TraceScan::open(path));
   ReportOptions options;
-  std::vector<AnalysisPart> wanted;
-  for (size_t i = 0; i < kAnalysisParts; ++i) {
-    const auto part = static_cast<AnalysisPart>(i);
-    options.parts = {part};
-    if (part == AnalysisPart::kSteps || !canAnalyzeByBlock(options)) continue;
-    wanted.push_back(part);
+  if (!all) {
+    options.parts = {AnalysisPart::kUtilization, AnalysisPart::kIdle, AnalysisPart::kKernels,
+                     AnalysisPart::kCopies, AnalysisPart::kOverlap};
   }
-  options.parts = wanted;
   if (!valueOr(analyzeByBlock(scan, options))) return 1;
   const auto ns = static_cast<double>(monotonicNs() - begin);
-  std::printf("%-10s %11zu events  %7.2f s  %6.2f M/s  %6.0f MiB   %zu parts\n", "report",
-              2 * kernels, ns / 1e9, 2e3 * static_cast<double>(kernels) / ns, peakMib(),
-              options.parts.size());
+  std::printf("%-10s %11zu events  %7.2f s  %6.2f M/s  %6.0f MiB\n",
+              all ? "all parts" : "5 parts", 2 * kernels, ns / 1e9,
+              2e3 * static_cast<double>(kernels) / ns, peakMib());
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::string(argv[1]) == "--report") {
-    return report(argv[2], std::strtoull(argv[3], nullptr, 10));
+  if (argc == 4 && (std::string(argv[1]) == "--5" || std::string(argv[1]) == "--all")) {
+    return report(argv[2], std::string(argv[1]) == "--all", std::strtoull(argv[3], nullptr, 10));
   }
   if (argc == 4 && std::string(argv[1]).starts_with("--")) {
     return analyze(argv[2], std::string(argv[1]) == "--blocks",
@@ -87,7 +85,8 @@ int main(int argc, char** argv) {
   for (const size_t kernels : wanted.sizes) {
     writeLaunchedKernels(path, kernels);
     runApart({"--blocks", path, std::to_string(kernels)});
-    runApart({"--report", path, std::to_string(kernels)});
+    runApart({"--5", path, std::to_string(kernels)});
+    runApart({"--all", path, std::to_string(kernels)});
     if (kernels <= kMostInMemory) runApart({"--memory", path, std::to_string(kernels)});
   }
   unlink(path.c_str());

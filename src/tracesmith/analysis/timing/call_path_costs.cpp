@@ -10,46 +10,74 @@
 
 namespace tracesmith {
 
-std::vector<CallPathCost> callPathCosts(const Trace& trace) {
-  std::vector<CallPathCost> costs(trace.call_path.size() + 1);
-  const auto at = [&](CallPathId path) -> CallPathCost* {
-    const auto i = static_cast<size_t>(path);
-    return i == 0 || i >= costs.size() ? nullptr : &costs[i];
-  };
-  const HostCallTable& calls = trace.host_call;
+void CallPathCosts::addCalls(const HostCallTable& calls) {
   for (size_t i = 0; i < calls.size(); ++i) {
     CallPathCost* const cost = at(calls.call_path_id[i]);
     if (cost == nullptr) continue;
     ++cost->calls;
     cost->host_ns += calls.duration_ns[i];
   }
-  const LaunchIndex index(trace);
-  const auto addDevice = [&](const auto& table) {
-    const std::vector<uint32_t> launches = index.launchesOf(table);
-    for (size_t i = 0; i < table.size(); ++i) {
-      CallPathId path = table.call_path_id[i];
-      if (path == CallPathId::kNone && launches[i] != LaunchIndex::kNone) {
-        path = calls.call_path_id[launches[i]];
-      }
-      if (CallPathCost* const cost = at(path)) cost->device_ns += table.duration_ns[i];
+}
+
+template <class Table>
+void CallPathCosts::addWork(const Table& work, std::span<const uint32_t> launches,
+                            const HostCallTable& calls) {
+  for (size_t i = 0; i < work.size(); ++i) {
+    CallPathId path = work.call_path_id[i];
+    if (path == CallPathId::kNone && launches[i] != LaunchIndex::kNone) {
+      path = calls.call_path_id[launches[i]];
     }
-  };
-  addDevice(trace.kernel);
-  addDevice(trace.copy);
-  addDevice(trace.fill);
-  for (size_t i = 0; i < trace.memory_event.size(); ++i) {
-    if (trace.memory_event.kind[i] != MemoryKind::kAlloc) continue;
-    CallPathCost* const cost = at(trace.memory_event.call_path_id[i]);
-    if (cost != nullptr) cost->bytes += trace.memory_event.bytes[i];
+    if (CallPathCost* const cost = at(path)) cost->device_ns += work.duration_ns[i];
   }
+}
+template void CallPathCosts::addWork(const KernelTable&, std::span<const uint32_t>,
+                                     const HostCallTable&);
+template void CallPathCosts::addWork(const CopyTable&, std::span<const uint32_t>,
+                                     const HostCallTable&);
+template void CallPathCosts::addWork(const FillTable&, std::span<const uint32_t>,
+                                     const HostCallTable&);
+
+void CallPathCosts::addAllocations(const MemoryEventTable& events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events.kind[i] != MemoryKind::kAlloc) continue;
+    if (CallPathCost* const cost = at(events.call_path_id[i])) cost->bytes += events.bytes[i];
+  }
+}
+
+void CallPathCosts::add(const CallPathCosts& others) {
+  for (size_t i = 0; i < costs_.size() && i < others.costs_.size(); ++i) {
+    const CallPathCost& other = others.costs_[i];
+    costs_[i].calls += other.calls;
+    costs_[i].host_ns += other.host_ns;
+    costs_[i].device_ns += other.device_ns;
+    costs_[i].bytes += other.bytes;
+  }
+}
+
+std::vector<CallPathCost> CallPathCosts::all() const {
   std::vector<CallPathCost> used;
-  for (size_t i = 1; i < costs.size(); ++i) {
-    costs[i].path = static_cast<CallPathId>(i);
-    if (costs[i].calls != 0 || costs[i].device_ns != 0 || costs[i].bytes != 0) {
-      used.push_back(costs[i]);
-    }
+  for (size_t i = 1; i < costs_.size(); ++i) {
+    const CallPathCost& cost = costs_[i];
+    if (cost.calls == 0 && cost.device_ns == 0 && cost.bytes == 0) continue;
+    used.push_back(cost);
+    used.back().path = static_cast<CallPathId>(i);
   }
   return used;
+}
+
+std::vector<CallPathCost> callPathCosts(const Trace& trace) {
+  if (trace.call_path.empty()) return {};
+  CallPathCosts costs(trace.call_path.size());
+  costs.addCalls(trace.host_call);
+  const LaunchIndex index(trace);
+  const auto addWork = [&](const auto& table) {
+    costs.addWork(table, index.launchesOf(table), trace.host_call);
+  };
+  addWork(trace.kernel);
+  addWork(trace.copy);
+  addWork(trace.fill);
+  costs.addAllocations(trace.memory_event);
+  return costs.all();
 }
 
 std::vector<FrameId> framesOf(const CallPathTable& paths, CallPathId path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,29 @@ struct CallPathCost {
   uint64_t bytes = 0;     ///< bytes allocated
 };
 
-/// Costs of every path that has a call, by number. Device work without its own stack uses that of
-/// its host call, found by process and correlation id.
+/// Collects costs from the rows of tables, or of parts of them.
+class CallPathCosts {
+ public:
+  explicit CallPathCosts(size_t paths) : costs_(paths + 1) {}
+  void addCalls(const HostCallTable& calls);
+  /// Of kernels, copies or fills. Work without its own stack uses that of its host call: for each
+  /// row of `work`, `launches` has a row of `calls` or LaunchIndex::kNone.
+  template <class Table>
+  void addWork(const Table& work, std::span<const uint32_t> launches, const HostCallTable& calls);
+  void addAllocations(const MemoryEventTable& events);
+  void add(const CallPathCosts& others);
+  /// Costs of every path that has a call, work or an allocation, by number.
+  std::vector<CallPathCost> all() const;
+
+ private:
+  CallPathCost* at(CallPathId path) {
+    const auto i = static_cast<size_t>(path);
+    return i == 0 || i >= costs_.size() ? nullptr : &costs_[i];
+  }
+  std::vector<CallPathCost> costs_;  // by path
+};
+
+/// Of a trace in memory.
 std::vector<CallPathCost> callPathCosts(const Trace& trace);
 
 /// The frames of a path, outermost first. Terminates even if a damaged trace has a cyclic path.

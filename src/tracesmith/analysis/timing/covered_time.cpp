@@ -29,4 +29,20 @@ int64_t CoveredTime::before(int64_t time) const {
   return before_[at] + lengthOf(union_[at].begin_ns, std::min(time, union_[at].end_ns));
 }
 
+std::map<DeviceId, CoveredTime> computeTimes(const DeviceOps& ops) {
+  std::map<DeviceId, std::vector<Interval>> intervals;
+  for (const StreamOps& stream : ops.streams) {
+    std::vector<Interval>& of_device = intervals[stream.device];
+    for (uint32_t i = stream.begin; i < stream.end; ++i) {
+      const DeviceOp& op = ops.ops[i];
+      if (op.work == WorkClass::kCompute) of_device.push_back({op.begin_ns, op.end_ns});
+    }
+  }
+  std::map<DeviceId, CoveredTime> out;
+  for (auto& [device, of_device] : intervals) {
+    if (!of_device.empty()) out.emplace(device, CoveredTime(std::move(of_device)));
+  }
+  return out;
+}
+
 }  // namespace tracesmith

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
+#include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/state/timeline.hpp"
 
 namespace tracesmith {
@@ -26,5 +28,8 @@ class CoveredTime {
   std::vector<Interval> union_;
   std::vector<int64_t> before_;  // total length of the intervals before each one
 };
+
+/// The time in which each device computed. Devices that never did have no entry.
+std::map<DeviceId, CoveredTime> computeTimes(const DeviceOps& ops);
 
 }  // namespace tracesmith

@@ -7,12 +7,11 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/base/natural_sort.hpp"
 #include "tracesmith/model/names/collective_names.hpp"
 
 namespace tracesmith {
@@ -83,94 +82,66 @@ std::optional<int64_t> lastStepBegin(const Trace& trace) {
   return several ? std::optional(last_ns) : std::nullopt;
 }
 
-/// Finds the device work of a trace, table by table.
-class DeviceWorkFinder {
- public:
-  DeviceWorkFinder(const Trace& trace, const AnalysisOptions& options)
-      : trace_(trace),
-        options_(options),
-        launches_(trace),
-        classes_(trace.strings.size() + 1, kNotKnown) {}
+}  // namespace
 
-  DeviceOps find();
-
- private:
-  static constexpr int8_t kNotKnown = -1;
-
-  void setCallTimes();
-  template <class Table>
-  void add(const Table& table);
-  template <class Table>
-  bool isDeviceWork(const Table& table, size_t row) const;
-  // A template by table, so that each table gets its own compiled loop.
-  template <TableId kTable>
-  bool setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const;
-  template <TableId kTable>
-  WorkClass classOf(StringId name);
-  void sortByStream();
-
-  const Trace& trace_;
-  const AnalysisOptions& options_;
-  const LaunchIndex launches_;
-  std::vector<int8_t> classes_;  // class by name
-  DeviceOps out_;
-};
-
-DeviceOps DeviceWorkFinder::find() {
-  setCallTimes();
-  if (options_.as_hta) out_.until_ns = lastStepBegin(trace_);
-  out_.ops.reserve(trace_.kernel.size() + trace_.copy.size() + trace_.fill.size());
-  forEachTable(trace_, [&](const auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (std::is_same_v<Table, KernelTable> || std::is_same_v<Table, CopyTable> ||
-                  std::is_same_v<Table, FillTable> || std::is_same_v<Table, SyncTable>) {
-      add(table);
-    }
-  });
-  sortByStream();
-  return std::move(out_);
+int64_t HostCallTimes::roundedBegin(size_t row) const { return HtaRounding::begin(starts_[row]); }
+int64_t HostCallTimes::roundedEnd(size_t row) const {
+  return HtaRounding::end(starts_[row], durations_[row]);
 }
 
-void DeviceWorkFinder::setCallTimes() {
-  const HostCallTable& calls = trace_.host_call;
-  out_.call_begin_ns.resize(calls.size());
-  out_.call_end_ns.resize(calls.size());
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const int64_t start = calls.start_ns[i];
-    out_.call_begin_ns[i] = options_.as_hta ? HtaRounding::begin(start) : start;
-    out_.call_end_ns[i] = options_.as_hta ? HtaRounding::end(start, calls.duration_ns[i])
-                                          : endOf(start, calls.duration_ns[i]);
-  }
+std::string_view toString(WorkClass c) {
+  constexpr std::array<std::string_view, kWorkClasses> kNames = {"compute", "communication",
+                                                                 "memory", "other"};
+  return kNames[static_cast<size_t>(c)];
 }
 
-template <class Table>
-void DeviceWorkFinder::add(const Table& table) {
-  const std::vector<uint32_t> launches = launches_.launchesOf(table);
-  for (size_t i = 0; i < table.size(); ++i) {
-    if (!isDeviceWork(table, i)) continue;
+WorkClass classOfKernel(std::string_view name) {
+  return isCollectiveKernel(name) ? WorkClass::kCommunication : WorkClass::kCompute;
+}
+
+DeviceOpsMaker::DeviceOpsMaker(const Trace& trace, const AnalysisOptions& options)
+    : trace_(trace),
+      options_(options),
+      calls_(trace.host_call, options),
+      until_ns_(options.as_hta ? lastStepBegin(trace) : std::nullopt),
+      classes_(trace.strings.size() + 1, kNotKnown) {}
+
+template <class Table, class Out>
+void DeviceOpsMaker::appendOps(const Table& rows, std::span<const uint32_t> launches,
+                               uint32_t first_row, Out& out) {
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    if (!isDeviceWork(rows, i)) continue;
     DeviceOp op;
     op.table = Table::kId;
-    op.row = static_cast<uint32_t>(i);
-    op.name = table.name[i];
-    op.stream = table.stream_id[i];
-    op.device = trace_.deviceOf(op.stream);
-    op.process = table.process_id[i];
-    op.correlation_id = table.correlation_id[i];
+    op.row = first_row + i;
+    op.name = rows.name[i];
+    op.stream = rows.stream_id[i];
+    op.process = rows.process_id[i];
     op.launch = launches[i];
     op.work = classOf<Table::kId>(op.name);
-    if (setTimes<Table::kId>(op, table.start_ns[i], table.duration_ns[i])) out_.ops.push_back(op);
+    if (setTimes<Table::kId>(op, rows.start_ns[i], rows.duration_ns[i])) out.push_back(op);
   }
 }
+template void DeviceOpsMaker::appendOps(const KernelTable&, std::span<const uint32_t>, uint32_t,
+                                        std::vector<DeviceOp>&);
+template void DeviceOpsMaker::appendOps(const KernelTable&, std::span<const uint32_t>, uint32_t,
+                                        OpsByStream&);
+template void DeviceOpsMaker::appendOps(const CopyTable&, std::span<const uint32_t>, uint32_t,
+                                        OpsByStream&);
+template void DeviceOpsMaker::appendOps(const FillTable&, std::span<const uint32_t>, uint32_t,
+                                        OpsByStream&);
+template void DeviceOpsMaker::appendOps(const SyncTable&, std::span<const uint32_t>, uint32_t,
+                                        OpsByStream&);
 
 template <class Table>
-bool DeviceWorkFinder::isDeviceWork(const Table& table, size_t row) const {
+bool DeviceOpsMaker::isDeviceWork(const Table& table, size_t row) const {
   if (!options_.as_hta && (table.flags[row] & op_flags::kHostSide) != 0) return false;
   return hasDeviceTimes(table.flags[row], table.start_ns[row], table.duration_ns[row]);
 }
 
 /// False: the row does not count.
 template <TableId kTable>
-bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const {
+bool DeviceOpsMaker::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const {
   if (!options_.as_hta) {
     op.begin_ns = start_ns;
     op.end_ns = endOf(start_ns, duration_ns);
@@ -182,8 +153,7 @@ bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration
       static_cast<int64_t>(trace_.stream.handle[s - 1]) < 0) {
     return false;
   }
-  if (out_.until_ns &&
-      (op.launch == DeviceOp::kNone || out_.call_begin_ns[op.launch] >= *out_.until_ns)) {
+  if (until_ns_ && (op.launch == DeviceOp::kNone || calls_.beginNs(op.launch) >= *until_ns_)) {
     return false;
   }
   op.begin_ns = HtaRounding::begin(start_ns);
@@ -192,7 +162,7 @@ bool DeviceWorkFinder::setTimes(DeviceOp& op, int64_t start_ns, int64_t duration
 }
 
 template <TableId kTable>
-WorkClass DeviceWorkFinder::classOf(StringId name) {
+WorkClass DeviceOpsMaker::classOf(StringId name) {
   if (!options_.as_hta) {
     if (kTable == TableId::kCopy || kTable == TableId::kFill) return WorkClass::kMemory;
     if (kTable == TableId::kSync) return WorkClass::kOther;
@@ -208,36 +178,70 @@ WorkClass DeviceWorkFinder::classOf(StringId name) {
   return static_cast<WorkClass>(classes_[id]);
 }
 
-void DeviceWorkFinder::sortByStream() {
-  std::vector<DeviceOp>& ops = out_.ops;
-  const auto earlier = [](const DeviceOp& a, const DeviceOp& b) {
-    return std::tie(a.stream, a.begin_ns) < std::tie(b.stream, b.begin_ns);
-  };
-  if (!std::is_sorted(ops.begin(), ops.end(), earlier)) {
-    std::stable_sort(ops.begin(), ops.end(), earlier);
+DeviceOps DeviceOpsMaker::finish(OpsByStream ops) const {
+  DeviceOps out;
+  ops.finish(trace_, out);
+  out.calls = calls_;
+  out.until_ns = until_ns_;
+  return out;
+}
+
+void OpsByStream::push_back(const DeviceOp& op) {
+  constexpr size_t kLargestPart = size_t{1} << 16;
+  if (last_ == nullptr || last_stream_ != op.stream) {
+    last_stream_ = op.stream;
+    last_ = &streams_[op.stream];
   }
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (out_.streams.empty() || out_.streams.back().stream != ops[i].stream) {
-      out_.streams.push_back({ops[i].stream, ops[i].device, static_cast<uint32_t>(i), 0});
+  std::vector<Column<DeviceOp>>& parts = last_->parts;
+  if (parts.empty() || parts.back().size() == parts.back().capacity()) {
+    parts.emplace_back();
+    parts.back().reserve(std::clamp<size_t>(last_->size, 16, kLargestPart));
+  }
+  parts.back().push_back(op);
+  ++last_->size;
+}
+
+void OpsByStream::finish(const Trace& trace, DeviceOps& out) {
+  size_t size = 0;
+  for (const auto& [id, stream] : streams_) size += stream.size;
+  out.ops.reserve(size);
+  for (auto& [id, stream] : streams_) {
+    const size_t begin = out.ops.size();
+    for (Column<DeviceOp>& part : stream.parts) {
+      out.ops.insert(out.ops.end(), part.begin(), part.end());
+      part = {};
     }
-    out_.streams.back().end = static_cast<uint32_t>(i) + 1;
+    naturalSort(out.ops.begin() + static_cast<std::ptrdiff_t>(begin), out.ops.end(),
+                [](const DeviceOp& a, const DeviceOp& b) { return a.begin_ns < b.begin_ns; });
+    out.streams.push_back({id, trace.deviceOf(id), static_cast<uint32_t>(begin),
+                           static_cast<uint32_t>(out.ops.size())});
   }
+  *this = {};
 }
 
-}  // namespace
-
-std::string_view toString(WorkClass c) {
-  constexpr std::array<std::string_view, kWorkClasses> kNames = {"compute", "communication",
-                                                                 "memory", "other"};
-  return kNames[static_cast<size_t>(c)];
-}
-
-WorkClass classOfKernel(std::string_view name) {
-  return isCollectiveKernel(name) ? WorkClass::kCommunication : WorkClass::kCompute;
+uint32_t DeviceOps::streamIndexOf(uint32_t op) const {
+  const auto after =
+      std::upper_bound(streams.begin(), streams.end(), op,
+                       [](uint32_t index, const StreamOps& stream) { return index < stream.begin; });
+  return static_cast<uint32_t>(after - streams.begin()) - 1;
 }
 
 DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
-  return DeviceWorkFinder(trace, options).find();
+  DeviceOpsMaker maker(trace, options);
+  const LaunchIndex index(trace);
+  OpsByStream ops;
+  const auto append = [&](const auto& table) {
+    std::vector<uint32_t> launches = index.launchesOf(table);
+    maker.appendOps(table, launches, 0, ops);
+    return launches;
+  };
+  append(trace.kernel);
+  append(trace.copy);
+  append(trace.fill);
+  std::vector<uint32_t> call_of_sync = append(trace.sync);
+  DeviceOps out = maker.finish(std::move(ops));
+  out.call_of_sync = std::move(call_of_sync);
+  return out;
 }
 
 }  // namespace tracesmith

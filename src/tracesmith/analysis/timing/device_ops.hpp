@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -38,10 +40,8 @@ struct DeviceOp {
   static constexpr uint32_t kNone = ~uint32_t{0};
   int64_t begin_ns = 0;
   int64_t end_ns = 0;  ///< may precede the start because of rounding (AnalysisOptions::as_hta)
-  uint64_t correlation_id = 0;
   StringId name{};
-  StreamId stream{};
-  DeviceId device{};
+  StreamId stream{};  ///< its device: Trace::deviceOf()
   ProcessId process{};
   uint32_t launch = kNone;  ///< row of host_call
   uint32_t row = 0;         ///< row in `table`
@@ -57,16 +57,92 @@ struct StreamOps {
   uint32_t end = 0;
 };
 
+/// Times of the rows of host_call, rounded as AnalysisOptions demand. The table must outlive it; its
+/// trace may be moved.
+class HostCallTimes {
+ public:
+  HostCallTimes() = default;
+  HostCallTimes(const HostCallTable& calls, const AnalysisOptions& options)
+      : starts_(calls.start_ns.data()),
+        durations_(calls.duration_ns.data()),
+        as_hta_(options.as_hta) {}
+  int64_t beginNs(size_t row) const { return as_hta_ ? roundedBegin(row) : starts_[row]; }
+  int64_t endNs(size_t row) const {
+    return as_hta_ ? roundedEnd(row) : endOf(starts_[row], durations_[row]);
+  }
+
+ private:
+  int64_t roundedBegin(size_t row) const;
+  int64_t roundedEnd(size_t row) const;
+
+  const int64_t* starts_ = nullptr;
+  const int64_t* durations_ = nullptr;
+  bool as_hta_ = false;
+};
+
 struct DeviceOps {
   std::vector<DeviceOp> ops;  ///< by stream, then start
   std::vector<StreamOps> streams;
-  /// Times of host_call rows, rounded as `options` demand.
-  std::vector<int64_t> call_begin_ns, call_end_ns;
+  HostCallTimes calls;
+  std::vector<uint32_t> call_of_sync;  ///< by row of sync: the host call; DeviceOp::kNone: unknown
   /// AnalysisOptions::as_hta: the start of the last ProfilerStep, if there are several. Work
   /// launched later is not among `ops`, and calls that start later do not count.
   std::optional<int64_t> until_ns;
 
+  /// Index in `streams` of the stream of an op.
+  uint32_t streamIndexOf(uint32_t op) const;
   static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {});
+};
+
+/// Collects device work in the order of tables and rows, and sorts it by stream and start. Takes
+/// little more memory than the result.
+class OpsByStream {
+ public:
+  void push_back(const DeviceOp& op);  // NOLINT(readability-identifier-naming): as a container
+  /// Sets `ops` and `streams`. Has nothing afterwards.
+  void finish(const Trace& trace, DeviceOps& out);
+
+ private:
+  struct OfStream {
+    std::vector<Column<DeviceOp>> parts;  // each is freed when it is copied
+    size_t size = 0;
+  };
+  std::map<StreamId, OfStream> streams_;
+  OfStream* last_ = nullptr;
+  StreamId last_stream_{};
+};
+
+/// Makes DeviceOps of the rows of tables, or of parts of tables.
+class DeviceOpsMaker {
+ public:
+  /// `trace` has the streams and names, and outlives this.
+  explicit DeviceOpsMaker(const Trace& trace, const AnalysisOptions& options = {});
+
+  /// Appends to `out` what is device work among the rows of a kernel, copy, fill or sync table.
+  /// `first_row` is the number of the first one in the whole table; `launches` has for each the row
+  /// of host_call or DeviceOp::kNone.
+  template <class Table, class Out>
+  void appendOps(const Table& rows, std::span<const uint32_t> launches, uint32_t first_row,
+                 Out& out);
+  /// `ops` are those of all kernels, then copies, fills and waits, each by row.
+  DeviceOps finish(OpsByStream ops) const;
+
+ private:
+  static constexpr int8_t kNotKnown = -1;
+
+  template <class Table>
+  bool isDeviceWork(const Table& table, size_t row) const;
+  // A template by table, so that each table gets its own compiled loop.
+  template <TableId kTable>
+  bool setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const;
+  template <TableId kTable>
+  WorkClass classOf(StringId name);
+
+  const Trace& trace_;
+  const AnalysisOptions options_;
+  const HostCallTimes calls_;
+  std::optional<int64_t> until_ns_;
+  std::vector<int8_t> classes_;  // by name
 };
 
 }  // namespace tracesmith

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "tracesmith/analysis/timing/compact_durations.hpp"
 #include "tracesmith/model/trace.hpp"
 
 namespace tracesmith {
@@ -24,8 +24,7 @@ struct DurationStats {
   int64_t min_ns = 0, max_ns = 0;
 };
 
-/// Reorders `durations`.
-DurationStats statsOf(std::span<int64_t> durations);
+DurationStats statsOf(CompactDurations durations);
 
 struct NamedStats {
   std::string name;
@@ -33,6 +32,17 @@ struct NamedStats {
   double share = 0;             ///< of the total time of all names
   uint64_t bytes = 0;           ///< copies and fills
   uint64_t first_launches = 0;  ///< kernels: rows that include a just-in-time compile
+};
+
+/// Collects what NamedStats says of one name.
+struct NamedDurations {
+  CompactDurations durations;
+  uint64_t bytes = 0;
+  uint64_t first_launches = 0;
+
+  void add(NamedDurations&& others);
+  /// Has no durations afterwards. For finishStats(): the share.
+  NamedStats finish(std::string name);
 };
 
 /// Computes the shares of a list by name, and sorts it by total time, longest first.

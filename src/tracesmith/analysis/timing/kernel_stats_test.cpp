@@ -31,7 +31,9 @@ TEST(KernelStats, PercentilesAreTheSmallestValuesThatCoverTheirShare) {
       }
     };
     const int64_t p50 = covers(50), p95 = covers(95), p99 = covers(99);
-    const DurationStats s = statsOf(values);
+    CompactDurations durations;
+    for (const int64_t value : values) durations.add(value);
+    const DurationStats s = statsOf(std::move(durations));
     EXPECT_EQ(s.count, n);
     EXPECT_EQ(s.p50_ns, p50);
     EXPECT_EQ(s.p95_ns, p95);

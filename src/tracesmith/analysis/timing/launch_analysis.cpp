@@ -82,7 +82,7 @@ LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
   for (const DeviceOp& op : ops.ops) {
     if (op.launch == DeviceOp::kNone && op.table != TableId::kSync) delays.addWithoutLaunch();
     if (!launches.counts(op)) continue;
-    delays.add(ops.call_begin_ns[op.launch], ops.call_end_ns[op.launch], op.begin_ns, op.end_ns);
+    delays.add(ops.calls.beginNs(op.launch), ops.calls.endNs(op.launch), op.begin_ns, op.end_ns);
   }
   return delays.finish();
 }
@@ -131,7 +131,7 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
     QueuedLaunches queue;
     for (uint32_t i = s.begin; i < s.end; ++i) {
       const DeviceOp& op = ops.ops[i];
-      if (launches.counts(op)) queue.add(ops.call_begin_ns[op.launch], op.begin_ns);
+      if (launches.counts(op)) queue.add(ops.calls.beginNs(op.launch), op.begin_ns);
     }
     if (queue.empty()) continue;
     QueueDepth depth = queue.finish();

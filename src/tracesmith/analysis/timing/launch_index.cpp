@@ -76,6 +76,7 @@ void LaunchIndex::sortRepeated() {
                           end_of(key) <= end_of(keys_[kept - 1]);
       if (!inside) keys_[kept++] = key;
     }
+    has_repeated_ids_ = has_repeated_ids_ || kept > first + 1;
   }
   keys_.resize(kept);
 }

@@ -18,6 +18,8 @@ class LaunchIndex {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
   explicit LaunchIndex(const Trace& trace);
+  /// Whether several calls have the same id: then launchesOf() needs whole tables.
+  bool hasRepeatedIds() const { return has_repeated_ids_; }
 
   /// The row of host_call that launched each row of a table of operations (kernel, copy, fill,
   /// sync); kNone: the trace has none. If several calls have the id,
@@ -63,6 +65,7 @@ class LaunchIndex {
   std::vector<uint32_t> rows_;  // by id, if one process has all, and they are dense and distinct
   uint64_t first_ = 0;
   ProcessId process_{};
+  bool has_repeated_ids_ = false;
 };
 
 }  // namespace tracesmith

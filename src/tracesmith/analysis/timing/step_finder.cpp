@@ -20,7 +20,7 @@ StepFinder::StepFinder(const Steps& steps) : steps_(steps) {
 size_t StepFinder::stepOf(const DeviceOp& op) const {
   if (steps_.device_times) return stepAt(op.process, op.begin_ns);
   if (op.launch == DeviceOp::kNone) return steps_.all.size();
-  return stepAt(op.process, ops_->call_begin_ns[op.launch]);
+  return stepAt(op.process, ops_->calls.beginNs(op.launch));
 }
 
 size_t StepFinder::stepAt(ProcessId process, int64_t at) const {
@@ -52,9 +52,18 @@ StepUses stepUses(const Trace& trace, const DeviceOps& ops) {
   }
   const StepFinder finder(out.steps, ops);
   std::vector<DeviceOps> by_step(all.size());
-  for (const DeviceOp& op : ops.ops) {
-    const size_t step = finder.stepOf(op);
-    if (step < all.size()) by_step[step].ops.push_back(op);
+  for (const StreamOps& stream : ops.streams) {
+    for (uint32_t i = stream.begin; i < stream.end; ++i) {
+      const size_t step = finder.stepOf(ops.ops[i]);
+      if (step >= all.size()) continue;
+      DeviceOps& of = by_step[step];
+      const auto next = static_cast<uint32_t>(of.ops.size());
+      if (of.streams.empty() || of.streams.back().stream != stream.stream) {
+        of.streams.push_back({stream.stream, stream.device, next, next});
+      }
+      of.ops.push_back(ops.ops[i]);
+      of.streams.back().end = next + 1;
+    }
   }
   for (const DeviceOps& of_step : by_step) {
     out.uses.push_back({of_step.ops.size(), sumOverDevices(of_step)});

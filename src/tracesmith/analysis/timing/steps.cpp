@@ -236,15 +236,14 @@ class RangeSteps {
 
 // --- Kernels ---------------------------------------------------------------------------------
 
-/// Hashes of any range of a sequence in constant time: polynomials modulo 2^61 - 1.
+/// Hashes of any range of a sequence: polynomials modulo 2^61 - 1.
 class RangeHash {
  public:
-  void add(uint64_t value) {
-    sums_.push_back(mod(multiply(sums_.back(), kBase) + value + 1));
-    powers_.push_back(multiply(powers_.back(), kBase));
-  }
+  void reserve(size_t values) { sums_.reserve(values + 1); }
+  void add(uint64_t value) { sums_.push_back(mod(multiply(sums_.back(), kBase) + value + 1)); }
+  /// In time logarithmic in the length of the range.
   uint64_t of(size_t begin, size_t end) const {
-    return mod(sums_[end] + kPrime - multiply(sums_[begin], powers_[end - begin]));
+    return mod(sums_[end] + kPrime - multiply(sums_[begin], power(end - begin)));
   }
 
  private:
@@ -258,8 +257,15 @@ class RangeHash {
     const auto product = static_cast<unsigned __int128>(a) * b;
     return mod(static_cast<uint64_t>(product & kPrime) + static_cast<uint64_t>(product >> 61));
   }
+  static uint64_t power(size_t exponent) {
+    uint64_t out = 1;
+    for (uint64_t square = kBase; exponent != 0; exponent >>= 1) {
+      if ((exponent & 1) != 0) out = multiply(out, square);
+      square = multiply(square, square);
+    }
+    return out;
+  }
   std::vector<uint64_t> sums_{0};
-  std::vector<uint64_t> powers_{1};
 };
 
 /// Finds steps as repetitions of kernels, on the stream with the most kernels. A kernel that occurs
@@ -290,6 +296,8 @@ class KernelSteps {
         most_kernels = kernels;
       }
     }
+    kernels_.reserve(most_kernels);
+    hash_.reserve(most_kernels);
     for (const DeviceOp& op : most) {
       if (op.table != TableId::kKernel) continue;
       positions_[op.name].push_back(static_cast<uint32_t>(kernels_.size()));
@@ -383,7 +391,7 @@ class KernelSteps {
   }
   int64_t beginOf(const Steps& steps, uint32_t kernel) const {
     const DeviceOp& op = *kernels_[kernel];
-    return steps.device_times ? op.begin_ns : ops_.call_begin_ns[op.launch];
+    return steps.device_times ? op.begin_ns : ops_.calls.beginNs(op.launch);
   }
 
   const Trace& trace_;

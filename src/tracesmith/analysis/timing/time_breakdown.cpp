@@ -82,7 +82,11 @@ TimeBreakdown breakdownOf(const DeviceOps& ops) { return breakdown(ops.ops); }
 
 std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops) {
   std::map<DeviceId, std::vector<DeviceOp>> devices;
-  for (const DeviceOp& op : ops.ops) devices[op.device].push_back(op);
+  for (const StreamOps& stream : ops.streams) {
+    std::vector<DeviceOp>& of_device = devices[stream.device];
+    of_device.insert(of_device.end(), ops.ops.begin() + stream.begin,
+                     ops.ops.begin() + stream.end);
+  }
   std::vector<TimeBreakdown> out;
   for (const auto& [device, of_device] : devices) {
     out.push_back(breakdown(of_device));
@@ -141,7 +145,7 @@ bool forEachGap(const DeviceOps& ops, const StreamOps& of, const AnalysisOptions
     first = false;
     if (!counts) continue;
     const std::optional<int64_t> launch =
-        op.launch == DeviceOp::kNone ? std::nullopt : std::optional(ops.call_begin_ns[op.launch]);
+        op.launch == DeviceOp::kNone ? std::nullopt : std::optional(ops.calls.beginNs(op.launch));
     f(IdleGap{of.stream, from, op.begin_ns, idleReasonOf(from, gap, launch, options), i});
   }
   return !first;

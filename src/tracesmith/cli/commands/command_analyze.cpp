@@ -198,7 +198,7 @@ class AnalyzeCommand : public Command {
     ReportOptions options = reportOptions();
     options.parts = partsWanted();
     const bool needs_whole = findings_ || operators_ || rank_ || !ranks_.empty() ||
-                             !range_.empty() || !as_hta_.empty() || all_frames_;
+                             !range_.empty() || !as_hta_.empty() || !selects();
     const std::string& path = inputs_.front();
     if (needs_whole || !canAnalyzeByBlock(options) || !isTraceFile(path)) return std::nullopt;
     Result<TraceScan> scan = TraceScan::open(path);
@@ -214,7 +214,7 @@ class AnalyzeCommand : public Command {
 
   /// Whether an option needs a single trace.
   bool selectsParts() const {
-    return selects() || !range_.empty() || !as_hta_.empty() || all_frames_;
+    return selects() || !range_.empty() || !as_hta_.empty() || !selects();
   }
 
   /// One trace after the other, so that only one is in memory.

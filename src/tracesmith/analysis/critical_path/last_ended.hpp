@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,7 +16,8 @@
 namespace tracesmith {
 
 /// Results are indices into DeviceOps::ops; kNone: nothing had ended. Waits that a tool drew on a
-/// stream do not count. `ops` must outlive this object.
+/// stream do not count. `ops` must outlive this object. For one thread: a question is answered
+/// fastest if its time is near that of the question before.
 class LastEnded {
  public:
   static constexpr uint32_t kNone = DeviceOp::kNone;
@@ -24,16 +26,27 @@ class LastEnded {
   /// On a device (kNone: on any), among work launched by `process` or by an unknown process.
   uint32_t onDevice(ProcessId process, DeviceId device, int64_t by_ns) const;
   uint32_t onStream(StreamId stream, int64_t by_ns) const;
-  /// All work, sorted by end.
-  const std::vector<uint32_t>& all() const { return all_; }
 
  private:
-  uint32_t lastOf(const std::vector<uint32_t>& by_end, int64_t by_ns) const;
+  /// Ops by end: those of a stream that end in order, [first, first + size), or `list`.
+  struct ByEnd {
+    uint32_t first = 0;
+    uint32_t size = 0;
+    std::vector<uint32_t> list;
+    mutable uint32_t last_answer = 0;  // number of ops that had ended
+
+    uint32_t at(uint32_t i) const { return list.empty() ? first + i : list[i]; }
+  };
+  using OfDevices = std::map<std::pair<ProcessId, DeviceId>, ByEnd>;
+
+  /// Lists the ops of these streams and devices.
+  void listOps(const std::vector<bool>& is_listed, const std::set<DeviceId>& listed_devices);
+  bool endInOrder(const StreamOps& stream) const;
+  uint32_t lastOf(const ByEnd& by_end, int64_t by_ns) const;
 
   const DeviceOps& ops_;
-  std::vector<uint32_t> all_;
-  std::map<std::pair<ProcessId, DeviceId>, std::vector<uint32_t>> by_device_;
-  std::unordered_map<StreamId, std::vector<uint32_t>> by_stream_;
+  OfDevices by_device_;
+  std::unordered_map<StreamId, ByEnd> by_stream_;
 };
 
 }  // namespace tracesmith

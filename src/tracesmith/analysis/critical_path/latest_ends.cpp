@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps the trace from its end to its start. When the sweep reaches the end of an op, it has
 // already passed the starts of all ops that waited for it, so their latest starts are known.
-#include "tracesmith/analysis/timing/latest_ends.hpp"
+#include "tracesmith/analysis/critical_path/latest_ends.hpp"
 
 #include <algorithm>
-#include <tuple>
+
+#include "tracesmith/analysis/critical_path/op_order.hpp"
 
 namespace tracesmith {
 namespace {
-
-enum class Kind : uint8_t { kDeadline, kBegin, kEnd };  // order of events at the same time
-
-struct Moment {
-  int64_t time_ns = 0;
-  Kind kind{};
-  uint32_t number = 0;  // index of the op or of the deadline
-};
 
 class LatestEnds {
  public:
   LatestEnds(const DeviceOps& ops, const std::vector<Deadline>& deadlines,
              const std::vector<EventWait>& event_waits, int64_t end_ns)
-      : ops_(ops), deadlines_(deadlines), end_ns_(end_ns), latest_(ops.ops.size(), end_ns) {
-    stream_of_.resize(ops.ops.size());
-    for (uint32_t s = 0; s < ops.streams.size(); ++s) {
-      for (uint32_t i = ops.streams[s].begin; i < ops.streams[s].end; ++i) stream_of_[i] = s;
-    }
+      : ops_(ops),
+        end_ns_(end_ns),
+        latest_(ops.ops.size(), end_ns),
+        by_begin_(opsByBegin(ops)),
+        by_end_(opsByEnd(ops)) {
     waits_of_.assign(event_waits.begin(), event_waits.end());
     std::sort(waits_of_.begin(), waits_of_.end(),
               [](const EventWait& a, const EventWait& b) { return a.from < b.from; });
     for (const Deadline& d : deadlines) {
       if (d.op != DeviceOp::kNone) latest_[d.op] = std::min(latest_[d.op], d.by_ns);
+      if (d.stream != DeviceOp::kNone) deadlines_.push_back(d);
     }
-    listMoments();
+    std::sort(deadlines_.begin(), deadlines_.end(),
+              [](const Deadline& a, const Deadline& b) { return a.by_ns < b.by_ns; });
   }
 
   std::vector<int64_t> run() {
@@ -51,42 +46,48 @@ class LatestEnds {
     return std::max<int64_t>(ops_.ops[op].end_ns - ops_.ops[op].begin_ns, 0);
   }
 
-  void listMoments() {
-    for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
-      if (!isWait(i)) moments_.push_back({ops_.ops[i].begin_ns, Kind::kBegin, i});
-      // Work without a duration has a single moment, at which its end is handled first.
-      if (isWait(i) || length(i) > 0) moments_.push_back({ops_.ops[i].end_ns, Kind::kEnd, i});
-    }
-    for (uint32_t i = 0; i < deadlines_.size(); ++i) {
-      if (deadlines_[i].stream != DeviceOp::kNone) {
-        moments_.push_back({deadlines_[i].by_ns, Kind::kDeadline, i});
-      }
-    }
-    std::sort(moments_.begin(), moments_.end(), [](const Moment& a, const Moment& b) {
-      return std::tuple(-a.time_ns, a.kind, ~a.number) < std::tuple(-b.time_ns, b.kind, ~b.number);
-    });
-  }
-
-  /// Returns true if a latest end changed.
+  /// Visits all moments from the last to the first: at the same time first deadlines, then starts,
+  /// then ends. Returns true if a latest end changed and another pass may change more.
   bool sweep() {
     bool changed = false;
+    bool any_empty = false;
     // By stream: the latest start over all ops that start from here on, and deadlines from here on.
     std::vector<int64_t> bound(ops_.streams.size(), end_ns_);
-    for (const Moment& m : moments_) {
-      if (m.kind == Kind::kDeadline) {
-        int64_t& of = bound[deadlines_[m.number].stream];
-        of = std::min(of, deadlines_[m.number].by_ns);
+    size_t deadlines = deadlines_.size(), begins = by_begin_.size();
+    const auto passDeadlines = [&](int64_t down_to) {
+      for (; deadlines > 0 && deadlines_[deadlines - 1].by_ns >= down_to; --deadlines) {
+        int64_t& of = bound[deadlines_[deadlines - 1].stream];
+        of = std::min(of, deadlines_[deadlines - 1].by_ns);
+      }
+    };
+    const auto passBegins = [&](int64_t down_to) {
+      for (; begins > 0 && ops_.ops[by_begin_[begins - 1]].begin_ns >= down_to; --begins) {
+        const uint32_t op = by_begin_[begins - 1];
+        if (isWait(op)) continue;
+        passDeadlines(ops_.ops[op].begin_ns);
+        int64_t& of = bound[ops_.streamIndexOf(op)];
+        // Work without a duration has a single moment, at which its end is handled first.
+        if (length(op) == 0) {
+          changed = settle(op, of) || changed;
+          any_empty = true;
+        }
+        of = std::min(of, latest_[op] - length(op));
+      }
+    };
+    for (size_t i = by_end_.size(); i-- > 0;) {
+      const uint32_t op = by_end_[i];
+      if (isWait(op)) {
+        any_empty = true;
+      } else if (length(op) == 0) {
         continue;
       }
-      if (m.kind == Kind::kEnd || length(m.number) == 0) {
-        changed = settle(m.number, bound[stream_of_[m.number]]) || changed;
-      }
-      if (m.kind == Kind::kBegin) {
-        int64_t& of = bound[stream_of_[m.number]];
-        of = std::min(of, latest_[m.number] - length(m.number));
-      }
+      const int64_t end = ops_.ops[op].end_ns;
+      passBegins(end);
+      passDeadlines(end);
+      changed = settle(op, bound[ops_.streamIndexOf(op)]) || changed;
     }
-    return changed;
+    passBegins(INT64_MIN);
+    return changed && any_empty;
   }
 
   bool settle(uint32_t op, int64_t bound) {
@@ -103,12 +104,11 @@ class LatestEnds {
   }
 
   const DeviceOps& ops_;
-  const std::vector<Deadline>& deadlines_;
   const int64_t end_ns_;
   std::vector<int64_t> latest_;
-  std::vector<uint32_t> stream_of_;
+  const std::vector<uint32_t> by_begin_, by_end_;
+  std::vector<Deadline> deadlines_;  // of streams, by time
   std::vector<EventWait> waits_of_;  // by `from`
-  std::vector<Moment> moments_;
 };
 
 }  // namespace

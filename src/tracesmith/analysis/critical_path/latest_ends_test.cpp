@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/analysis/timing/latest_ends.hpp"
+#include "tracesmith/analysis/critical_path/latest_ends.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/analysis/timing/critical_path.hpp"
+#include "tracesmith/analysis/critical_path/critical_path.hpp"
 
 #include <gmock/gmock.h>
 

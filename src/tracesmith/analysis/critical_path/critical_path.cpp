@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/analysis/timing/critical_path.hpp"
+#include "tracesmith/analysis/critical_path/critical_path.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +10,8 @@
 #include <utility>
 
 #include "tracesmith/analysis/timing/covered_time.hpp"
-#include "tracesmith/analysis/timing/last_ended.hpp"
-#include "tracesmith/analysis/timing/latest_ends.hpp"
-#include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/analysis/critical_path/last_ended.hpp"
+#include "tracesmith/analysis/critical_path/latest_ends.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith {
@@ -49,10 +48,17 @@ struct HostWait {
 
 class Walk {
  public:
-  Walk(const Trace& trace, const DeviceOps& ops, const AnalysisOptions& options)
-      : trace_(trace), ops_(ops), short_gap_ns_(options.kernel_wait_ns), ended_(ops) {
-    predecessors();
-    hostWaits();
+  using OnSegment = std::function<void(const PathSegment&)>;
+
+  Walk(const Trace& trace, const DeviceOps& ops, const AnalysisOptions& options,
+       const OnSegment* on_segment = nullptr)
+      : trace_(trace),
+        ops_(ops),
+        on_segment_(on_segment),
+        short_gap_ns_(options.kernel_wait_ns),
+        ended_(ops) {
+    findPredecessors();
+    findHostWaits();
   }
 
   enum class End : uint8_t { kLast, kHost, kDevice };
@@ -61,6 +67,7 @@ class Walk {
     path_ = {};
     path_.begin_ns = from;
     path_.end_ns = to;
+    is_on_path_.assign(ops_.ops.size(), false);
     // The last end: of a piece of device work or of a thread.
     const uint32_t last_op = lastOp(from, to);
     const auto [thread, host_end] = lastThread(from, to);
@@ -69,8 +76,8 @@ class Walk {
     if (where == End::kHost) on_device = false;
     if (where == End::kDevice) on_device = last_op != DeviceOp::kNone;
     if (!on_device && host_end <= from) {
-      slack();
-      return path_;
+      computeSlack();
+      return std::move(path_);
     }
     int64_t at = on_device ? ops_.ops[last_op].end_ns : host_end;
     path_.end_ns = at;
@@ -83,7 +90,7 @@ class Walk {
         const DeviceOp& o = ops_.ops[op];
         at = add(o.begin_ns, at, from, boundOf(o.work), op, DeviceOp::kNone, {});
         const int64_t launched =
-            o.launch == DeviceOp::kNone ? INT64_MIN : ops_.call_begin_ns[o.launch];
+            o.launch == DeviceOp::kNone ? INT64_MIN : ops_.calls.beginNs(o.launch);
         const uint32_t before = waitedFor(op, launched);
         if (before != DeviceOp::kNone && ops_.ops[before].end_ns >= launched) {
           const bool short_gap = o.begin_ns - ops_.ops[before].end_ns < short_gap_ns_;
@@ -110,8 +117,8 @@ class Walk {
       on_device = true;
     }
     std::reverse(path_.segments.begin(), path_.segments.end());
-    slack();
-    return path_;
+    computeSlack();
+    return std::move(path_);
   }
 
   /// Reduces host time on the path to operators and calls.
@@ -120,7 +127,7 @@ class Walk {
     const HostCallTable& calls = trace_.host_call;
     for (size_t i = 0; i < calls.size(); ++i) {
       if (calls.kind[i] == CallKind::kSync) continue;
-      inside[calls.thread_id[i]].push_back({ops_.call_begin_ns[i], ops_.call_end_ns[i]});
+      inside[calls.thread_id[i]].push_back({ops_.calls.beginNs(i), ops_.calls.endNs(i)});
     }
     const RangeTable& ranges = trace_.range;
     for (size_t i = 0; i < ranges.size(); ++i) {
@@ -147,10 +154,17 @@ class Walk {
   int64_t add(int64_t begin, int64_t end, int64_t from, BoundBy bound, uint32_t op, uint32_t call,
               ThreadId thread) {
     begin = std::min(std::max(begin, from), end);
-    if (begin < end) {
-      path_.segments.push_back({begin, end, bound, op, call, thread});
-      path_.total_ns[static_cast<size_t>(bound)] += end - begin;
+    if (begin == end) return begin;
+    const PathSegment segment{begin, end, bound, op, call, thread};
+    if (on_segment_ != nullptr) {
+      (*on_segment_)(segment);
+    } else {
+      path_.segments.push_back(segment);
     }
+    path_.total_ns[static_cast<size_t>(bound)] += end - begin;
+    const bool work = bound == BoundBy::kCompute || bound == BoundBy::kCommunication ||
+                      bound == BoundBy::kMemory;
+    if (work) is_on_path_[op] = true;
     return begin;
   }
 
@@ -165,8 +179,8 @@ class Walk {
       const DeviceOp& op = ops_.ops[i];
       if (!isWork(i)) continue;
       const bool counts = op.launch == DeviceOp::kNone ? op.end_ns <= to
-                                                       : ops_.call_begin_ns[op.launch] >= from &&
-                                                             ops_.call_begin_ns[op.launch] < to;
+                                                       : ops_.calls.beginNs(op.launch) >= from &&
+                                                             ops_.calls.beginNs(op.launch) < to;
       if (counts && (last == DeviceOp::kNone || op.end_ns >= ops_.ops[last].end_ns)) last = i;
     }
     return last;
@@ -179,7 +193,7 @@ class Walk {
     const uint32_t known = before_[op];
     if (known != DeviceOp::kNone && o.begin_ns - ops_.ops[known].end_ns < short_gap_ns_)
       return known;
-    const uint32_t near = ended_.onDevice(o.process, o.device, o.begin_ns);
+    const uint32_t near = ended_.onDevice(o.process, trace_.deviceOf(o.stream), o.begin_ns);
     const bool likely = near != DeviceOp::kNone && near != op && ops_.ops[near].end_ns > launched &&
                         o.begin_ns - ops_.ops[near].end_ns < short_gap_ns_;
     return likely ? near : known;
@@ -187,7 +201,7 @@ class Walk {
 
   /// Finds for each op its predecessor, in its stream or by events, that ended last; and for each
   /// host wait for an event its op.
-  void predecessors() {
+  void findPredecessors() {
     before_.assign(ops_.ops.size(), DeviceOp::kNone);
     for (const StreamOps& s : ops_.streams) {
       uint32_t last = DeviceOp::kNone;
@@ -246,29 +260,64 @@ class Walk {
     if (known == DeviceOp::kNone || ops_.ops[known].end_ns < ops_.ops[from].end_ns) known = from;
   }
 
-  void hostWaits() {
-    const HostCallTable& calls = trace_.host_call;
-    std::unordered_map<uint32_t, uint32_t> own;  // for copies: call to op
+  /// Something of a host call.
+  struct OfCall {
+    uint32_t call = 0;
+    uint32_t index = 0;
+    bool operator<(const OfCall& other) const {
+      return call != other.call ? call < other.call : index < other.index;
+    }
+  };
+
+  /// The last op of a call that copies.
+  std::vector<OfCall> copiesOfCalls() const {
+    std::vector<OfCall> copies;
     for (uint32_t i = 0; i < ops_.ops.size(); ++i) {
       if (ops_.ops[i].table == TableId::kCopy && ops_.ops[i].launch != DeviceOp::kNone) {
-        own[ops_.ops[i].launch] = i;
+        copies.push_back({ops_.ops[i].launch, i});
       }
     }
+    std::sort(copies.begin(), copies.end());
+    size_t kept = 0;
+    for (size_t i = 0; i < copies.size(); ++i) {
+      if (i + 1 == copies.size() || copies[i + 1].call != copies[i].call) copies[kept++] = copies[i];
+    }
+    copies.resize(kept);
+    return copies;
+  }
+
+  /// The first synchronisation row of a call that waits.
+  std::vector<OfCall> syncsOfCalls() const {
     const SyncTable& syncs = trace_.sync;
-    const std::vector<uint32_t> call_of = LaunchIndex(trace_).launchesOf(syncs);
-    std::unordered_map<uint32_t, uint32_t> sync_of;  // call to its synchronisation row
+    std::vector<OfCall> out;
     for (uint32_t i = 0; i < syncs.size(); ++i) {
       if ((syncs.flags[i] & op_flags::kHostSide) == 0) continue;
-      if (call_of[i] != LaunchIndex::kNone) sync_of.try_emplace(call_of[i], i);
+      if (ops_.call_of_sync[i] != DeviceOp::kNone) out.push_back({ops_.call_of_sync[i], i});
     }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end(),
+                          [](const OfCall& a, const OfCall& b) { return a.call == b.call; }),
+              out.end());
+    return out;
+  }
+
+  void findHostWaits() {
+    const HostCallTable& calls = trace_.host_call;
+    const std::vector<OfCall> copies = copiesOfCalls();
+    const std::vector<OfCall> syncs = syncsOfCalls();
+    auto copy = copies.begin();
+    auto sync = syncs.begin();
     for (uint32_t i = 0; i < calls.size(); ++i) {
-      const int64_t begin = ops_.call_begin_ns[i];
-      const int64_t end = ops_.call_end_ns[i];
+      while (copy != copies.end() && copy->call < i) ++copy;
+      while (sync != syncs.end() && sync->call < i) ++sync;
+      const int64_t begin = ops_.calls.beginNs(i);
+      const int64_t end = ops_.calls.endNs(i);
       WaitedWork work;
-      if (const auto it = own.find(i); it != own.end()) {
-        if (ops_.ops[it->second].end_ns <= end) work = {.last = it->second, .only_last = true};
+      if (copy != copies.end() && copy->call == i) {
+        if (ops_.ops[copy->index].end_ns <= end) work = {.last = copy->index, .only_last = true};
       } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
-        work = waitedForBy(i, sync_of.contains(i) ? sync_of[i] : DeviceOp::kNone);
+        work = waitedForBy(
+            i, sync != syncs.end() && sync->call == i ? sync->index : DeviceOp::kNone);
         if (work.last != DeviceOp::kNone && ops_.ops[work.last].end_ns <= begin) continue;
       }
       if (work.last == DeviceOp::kNone) continue;
@@ -285,7 +334,7 @@ class Walk {
   /// the calling process. `sync`: its row, or DeviceOp::kNone.
   WaitedWork waitedForBy(uint32_t call, uint32_t sync) const {
     const HostCallTable& calls = trace_.host_call;
-    const int64_t end = ops_.call_end_ns[call];
+    const int64_t end = ops_.calls.endNs(call);
     StreamId stream = calls.stream_id[call];
     DeviceId device{};
     if (sync != DeviceOp::kNone) {
@@ -347,7 +396,7 @@ class Walk {
     int64_t last = from;
     const HostCallTable& calls = trace_.host_call;
     for (size_t i = 0; i < calls.size(); ++i) {
-      const int64_t end = ops_.call_end_ns[i];
+      const int64_t end = ops_.calls.endNs(i);
       if (end > last && end <= to) std::tie(thread, last) = std::tie(calls.thread_id[i], end);
     }
     forEachRange(to, [&](ThreadId of, int64_t begin, int64_t end) {
@@ -368,16 +417,11 @@ class Walk {
     path_.threads_left_out = threads.size();
   }
 
-  void slack() {
-    const std::vector<int64_t> latest = latestEnds(ops_, deadlines(), event_waits_, path_.end_ns);
-    path_.slack_ns.resize(ops_.ops.size());
+  void computeSlack() {
+    path_.slack_ns = latestEnds(ops_, deadlines(), event_waits_, path_.end_ns);
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
-      path_.slack_ns[i] = std::max<int64_t>(latest[i] - ops_.ops[i].end_ns, 0);
-    }
-    for (const PathSegment& s : path_.segments) {
-      const bool work = s.bound == BoundBy::kCompute || s.bound == BoundBy::kCommunication ||
-                        s.bound == BoundBy::kMemory;
-      if (work && s.op != DeviceOp::kNone) path_.slack_ns[s.op] = 0;
+      const int64_t latest = path_.slack_ns[i];
+      path_.slack_ns[i] = is_on_path_[i] ? 0 : std::max<int64_t>(latest - ops_.ops[i].end_ns, 0);
     }
   }
 
@@ -408,6 +452,7 @@ class Walk {
 
   const Trace& trace_;
   const DeviceOps& ops_;
+  const OnSegment* const on_segment_;
   const int64_t short_gap_ns_;
   const LastEnded ended_;
   CriticalPath path_;
@@ -417,6 +462,7 @@ class Walk {
   std::unordered_map<uint32_t, uint32_t> event_of_;  // row of sync to op
   std::unordered_map<StringId, bool> blocks_;
   size_t waits_ = 0;
+  std::vector<bool> is_on_path_;  // by op
 };
 
 }  // namespace
@@ -449,6 +495,12 @@ CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
   walk.countOperatorsOnly(host, from, to);
   walk.countOperatorsOnly(device, from, to);
   return length(device) >= length(host) ? device : host;
+}
+
+CriticalPath CriticalPath::visit(const Trace& trace, const DeviceOps& ops, TimeRange time,
+                                 const AnalysisOptions& options,
+                                 const std::function<void(const PathSegment&)>& on_segment) {
+  return Walk(trace, ops, options, &on_segment).run(time.begin_ns, time.end_ns, Walk::End::kLast);
 }
 
 }  // namespace tracesmith

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders of device work over all streams, in 4 bytes an op. The streams are merged, because each is
+// sorted by start already, and mostly by end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tracesmith/analysis/timing/device_ops.hpp"
+
+namespace tracesmith {
+
+/// Indices in DeviceOps::ops, by start. Equal ones by index.
+std::vector<uint32_t> opsByBegin(const DeviceOps& ops);
+/// By end.
+std::vector<uint32_t> opsByEnd(const DeviceOps& ops);
+
+}  // namespace tracesmith

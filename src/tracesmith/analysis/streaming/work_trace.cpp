@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/analysis/streaming/work_trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/base/memory_limit.hpp"
+
+namespace tracesmith {
+namespace {
+
+/// The blocks of one table, by row.
+std::vector<ScanBlock> blocksByRow(TraceScan& scan, TableId table) {
+  std::vector<ScanBlock> blocks = scan.blocksOf(std::span(&table, 1));
+  std::sort(blocks.begin(), blocks.end(),
+            [](const ScanBlock& a, const ScanBlock& b) { return a.first_row < b.first_row; });
+  return blocks;
+}
+
+/// Whether each row of the table is in one of its blocks.
+bool isGapless(const std::vector<ScanBlock>& blocks) {
+  uint64_t rows = 0;
+  for (const ScanBlock& block : blocks) {
+    if (block.first_row != rows) return false;
+    rows += block.rows;
+  }
+  return rows < LaunchIndex::kNone;
+}
+
+TimeRange unionOf(const TimeRange& a, const TimeRange& b) {
+  return {std::min(a.begin_ns, b.begin_ns), std::max(a.end_ns, b.end_ns)};
+}
+
+class WorkTraceReader {
+ public:
+  WorkTraceReader(TraceScan& scan, WorkTrace& out)
+      : scan_(scan), out_(out), trace_(out.trace), path_costs_(scan.tables().call_path.size()) {}
+
+  /// False: the trace must be read as a whole.
+  Result<bool> read() {
+    if (!fits()) return false;  // the reader of whole traces says so
+    TS_CHECK_OK(readOtherTables());
+    const auto& flows = trace_.flow.kind;
+    if (std::find(flows.begin(), flows.end(), FlowKind::kWait) != flows.end()) return false;
+    TS_TRY(const bool has_calls, readCalls());
+    if (!has_calls) return false;
+    out_.range = timeRange(trace_);  // without kernels, whose columns are not read
+    LaunchIndex launches(trace_);
+    if (launches.hasRepeatedIds()) return false;
+    if (trace_.comm.empty()) {  // nothing else looks for ids of calls
+      trace_.host_call.correlation_id = {};
+      trace_.host_call.correlation_id.resize(trace_.host_call.size());
+    }
+    OpsByStream ops;
+    TS_TRY(const bool has_kernels, readKernels(launches, ops));
+    if (!has_kernels) return false;
+    finish(launches, ops);
+    TS_CHECK_OK(extendRange());
+    return true;
+  }
+
+ private:
+  /// Whether memory suffices for this, so that the attempt does not end the program.
+  bool fits() {
+    constexpr uint64_t kBytesOfCall = 41, kBytesOfKernel = sizeof(DeviceOp) + 4;
+    TraceReader& reader = scan_.reader();
+    const uint64_t bytes = reader.rows(TableId::kHostCall) * kBytesOfCall +
+                           reader.rows(TableId::kKernel) * kBytesOfKernel;
+    return bytes <= memoryBudget();
+  }
+
+  /// All but kernels, host calls and what readWorkTrace() leaves out.
+  Status readOtherTables() {
+    ReadOptions options;
+    forEachTable(trace_, [&](const auto& table) {
+      constexpr TableId kId = std::decay_t<decltype(table)>::kId;
+      if (kId != TableId::kKernel && kId != TableId::kHostCall && kId != TableId::kAttribute &&
+          kId != TableId::kCounter && kId != TableId::kProgramBuild) {
+        options.tables.push_back(kId);
+      }
+    });
+    TS_TRY(trace_, scan_.reader().read(options));
+    TS_TRY(trace_.begin_ns, scan_.reader().beginNs());
+    return {};
+  }
+
+  Result<bool> readCalls() {
+    // start_ns, duration_ns, name, process_id, thread_id, stream_id, correlation_id, kind,
+    // call_path_id
+    constexpr std::array<uint16_t, 9> kColumns = {1, 2, 3, 4, 5, 6, 7, 9, 10};
+    const std::vector<ScanBlock> blocks = blocksByRow(scan_, TableId::kHostCall);
+    if (!isGapless(blocks)) return false;
+    if (blocks.empty()) return true;
+    HostCallTable& calls = trace_.host_call;
+    calls.resize(blocks.back().first_row + blocks.back().rows);
+    const bool has_stacks = !trace_.call_path.empty();
+    bool is_whole = true;
+    TS_CHECK_OK(scan_.forEach(
+        blocks, kColumns,
+        [&](const Trace& rows, const ScanBlock& block, unsigned) {
+          const HostCallTable& from = rows.host_call;
+          if (from.size() != block.rows) return false;
+          const auto copy = [&](const auto& column, auto& to) {
+            std::copy(column.begin(), column.end(), to.data() + block.first_row);
+          };
+          copy(from.start_ns, calls.start_ns);
+          copy(from.duration_ns, calls.duration_ns);
+          copy(from.name, calls.name);
+          copy(from.process_id, calls.process_id);
+          copy(from.thread_id, calls.thread_id);
+          copy(from.stream_id, calls.stream_id);
+          copy(from.correlation_id, calls.correlation_id);
+          copy(from.kind, calls.kind);
+          if (has_stacks) copy(from.call_path_id, calls.call_path_id);
+          return true;
+        },
+        [&](bool is_complete) { is_whole = is_whole && is_complete; }));
+    return is_whole;
+  }
+
+  /// What one block of kernels leaves.
+  struct OfKernels {
+    std::vector<DeviceOp> ops;
+    TimeRange range;
+    bool is_complete = false;
+  };
+
+  Result<bool> readKernels(const LaunchIndex& launches, OpsByStream& ops) {
+    // start_ns, duration_ns, name, process_id, stream_id, correlation_id, shape_id, flags,
+    // call_path_id
+    constexpr std::array<uint16_t, 9> kColumns = {1, 2, 3, 4, 6, 7, 8, 9, 13};
+    const std::vector<ScanBlock> blocks = blocksByRow(scan_, TableId::kKernel);
+    if (!isGapless(blocks)) return false;
+    if (blocks.empty()) return true;
+    KernelTable& kernels = trace_.kernel;
+    kernels.resize(blocks.back().first_row + blocks.back().rows);
+    std::vector<DeviceOpsMaker> makers(scan_.threads(), DeviceOpsMaker(trace_));
+    std::vector<CallPathCosts> costs(scan_.threads(), path_costs_);
+    const bool has_stacks = !trace_.call_path.empty();
+    bool is_whole = true;
+    TS_CHECK_OK(scan_.forEach(
+        blocks, kColumns,
+        [&](const Trace& rows, const ScanBlock& block, unsigned thread) {
+          OfKernels of;
+          const KernelTable& from = rows.kernel;
+          if (from.size() != block.rows) return of;
+          of.is_complete = true;
+          of.range = timeRange(rows);
+          of.ops.reserve(from.size());
+          const std::vector<uint32_t> calls = launches.launchesOf(from);
+          makers[thread].appendOps(from, calls, static_cast<uint32_t>(block.first_row), of.ops);
+          std::copy(from.shape_id.begin(), from.shape_id.end(),
+                    kernels.shape_id.data() + block.first_row);
+          if (has_stacks) costs[thread].addWork(from, calls, trace_.host_call);
+          return of;
+        },
+        [&](OfKernels&& of) {
+          is_whole = is_whole && of.is_complete;
+          if (!is_whole) return;
+          for (const DeviceOp& op : of.ops) ops.push_back(op);
+          out_.range = unionOf(out_.range, of.range);
+        }));
+    for (const CallPathCosts& each : costs) path_costs_.add(each);
+    return is_whole;
+  }
+
+  void finish(const LaunchIndex& launches, OpsByStream& ops) {
+    DeviceOpsMaker maker(trace_);
+    const bool has_stacks = !trace_.call_path.empty();
+    const auto append = [&](const auto& table) {
+      std::vector<uint32_t> calls = launches.launchesOf(table);
+      maker.appendOps(table, calls, 0, ops);
+      return calls;
+    };
+    const std::vector<uint32_t> of_copies = append(trace_.copy);
+    const std::vector<uint32_t> of_fills = append(trace_.fill);
+    std::vector<uint32_t> of_syncs = append(trace_.sync);
+    if (has_stacks) {
+      path_costs_.addCalls(trace_.host_call);
+      path_costs_.addWork(trace_.copy, of_copies, trace_.host_call);
+      path_costs_.addWork(trace_.fill, of_fills, trace_.host_call);
+      path_costs_.addAllocations(trace_.memory_event);
+      out_.call_path_costs = path_costs_.all();
+    }
+    out_.ops = maker.finish(std::move(ops));
+    out_.ops.call_of_sync = std::move(of_syncs);
+  }
+
+  /// By the times of tables that are not in memory.
+  Status extendRange() {
+    constexpr std::array<TableId, 2> kTables = {TableId::kCounter, TableId::kProgramBuild};
+    constexpr std::array<uint16_t, 2> kColumns = {1, 2};  // the time, or start_ns and duration_ns
+    return scan_.forEach(
+        scan_.blocksOf(kTables), kColumns,
+        [](const Trace& rows, const ScanBlock&, unsigned) {
+          return std::pair(timeRange(rows), rows.counter.empty() && rows.program_build.empty());
+        },
+        [&](const std::pair<TimeRange, bool>& of) {
+          if (!of.second) out_.range = unionOf(out_.range, of.first);
+        });
+  }
+
+  TraceScan& scan_;
+  WorkTrace& out_;
+  Trace& trace_;
+  CallPathCosts path_costs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<WorkTrace>> readWorkTrace(TraceScan& scan) {
+  auto out = std::make_unique<WorkTrace>();
+  TS_TRY(const bool is_done, WorkTraceReader(scan, *out).read());
+  if (!is_done) return std::unique_ptr<WorkTrace>();
+  return out;
+}
+
+}  // namespace tracesmith
