@@ -50,13 +50,14 @@ class Walk {
  public:
   using OnSegment = std::function<void(const PathSegment&)>;
 
-  Walk(const Trace& trace, const DeviceOps& ops, const AnalysisOptions& options,
-       const OnSegment* on_segment = nullptr)
+  Walk(const Trace& trace, const DeviceOps& ops, const OpOrders& orders,
+       const AnalysisOptions& options, const OnSegment* on_segment = nullptr)
       : trace_(trace),
         ops_(ops),
+        orders_(orders),
         on_segment_(on_segment),
         short_gap_ns_(options.kernel_wait_ns),
-        ended_(ops) {
+        ended_(ops, orders) {
     findPredecessors();
     findHostWaits();
   }
@@ -418,7 +419,7 @@ class Walk {
   }
 
   void computeSlack() {
-    path_.slack_ns = latestEnds(ops_, deadlines(), event_waits_, path_.end_ns);
+    path_.slack_ns = latestEnds(ops_, orders_, deadlines(), event_waits_, path_.end_ns);
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const int64_t latest = path_.slack_ns[i];
       path_.slack_ns[i] = is_on_path_[i] ? 0 : std::max<int64_t>(latest - ops_.ops[i].end_ns, 0);
@@ -452,6 +453,7 @@ class Walk {
 
   const Trace& trace_;
   const DeviceOps& ops_;
+  const OpOrders& orders_;
   const OnSegment* const on_segment_;
   const int64_t short_gap_ns_;
   const LastEnded ended_;
@@ -485,7 +487,8 @@ CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
   const TimeRange range = timeRange(trace);
   const int64_t from = from_ns.value_or(range.begin_ns);
   const int64_t to = to_ns.value_or(range.end_ns);
-  Walk walk(trace, ops, options);
+  const OpOrders orders = OpOrders::of(ops);
+  Walk walk(trace, ops, orders, options);
   if (!options.as_hta) return walk.run(from, to, Walk::End::kLast);
   const auto length = [](const CriticalPath& path) {
     return std::accumulate(path.total_ns.begin(), path.total_ns.end(), int64_t{0});
@@ -497,10 +500,10 @@ CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
   return length(device) >= length(host) ? device : host;
 }
 
-CriticalPath CriticalPath::visit(const Trace& trace, const DeviceOps& ops, TimeRange time,
-                                 const AnalysisOptions& options,
+CriticalPath CriticalPath::visit(const Trace& trace, const DeviceOps& ops, const OpOrders& orders,
+                                 TimeRange time, const AnalysisOptions& options,
                                  const std::function<void(const PathSegment&)>& on_segment) {
-  return Walk(trace, ops, options, &on_segment).run(time.begin_ns, time.end_ns, Walk::End::kLast);
+  return Walk(trace, ops, orders, options, &on_segment).run(time.begin_ns, time.end_ns, Walk::End::kLast);
 }
 
 }  // namespace tracesmith

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tracesmith/analysis/critical_path/op_order.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 
 namespace tracesmith {
@@ -61,8 +62,8 @@ struct CriticalPath {
                          const AnalysisOptions& options = {});
   /// As of(), but calls on_segment(segment) for each segment, from the last to the first, instead of
   /// storing them: there may be more of them than events. Not for AnalysisOptions::as_hta.
-  static CriticalPath visit(const Trace& trace, const DeviceOps& ops, TimeRange time,
-                            const AnalysisOptions& options,
+  static CriticalPath visit(const Trace& trace, const DeviceOps& ops, const OpOrders& orders,
+                            TimeRange time, const AnalysisOptions& options,
                             const std::function<void(const PathSegment&)>& on_segment);
 };
 

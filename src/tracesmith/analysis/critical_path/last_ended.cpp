@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "tracesmith/analysis/critical_path/op_order.hpp"
-
 namespace tracesmith {
 
-LastEnded::LastEnded(const DeviceOps& ops) : ops_(ops) {
+LastEnded::LastEnded(const DeviceOps& ops, const OpOrders& orders) : ops_(ops) {
   std::map<DeviceId, size_t> streams_of;
   for (const StreamOps& stream : ops.streams) ++streams_of[stream.device];
   std::set<DeviceId> listed_devices;
@@ -26,10 +24,10 @@ LastEnded::LastEnded(const DeviceOps& ops) : ops_(ops) {
       listed_devices.insert(stream.device);
     }
   }
-  if (!listed_devices.empty()) listOps(is_listed, listed_devices);
+  if (!listed_devices.empty()) listOps(orders, is_listed, listed_devices);
 }
 
-void LastEnded::listOps(const std::vector<bool>& is_listed,
+void LastEnded::listOps(const OpOrders& orders, const std::vector<bool>& is_listed,
                         const std::set<DeviceId>& listed_devices) {
   std::vector<bool> is_on_listed;  // by stream
   for (const StreamOps& stream : ops_.streams) {
@@ -39,7 +37,7 @@ void LastEnded::listOps(const std::vector<bool>& is_listed,
     to.list.push_back(op);
     ++to.size;
   };
-  for (const uint32_t i : opsByEnd(ops_)) {
+  for (const uint32_t i : orders.by_end) {
     const DeviceOp& op = ops_.ops[i];
     if (op.table == TableId::kSync) continue;
     const uint32_t stream = ops_.streamIndexOf(i);

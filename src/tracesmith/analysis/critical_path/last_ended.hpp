@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracesmith/analysis/critical_path/op_order.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 
 namespace tracesmith {
@@ -21,7 +22,7 @@ namespace tracesmith {
 class LastEnded {
  public:
   static constexpr uint32_t kNone = DeviceOp::kNone;
-  explicit LastEnded(const DeviceOps& ops);
+  LastEnded(const DeviceOps& ops, const OpOrders& orders);
 
   /// On a device (kNone: on any), among work launched by `process` or by an unknown process.
   uint32_t onDevice(ProcessId process, DeviceId device, int64_t by_ns) const;
@@ -40,7 +41,8 @@ class LastEnded {
   using OfDevices = std::map<std::pair<ProcessId, DeviceId>, ByEnd>;
 
   /// Lists the ops of these streams and devices.
-  void listOps(const std::vector<bool>& is_listed, const std::set<DeviceId>& listed_devices);
+  void listOps(const OpOrders& orders, const std::vector<bool>& is_listed,
+               const std::set<DeviceId>& listed_devices);
   bool endInOrder(const StreamOps& stream) const;
   uint32_t lastOf(const ByEnd& by_end, int64_t by_ns) const;
 

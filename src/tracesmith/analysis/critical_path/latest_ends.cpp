@@ -5,20 +5,18 @@
 
 #include <algorithm>
 
-#include "tracesmith/analysis/critical_path/op_order.hpp"
-
 namespace tracesmith {
 namespace {
 
 class LatestEnds {
  public:
-  LatestEnds(const DeviceOps& ops, const std::vector<Deadline>& deadlines,
+  LatestEnds(const DeviceOps& ops, const OpOrders& orders, const std::vector<Deadline>& deadlines,
              const std::vector<EventWait>& event_waits, int64_t end_ns)
       : ops_(ops),
         end_ns_(end_ns),
         latest_(ops.ops.size(), end_ns),
-        by_begin_(opsByBegin(ops)),
-        by_end_(opsByEnd(ops)) {
+        by_begin_(orders.by_begin),
+        by_end_(orders.by_end) {
     waits_of_.assign(event_waits.begin(), event_waits.end());
     std::sort(waits_of_.begin(), waits_of_.end(),
               [](const EventWait& a, const EventWait& b) { return a.from < b.from; });
@@ -106,16 +104,18 @@ class LatestEnds {
   const DeviceOps& ops_;
   const int64_t end_ns_;
   std::vector<int64_t> latest_;
-  const std::vector<uint32_t> by_begin_, by_end_;
+  const std::vector<uint32_t>& by_begin_;
+  const std::vector<uint32_t>& by_end_;
   std::vector<Deadline> deadlines_;  // of streams, by time
   std::vector<EventWait> waits_of_;  // by `from`
 };
 
 }  // namespace
 
-std::vector<int64_t> latestEnds(const DeviceOps& ops, const std::vector<Deadline>& deadlines,
+std::vector<int64_t> latestEnds(const DeviceOps& ops, const OpOrders& orders,
+                                const std::vector<Deadline>& deadlines,
                                 const std::vector<EventWait>& event_waits, int64_t end_ns) {
-  return LatestEnds(ops, deadlines, event_waits, end_ns).run();
+  return LatestEnds(ops, orders, deadlines, event_waits, end_ns).run();
 }
 
 }  // namespace tracesmith

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tracesmith/analysis/critical_path/op_order.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 
 namespace tracesmith {
@@ -27,8 +28,9 @@ struct Deadline {
 /// (latest end minus length) of each op that waited for it. An op waits for the ops of its stream
 /// that ended before its start, and for those in `event_waits`. A wait drawn on a stream takes no
 /// time of its own: it must end by the latest start of the work after it. Takes O(n log n) for n
-/// ops, waits and deadlines.
-std::vector<int64_t> latestEnds(const DeviceOps& ops, const std::vector<Deadline>& deadlines,
+/// ops, waits and deadlines. `orders` are those of `ops`.
+std::vector<int64_t> latestEnds(const DeviceOps& ops, const OpOrders& orders,
+                                const std::vector<Deadline>& deadlines,
                                 const std::vector<EventWait>& event_waits, int64_t end_ns);
 
 }  // namespace tracesmith

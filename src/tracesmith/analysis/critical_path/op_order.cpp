@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/analysis/critical_path/op_order.hpp"
 
+#include <future>
 #include <numeric>
 
 #include "tracesmith/base/natural_sort.hpp"
@@ -19,12 +20,15 @@ std::vector<uint32_t> sortedBy(const DeviceOps& ops, Key key) {
 
 }  // namespace
 
-std::vector<uint32_t> opsByBegin(const DeviceOps& ops) {
-  return sortedBy(ops, [](const DeviceOp& op) { return op.begin_ns; });
-}
-
-std::vector<uint32_t> opsByEnd(const DeviceOps& ops) {
-  return sortedBy(ops, [](const DeviceOp& op) { return op.end_ns; });
+OpOrders OpOrders::of(const DeviceOps& ops) {
+  constexpr size_t kMany = 1 << 17;
+  const auto policy = ops.ops.size() < kMany ? std::launch::deferred : std::launch::async;
+  std::future<std::vector<uint32_t>> by_end = std::async(
+      policy, [&] { return sortedBy(ops, [](const DeviceOp& op) { return op.end_ns; }); });
+  OpOrders out;
+  out.by_begin = sortedBy(ops, [](const DeviceOp& op) { return op.begin_ns; });
+  out.by_end = by_end.get();
+  return out;
 }
 
 }  // namespace tracesmith

@@ -10,9 +10,12 @@
 
 namespace tracesmith {
 
-/// Indices in DeviceOps::ops, by start. Equal ones by index.
-std::vector<uint32_t> opsByBegin(const DeviceOps& ops);
-/// By end.
-std::vector<uint32_t> opsByEnd(const DeviceOps& ops);
+struct OpOrders {
+  /// Indices in DeviceOps::ops, by start and by end. Equal ones by index.
+  std::vector<uint32_t> by_begin, by_end;
+
+  /// Uses two threads if there are many ops.
+  static OpOrders of(const DeviceOps& ops);
+};
 
 }  // namespace tracesmith

@@ -5,9 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "tracesmith/analysis/critical_path/op_order.hpp"
 #include "tracesmith/analysis/streaming/device_op_stream.hpp"
 #include "tracesmith/analysis/streaming/step_sweep.hpp"
 #include "tracesmith/analysis/streaming/time_sweep.hpp"
@@ -52,14 +52,130 @@ class InMemory : public DeviceResults {
   const AnalysisOptions& options_;
 };
 
-class InWorkTrace : public InMemory {
+/// Sums over rows of kernels, copies and fills, by name; what each thread has seen is apart.
+class RowSums {
  public:
-  InWorkTrace(const WorkTrace& work, const AnalysisOptions& options)
-      : InMemory(work.trace, work.ops, options), work_(work) {}
+  RowSums(const Trace& tables, unsigned threads, const CollectedParts& parts)
+      : tables_(tables),
+        names_(parts.names),
+        has_shapes_(parts.shapes),
+        shapes_(tables),
+        of_threads_(threads, OfThread(tables)) {
+    for (OfThread& each : of_threads_) each.kernels.resize(tables.strings.size() + 1);
+  }
 
+  void addKernels(const KernelTable& rows, unsigned thread) {
+    OfThread& to = of_threads_[thread];
+    if (has_shapes_) to.shapes.addAll(rows);
+    if (!names_) return;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if ((rows.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
+      const auto id = static_cast<size_t>(rows.name[i]);
+      NamedDurations& kernel = to.kernels[id < to.kernels.size() ? id : 0];
+      kernel.durations.add(rows.duration_ns[i]);
+      kernel.first_launches += (rows.flags[i] & op_flags::kFirstLaunch) != 0 ? 1 : 0;
+    }
+  }
+
+  void addCopies(const CopyTable& copies, const FillTable& fills, unsigned thread) {
+    if (!names_) return;
+    OfThread& to = of_threads_[thread];
+    const auto add = [&](const auto& table, auto&& name_of) {
+      for (size_t i = 0; i < table.size(); ++i) {
+        if ((table.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
+        NamedDurations& named = to.copies[std::string(name_of(i))];
+        named.durations.add(table.duration_ns[i]);
+        named.bytes += table.bytes[i];
+      }
+    };
+    add(copies, [&](size_t i) { return toString(copies.kind[i]); });
+    add(fills, [](size_t) { return std::string_view("fill"); });
+    to.peers.add(tables_, copies);
+  }
+
+  void finish() {
+    std::map<std::string, NamedDurations> copies;
+    for (OfThread& each : of_threads_) {
+      shapes_.add(each.shapes);
+      peers_.add(each.peers);
+      for (auto& [kind, durations] : each.copies) copies[kind].add(std::move(durations));
+    }
+    for (auto& [kind, durations] : copies) copies_.push_back(durations.finish(kind));
+    finishStats(copies_);
+    finishKernels();
+    of_threads_.clear();
+  }
+
+  const std::vector<NamedStats>& kernels() const { return kernels_; }
+  const std::vector<NamedStats>& copies() const { return copies_; }
+  std::vector<PeerCopies> peers() const { return peers_.all(tables_); }
+  std::vector<ShapeUse> shapes() const { return shapes_.all(); }
+
+ private:
+  struct OfThread {
+    explicit OfThread(const Trace& tables) : shapes(tables) {}
+    std::vector<NamedDurations> kernels;  // by name
+    std::map<std::string, NamedDurations> copies;
+    PeerCopySums peers;
+    ShapeUses shapes;
+  };
+
+  /// Name by name, so that not all durations are there twice.
+  void finishKernels() {
+    std::map<std::string, std::vector<size_t>> ids;  // names of equal text
+    for (size_t id = 0; id <= tables_.strings.size(); ++id) {
+      for (const OfThread& each : of_threads_) {
+        if (each.kernels[id].durations.empty()) continue;
+        ids[std::string(tables_.text(StringId{static_cast<uint32_t>(id)}))].push_back(id);
+        break;
+      }
+    }
+    for (const auto& [name, all_ids] : ids) {
+      NamedDurations all;
+      for (OfThread& each : of_threads_) {
+        for (const size_t id : all_ids) all.add(std::move(each.kernels[id]));
+      }
+      kernels_.push_back(all.finish(name));
+    }
+    finishStats(kernels_);
+  }
+
+  const Trace& tables_;
+  const bool names_, has_shapes_;
+  ShapeUses shapes_;
+  std::vector<OfThread> of_threads_;
+  PeerCopySums peers_;
+  std::vector<NamedStats> kernels_, copies_;
+};
+
+/// Of a WorkTrace: sums over rows were made while it was read, times of devices and streams are made
+/// in one pass over its ops.
+class OfWork : public InMemory {
+ public:
+  OfWork(const WorkTrace& work, std::unique_ptr<RowSums> sums, const AnalysisOptions& options)
+      : InMemory(work.trace, work.ops, options),
+        work_(work),
+        sums_(std::move(sums)),
+        sweep_(work.trace, options) {
+    for (const uint32_t i : work.orders.by_begin) {
+      sweep_.add(streamedOpOf(work.trace, work.ops, work.ops.ops[i]),
+                 [](DeviceId, int64_t, IdleReason) {});
+    }
+    all_ = sweep_.all();
+    devices_ = sweep_.byDevice();
+  }
+
+  TimeBreakdown all() const override { return all_; }
+  std::vector<TimeBreakdown> byDevice() const override { return devices_; }
+  std::vector<IdleTime> idle() const override { return sweep_.idle(); }
+  std::vector<StreamUse> streams() const override { return sweep_.streams(); }
+  std::vector<NamedStats> kernels() const override { return sums_->kernels(); }
+  std::vector<NamedStats> copies() const override { return sums_->copies(); }
+  std::vector<PeerCopies> peers() const override { return sums_->peers(); }
+  std::vector<ShapeUse> shapes() const override { return sums_->shapes(); }
   StepUses steps() const override {
     StepSweep sweep(work_.trace, stepsOf(work_.trace, work_.ops));
-    for (const uint32_t i : opsByBegin(work_.ops)) {
+    for (const uint32_t i : work_.orders.by_begin) {
       sweep.add(streamedOpOf(work_.trace, work_.ops, work_.ops.ops[i]));
     }
     return sweep.finish();
@@ -67,16 +183,10 @@ class InWorkTrace : public InMemory {
 
  private:
   const WorkTrace& work_;
-};
-
-/// What one thread has seen.
-struct Collected {
-  explicit Collected(const Trace& tables) : shapes(tables) {}
-  std::vector<NamedDurations> kernels;  // by name
-  std::map<std::string, NamedDurations> copies;
-  PeerCopySums peers;
-  LaunchDelays delays;
-  ShapeUses shapes;
+  const std::unique_ptr<RowSums> sums_;
+  TimeSweep sweep_;
+  TimeBreakdown all_;
+  std::vector<TimeBreakdown> devices_;
 };
 
 class ByBlock : public DeviceResults {
@@ -85,10 +195,8 @@ class ByBlock : public DeviceResults {
       : tables_(scan.tables()),
         parts_(std::move(parts)),
         sweep_(scan.tables(), options),
-        shapes_(tables_),
-        collected_(scan.threads(), Collected(tables_)) {
-    for (Collected& each : collected_) each.kernels.resize(tables_.strings.size() + 1);
-  }
+        sums_(tables_, scan.threads(), parts_),
+        delays_(scan.threads()) {}
 
   Result<bool> read(TraceScan& scan) {
     if (parts_.steps) step_sweep_.emplace(tables_, std::move(*parts_.steps));
@@ -109,7 +217,8 @@ class ByBlock : public DeviceResults {
     devices_ = sweep_.byDevice();
     if (step_sweep_) step_uses_ = step_sweep_->finish();
     finishQueues();
-    finishCollected();
+    finishDelays();
+    sums_.finish();
     return true;
   }
 
@@ -117,12 +226,12 @@ class ByBlock : public DeviceResults {
   std::vector<TimeBreakdown> byDevice() const override { return devices_; }
   std::vector<IdleTime> idle() const override { return sweep_.idle(); }
   std::vector<StreamUse> streams() const override { return sweep_.streams(); }
-  std::vector<NamedStats> kernels() const override { return kernels_; }
-  std::vector<NamedStats> copies() const override { return copies_; }
-  std::vector<PeerCopies> peers() const override { return peers_.all(tables_); }
+  std::vector<NamedStats> kernels() const override { return sums_.kernels(); }
+  std::vector<NamedStats> copies() const override { return sums_.copies(); }
+  std::vector<PeerCopies> peers() const override { return sums_.peers(); }
   LaunchLatency launches() const override { return launches_; }
   std::vector<QueueDepth> queues() const override { return queue_depths_; }
-  std::vector<ShapeUse> shapes() const override { return shapes_.all(); }
+  std::vector<ShapeUse> shapes() const override { return sums_.shapes(); }
   StepUses steps() const override { return step_uses_; }
 
  private:
@@ -149,94 +258,38 @@ class ByBlock : public DeviceResults {
     }
   }
 
+  void finishDelays() {
+    LaunchDelays all;
+    for (LaunchDelays& each : delays_) all.add(std::move(each));
+    launches_ = all.finish();
+  }
+
   void collect(const WorkBlock& block) {
-    Collected& to = collected_[block.thread];
-    if (parts_.shapes) to.shapes.addAll(block.rows.kernel);
-    if (parts_.names) collectNames(block, to);
+    sums_.addKernels(block.rows.kernel, block.thread);
+    sums_.addCopies(block.rows.copy, block.rows.fill, block.thread);
     if (!parts_.launches) return;
+    LaunchDelays& delays = delays_[block.thread];
     for (const StreamedOp& op : block.ops) {
       if (op.launch_ns == LaunchTimes::kNone) {
-        to.delays.addWithoutLaunch();
+        delays.addWithoutLaunch();
       } else {
-        to.delays.add(op.launch_ns, op.launch_end_ns, op.begin_ns, op.end_ns);
+        delays.add(op.launch_ns, op.launch_end_ns, op.begin_ns, op.end_ns);
       }
     }
-  }
-
-  void collectNames(const WorkBlock& block, Collected& to) {
-    const KernelTable& kernels = block.rows.kernel;
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      if ((kernels.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
-      const auto id = static_cast<size_t>(kernels.name[i]);
-      NamedDurations& kernel = to.kernels[id < to.kernels.size() ? id : 0];
-      kernel.durations.add(kernels.duration_ns[i]);
-      kernel.first_launches += (kernels.flags[i] & op_flags::kFirstLaunch) != 0 ? 1 : 0;
-    }
-    const auto add = [&](const auto& table, auto&& name_of) {
-      for (size_t i = 0; i < table.size(); ++i) {
-        if ((table.flags[i] & op_flags::kNoDeviceTime) != 0) continue;
-        NamedDurations& copies = to.copies[std::string(name_of(i))];
-        copies.durations.add(table.duration_ns[i]);
-        copies.bytes += table.bytes[i];
-      }
-    };
-    add(block.rows.copy, [&](size_t i) { return toString(block.rows.copy.kind[i]); });
-    add(block.rows.fill, [](size_t) { return std::string_view("fill"); });
-    to.peers.add(tables_, block.rows.copy);
-  }
-
-  void finishCollected() {
-    LaunchDelays delays;
-    for (Collected& each : collected_) {
-      delays.add(std::move(each.delays));
-      shapes_.add(each.shapes);
-    }
-    launches_ = delays.finish();
-    finishNames();
-    collected_.clear();
-  }
-
-  /// Name by name, so that not all durations are there twice.
-  void finishNames() {
-    std::map<std::string, std::vector<size_t>> ids;  // names of equal text
-    for (size_t id = 0; id <= tables_.strings.size(); ++id) {
-      for (const Collected& each : collected_) {
-        if (each.kernels[id].durations.empty()) continue;
-        ids[std::string(tables_.text(StringId{static_cast<uint32_t>(id)}))].push_back(id);
-        break;
-      }
-    }
-    for (const auto& [name, all_ids] : ids) {
-      NamedDurations all;
-      for (Collected& each : collected_) {
-        for (const size_t id : all_ids) all.add(std::move(each.kernels[id]));
-      }
-      kernels_.push_back(all.finish(name));
-    }
-    finishStats(kernels_);
-    std::map<std::string, NamedDurations> copies;
-    for (Collected& each : collected_) {
-      peers_.add(each.peers);
-      for (auto& [kind, durations] : each.copies) copies[kind].add(std::move(durations));
-    }
-    for (auto& [kind, durations] : copies) copies_.push_back(durations.finish(kind));
-    finishStats(copies_);
   }
 
   const Trace& tables_;
   CollectedParts parts_;
   TimeSweep sweep_;
+  RowSums sums_;
+  std::vector<LaunchDelays> delays_;  // by thread
   std::optional<StepSweep> step_sweep_;
   StepUses step_uses_;
   std::map<StreamId, Queue> queues_;
   std::vector<QueueDepth> queue_depths_;
   LaunchLatency launches_;
-  ShapeUses shapes_;
-  std::vector<Collected> collected_;  // by thread
   TimeBreakdown all_;
   std::vector<TimeBreakdown> devices_;
-  std::vector<NamedStats> kernels_, copies_;
-  PeerCopySums peers_;
 };
 
 }  // namespace
@@ -246,9 +299,19 @@ std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceO
   return std::make_unique<InMemory>(trace, ops, options);
 }
 
-std::unique_ptr<DeviceResults> resultsOfWork(const WorkTrace& work,
-                                             const AnalysisOptions& options) {
-  return std::make_unique<InWorkTrace>(work, options);
+Result<std::unique_ptr<WorkResults>> readWorkResults(TraceScan& scan,
+                                                     const AnalysisOptions& options,
+                                                     const CollectedParts& parts) {
+  auto sums = std::make_unique<RowSums>(scan.tables(), scan.threads(), parts);
+  auto out = std::make_unique<WorkResults>();
+  TS_TRY(out->work, readWorkTrace(scan, [&](const KernelTable& rows, unsigned thread) {
+           sums->addKernels(rows, thread);
+         }));
+  if (out->work == nullptr) return std::unique_ptr<WorkResults>();
+  sums->addCopies(out->work->trace.copy, out->work->trace.fill, 0);
+  sums->finish();
+  out->results = std::make_unique<OfWork>(*out->work, std::move(sums), options);
+  return out;
 }
 
 Result<std::unique_ptr<DeviceResults>> resultsByBlock(TraceScan& scan,

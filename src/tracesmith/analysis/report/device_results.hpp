@@ -51,9 +51,18 @@ struct CollectedParts {
 std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceOps& ops,
                                                const AnalysisOptions& options);
 
-/// The same, but steps() takes no memory for each op.
-std::unique_ptr<DeviceResults> resultsOfWork(const WorkTrace& work,
-                                             const AnalysisOptions& options);
+/// A trace's work in memory, with the results.
+struct WorkResults {
+  std::unique_ptr<WorkTrace> work;
+  std::unique_ptr<DeviceResults> results;
+};
+
+/// Results whose rows are not in WorkTrace are computed while it is read, those that `parts` asks
+/// for; `parts.steps` does not count. `scan` must outlive them. nullptr: the trace must be read as a
+/// whole (readWorkTrace()).
+Result<std::unique_ptr<WorkResults>> readWorkResults(TraceScan& scan,
+                                                     const AnalysisOptions& options,
+                                                     const CollectedParts& parts);
 
 /// Computes all in one pass; `scan` must outlive it. Parts that are not collected are empty.
 /// nullptr: the trace must be read as a whole, because of StreamEnd::kNeedsWholeTrace.

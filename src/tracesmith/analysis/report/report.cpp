@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/streaming/named_steps.hpp"
-#include "tracesmith/analysis/streaming/work_trace.hpp"
 #include "tracesmith/base/cancellation.hpp"
+#include "tracesmith/base/ordered_parallel.hpp"
 
 namespace tracesmith {
 namespace {
@@ -71,12 +73,9 @@ std::string_view toString(AnalysisPart part) { return kParts[static_cast<size_t>
 
 namespace {
 
-/// Parts that need no events in memory but allocations. Steps do, if the trace does not name them.
-constexpr std::array kPartsByBlock = {
-    AnalysisPart::kUtilization, AnalysisPart::kOverlap, AnalysisPart::kIdle,
-    AnalysisPart::kStreams,     AnalysisPart::kKernels, AnalysisPart::kMemory,
-    AnalysisPart::kCopies,      AnalysisPart::kLaunch,  AnalysisPart::kQueue,
-    AnalysisPart::kOccupancy,   AnalysisPart::kSteps};
+/// Parts that need WorkTrace. Steps do, if the trace does not name them.
+constexpr std::array kPartsOfWork = {AnalysisPart::kHotspots, AnalysisPart::kCommunication,
+                                     AnalysisPart::kCriticalPath};
 
 /// The parts of a report, in its order.
 class PartSet {
@@ -85,15 +84,11 @@ class PartSet {
     wanted_.fill(options.parts.empty());
     for (const AnalysisPart part : options.parts) set(part, true);
   }
-  /// Those of `all` that need no events in memory, or the others.
-  static PartSet byBlock(const PartSet& all, bool by_block) {
-    PartSet out = all;
-    for (size_t i = 0; i < kAnalysisParts; ++i) {
-      const bool can = std::find(kPartsByBlock.begin(), kPartsByBlock.end(),
-                                 static_cast<AnalysisPart>(i)) != kPartsByBlock.end();
-      if (can != by_block) out.wanted_[i] = false;
-    }
-    return out;
+  static PartSet of(AnalysisPart part) {
+    return PartSet(ReportOptions{.parts = {part}});
+  }
+  bool hasAny(std::span<const AnalysisPart> parts) const {
+    return std::any_of(parts.begin(), parts.end(), [&](AnalysisPart part) { return has(part); });
   }
   bool has(AnalysisPart part) const { return wanted_[static_cast<size_t>(part)]; }
   void set(AnalysisPart part, bool wanted) { wanted_[static_cast<size_t>(part)] = wanted; }
@@ -127,14 +122,22 @@ std::vector<ReportTable> joined(TablesOfParts tables) {
   return out;
 }
 
+CollectedParts collectedFor(const PartSet& parts) {
+  return {.names = parts.has(AnalysisPart::kKernels) || parts.has(AnalysisPart::kCopies),
+          .launches = parts.has(AnalysisPart::kLaunch),
+          .queues = parts.has(AnalysisPart::kQueue),
+          .shapes = parts.has(AnalysisPart::kOccupancy)};
+}
+
+std::shared_ptr<const KernelLabels> labelsFor(TraceScan& scan, const ReportOptions& options) {
+  if (!options.short_names) return std::make_shared<KernelLabels>();
+  return std::make_shared<KernelLabels>(scan.tables().strings, scan.reader().kernelNames());
+}
+
 /// False: the trace must be read as a whole.
 Result<bool> addPartsByBlock(TraceScan& scan, const ReportOptions& options, const PartSet& parts,
                              std::optional<Steps> steps, TablesOfParts& out) {
-  CollectedParts collected{
-      .names = parts.has(AnalysisPart::kKernels) || parts.has(AnalysisPart::kCopies),
-      .launches = parts.has(AnalysisPart::kLaunch),
-      .queues = parts.has(AnalysisPart::kQueue),
-      .shapes = parts.has(AnalysisPart::kOccupancy)};
+  CollectedParts collected = collectedFor(parts);
   if (parts.has(AnalysisPart::kSteps)) collected.steps = std::move(steps);
   TS_TRY(std::unique_ptr<DeviceResults> results,
          resultsByBlock(scan, options.analysis, std::move(collected)));
@@ -143,14 +146,11 @@ Result<bool> addPartsByBlock(TraceScan& scan, const ReportOptions& options, cons
   if (parts.has(AnalysisPart::kMemory)) {
     TS_TRY(with_allocations, scan.reader().read({.tables = {TableId::kMemoryEvent}}));
   }
-  report_parts::Maker maker(
-      parts.has(AnalysisPart::kMemory) ? with_allocations : scan.tables(), options,
-      std::move(results));
+  Maker maker(parts.has(AnalysisPart::kMemory) ? with_allocations : scan.tables(), options,
+              std::move(results));
   TS_TRY(const std::optional<int64_t> begin_ns, scan.reader().beginNs());
   maker.range.begin_ns = begin_ns.value_or(0);
-  if (options.short_names) {
-    maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
-  }
+  maker.labels = labelsFor(scan, options);
   makeTables(maker, parts, out);
   return true;
 }
@@ -158,21 +158,45 @@ Result<bool> addPartsByBlock(TraceScan& scan, const ReportOptions& options, cons
 /// False: the trace must be read as a whole.
 Result<bool> addPartsInMemory(TraceScan& scan, const ReportOptions& options, const PartSet& parts,
                               TablesOfParts& out) {
-  TS_TRY(const std::unique_ptr<WorkTrace> work, readWorkTrace(scan));
+  TS_TRY(const std::unique_ptr<WorkResults> work,
+         readWorkResults(scan, options.analysis, collectedFor(parts)));
   if (work == nullptr) return false;
-  report_parts::Maker maker(*work, options);
-  if (options.short_names) {
-    maker.labels = KernelLabels(scan.tables().strings, scan.reader().kernelNames());
+  const std::shared_ptr<const KernelLabels> labels = labelsFor(scan, options);
+  // At the same time, the longest first. More than two would take much memory at once.
+  constexpr unsigned kMostThreads = 2;
+  std::vector<PartSet> tasks;
+  PartSet others = parts;
+  for (const AnalysisPart part :
+       {AnalysisPart::kCriticalPath, AnalysisPart::kSteps, AnalysisPart::kHotspots,
+        AnalysisPart::kLaunch, AnalysisPart::kQueue, AnalysisPart::kCommunication}) {
+    if (!parts.has(part)) continue;
+    tasks.push_back(PartSet::of(part));
+    others.set(part, false);
   }
-  makeTables(maker, parts, out);
-  return true;
+  if (!others.empty()) tasks.push_back(others);
+  const bool all_made = makeInOrder(
+      tasks.size(), std::min(kMostThreads, scan.threads()),
+      [&](unsigned, size_t i) {
+        Maker maker(*work, options, labels);
+        TablesOfParts tables;
+        makeTables(maker, tasks[i], tables);
+        return tables;
+      },
+      [&](TablesOfParts&& tables) {
+        for (size_t i = 0; i < tables.size(); ++i) {
+          std::move(tables[i].begin(), tables[i].end(), std::back_inserter(out[i]));
+        }
+        return true;
+      });
+  TS_CHECK_OK(checkCancelled());
+  return all_made;
 }
 
 }  // namespace
 
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options) {
   report_parts::Maker maker(trace, options);
-  if (options.short_names) maker.labels = KernelLabels(trace);
+  if (options.short_names) maker.labels = std::make_shared<KernelLabels>(trace);
   TablesOfParts tables;
   makeTables(maker, PartSet(options), tables);
   return joined(std::move(tables));
@@ -182,26 +206,18 @@ bool canAnalyzeByBlock(const ReportOptions& options) { return !options.analysis.
 
 Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
                                                                const ReportOptions& options) {
-  const PartSet all(options);
-  PartSet by_block = PartSet::byBlock(all, true);
-  PartSet in_memory = PartSet::byBlock(all, false);
+  PartSet parts(options);
+  bool need_work = parts.hasAny(kPartsOfWork);
   std::optional<Steps> steps;
-  if (all.has(AnalysisPart::kSteps)) {
+  if (parts.has(AnalysisPart::kSteps) && !need_work) {
     TS_TRY(steps, readNamedSteps(scan));
-    const bool are_named = steps->from != Steps::From::kNowhere;
-    by_block.set(AnalysisPart::kSteps, are_named);
-    in_memory.set(AnalysisPart::kSteps, !are_named);
+    need_work = steps->from == Steps::From::kNowhere;
   }
   TablesOfParts tables;
-  if (!by_block.empty()) {
-    TS_TRY(const bool is_done,
-           addPartsByBlock(scan, options, by_block, std::move(steps), tables));
-    if (!is_done) return std::nullopt;
-  }
-  if (!in_memory.empty()) {
-    TS_TRY(const bool is_done, addPartsInMemory(scan, options, in_memory, tables));
-    if (!is_done) return std::nullopt;
-  }
+  TS_TRY(const bool is_done, need_work
+                                 ? addPartsInMemory(scan, options, parts, tables)
+                                 : addPartsByBlock(scan, options, parts, std::move(steps), tables));
+  if (!is_done) return std::nullopt;
   TS_CHECK_OK(scan.checkRest());
   return joined(std::move(tables));
 }

@@ -234,7 +234,9 @@ void addCriticalPath(Maker& maker) {
   } else {
     const TimeRange time{options.from_ns.value_or(maker.range.begin_ns),
                          options.to_ns.value_or(maker.range.end_ns)};
-    path = CriticalPath::visit(maker.trace, maker.ops, time, options.analysis,
+    const OpOrders own = maker.orders == nullptr ? OpOrders::of(maker.ops) : OpOrders();
+    path = CriticalPath::visit(maker.trace, maker.ops, maker.orders == nullptr ? own : *maker.orders,
+                               time, options.analysis,
                                [&](const PathSegment& segment) { sums.add(segment); });
   }
   int64_t whole = 0;

@@ -98,7 +98,7 @@ void addKernels(Maker& maker) {
   const std::vector<NamedStats> stats = maker.results->kernels();
   for (size_t i = 0; i < maker.limit(stats.size()); ++i) {
     table.rows.push_back(statsRow(stats[i]));
-    table.rows.back()[0] = std::string(maker.labels.label(stats[i].name));
+    table.rows.back()[0] = maker.workName(stats[i].name);
   }
   noteRest(table, stats.size());
   addFamilies(maker, stats);

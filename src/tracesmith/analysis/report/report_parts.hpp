@@ -26,24 +26,31 @@ struct Maker {
         options(given),
         own_ops(DeviceOps::of(of, given.analysis)),
         ops(own_ops),
-        results(resultsInMemory(of, ops, given.analysis)),
+        own_results(resultsInMemory(of, ops, given.analysis)),
+        results(own_results.get()),
         range(timeRange(of)) {
     nameStreams();
   }
-  /// Of a trace without columns that the parts at hand do not need.
-  Maker(const WorkTrace& work, const ReportOptions& given)
-      : trace(work.trace),
+  /// Of a file whose work is in memory; several makers may use it at the same time.
+  Maker(const WorkResults& of, const ReportOptions& given, std::shared_ptr<const KernelLabels> names)
+      : trace(of.work->trace),
         options(given),
-        ops(work.ops),
-        results(resultsOfWork(work, given.analysis)),
-        range(work.range),
-        call_path_costs(&work.call_path_costs) {
+        ops(of.work->ops),
+        orders(&of.work->orders),
+        results(of.results.get()),
+        range(of.work->range),
+        call_path_costs(&of.work->call_path_costs),
+        labels(std::move(names)) {
     nameStreams();
   }
   /// Of a file whose events are not in memory, for parts that need no more than results.
   Maker(const Trace& tables_of_file, const ReportOptions& given,
         std::unique_ptr<DeviceResults> by_block)
-      : trace(tables_of_file), options(given), ops(own_ops), results(std::move(by_block)) {
+      : trace(tables_of_file),
+        options(given),
+        ops(own_ops),
+        own_results(std::move(by_block)),
+        results(own_results.get()) {
     nameStreams();
   }
   Maker(const Maker&) = delete;  // results refer to ops
@@ -53,7 +60,9 @@ struct Maker {
   const ReportOptions& options;
   const DeviceOps own_ops;
   const DeviceOps& ops;  ///< has none if the device's results were computed block by block
-  const std::unique_ptr<DeviceResults> results;
+  const OpOrders* orders = nullptr;  ///< of ops; null: computed where needed
+  const std::unique_ptr<DeviceResults> own_results;
+  const DeviceResults* const results;
   std::vector<ReportTable> tables;
   TimeRange range;  ///< of the trace; the end is known only if events are in memory
   const std::vector<CallPathCost>* call_path_costs = nullptr;  ///< null: computed where needed
@@ -62,14 +71,15 @@ struct Maker {
   bool name_processes = false;  ///< streams of several processes share a name
 
   /// Short names of kernels, if they are wanted; else empty.
-  KernelLabels labels;
+  std::shared_ptr<const KernelLabels> labels = std::make_shared<KernelLabels>();
 
   ReportTable& table(std::string key, std::string title, std::vector<ReportColumn> columns) {
     tables.push_back({std::move(key), std::move(title), std::move(columns), {}, {}});
     return tables.back();
   }
   /// A kernel's name as the report shows it, or the name of other work.
-  std::string workName(StringId name) const { return std::string(labels.label(trace.text(name))); }
+  std::string workName(StringId name) const { return workName(trace.text(name)); }
+  std::string workName(std::string_view name) const { return std::string(labels->label(name)); }
   void nameStreams();
   /// "device 0: NVIDIA H100".
   std::string deviceName(DeviceId id) const;

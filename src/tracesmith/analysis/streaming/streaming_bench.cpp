@@ -3,6 +3,7 @@
 // the same analysis of the trace in memory; and reports of `analyze`: of utilization, idle times,
 // kernels, copies and overlap, and of all parts.
 //   streaming_bench [KERNELS...] [DIRECTORY]    (default 500000 5000000 50000000 /dev/shm)
+//   streaming_bench --write FILE KERNELS        writes the trace, for other programs
 // Events are kernels and as many launches. Each analysis runs in a process of its own.
 #include <cstdio>
 #include <string>
@@ -73,6 +74,10 @@ int report(const std::string& path, bool all, size_t kernels) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "--write") {
+    writeLaunchedKernels(argv[2], std::strtoull(argv[3], nullptr, 10));
+    return 0;
+  }
   if (argc == 4 && (std::string(argv[1]) == "--5" || std::string(argv[1]) == "--all")) {
     return report(argv[2], std::string(argv[1]) == "--all", std::strtoull(argv[3], nullptr, 10));
   }

@@ -37,8 +37,14 @@ TimeRange unionOf(const TimeRange& a, const TimeRange& b) {
 
 class WorkTraceReader {
  public:
-  WorkTraceReader(TraceScan& scan, WorkTrace& out)
-      : scan_(scan), out_(out), trace_(out.trace), path_costs_(scan.tables().call_path.size()) {}
+  using OnKernels = std::function<void(const KernelTable& rows, unsigned thread)>;
+
+  WorkTraceReader(TraceScan& scan, const OnKernels& on_kernels, WorkTrace& out)
+      : scan_(scan),
+        on_kernels_(on_kernels),
+        out_(out),
+        trace_(out.trace),
+        path_costs_(scan.tables().call_path.size()) {}
 
   /// False: the trace must be read as a whole.
   Result<bool> read() {
@@ -156,6 +162,7 @@ class WorkTraceReader {
           std::copy(from.shape_id.begin(), from.shape_id.end(),
                     kernels.shape_id.data() + block.first_row);
           if (has_stacks) costs[thread].addWork(from, calls, trace_.host_call);
+          on_kernels_(from, thread);
           return of;
         },
         [&](OfKernels&& of) {
@@ -188,6 +195,7 @@ class WorkTraceReader {
     }
     out_.ops = maker.finish(std::move(ops));
     out_.ops.call_of_sync = std::move(of_syncs);
+    out_.orders = OpOrders::of(out_.ops);
   }
 
   /// By the times of tables that are not in memory.
@@ -205,6 +213,7 @@ class WorkTraceReader {
   }
 
   TraceScan& scan_;
+  const OnKernels& on_kernels_;
   WorkTrace& out_;
   Trace& trace_;
   CallPathCosts path_costs_;
@@ -212,9 +221,11 @@ class WorkTraceReader {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkTrace>> readWorkTrace(TraceScan& scan) {
+Result<std::unique_ptr<WorkTrace>> readWorkTrace(
+    TraceScan& scan,
+    const std::function<void(const KernelTable& rows, unsigned thread)>& on_kernels) {
   auto out = std::make_unique<WorkTrace>();
-  TS_TRY(const bool is_done, WorkTraceReader(scan, *out).read());
+  TS_TRY(const bool is_done, WorkTraceReader(scan, on_kernels, *out).read());
   if (!is_done) return std::unique_ptr<WorkTrace>();
   return out;
 }

@@ -187,7 +187,7 @@ DeviceOps DeviceOpsMaker::finish(OpsByStream ops) const {
 }
 
 void OpsByStream::push_back(const DeviceOp& op) {
-  constexpr size_t kLargestPart = size_t{1} << 16;
+  constexpr size_t kLargestPart = (size_t{2} << 20) / sizeof(DeviceOp);  // less than a huge page
   if (last_ == nullptr || last_stream_ != op.stream) {
     last_stream_ = op.stream;
     last_ = &streams_[op.stream];
@@ -213,13 +213,18 @@ void OpsByStream::finish(const Trace& trace, DeviceOps& out) {
     }
     naturalSort(out.ops.begin() + static_cast<std::ptrdiff_t>(begin), out.ops.end(),
                 [](const DeviceOp& a, const DeviceOp& b) { return a.begin_ns < b.begin_ns; });
+    const auto index = static_cast<size_t>(id);
+    if (index <= trace.stream.size()) {
+      out.stream_by_id.resize(index + 1);
+      out.stream_by_id[index] = static_cast<uint32_t>(out.streams.size());
+    }
     out.streams.push_back({id, trace.deviceOf(id), static_cast<uint32_t>(begin),
                            static_cast<uint32_t>(out.ops.size())});
   }
   *this = {};
 }
 
-uint32_t DeviceOps::streamIndexOf(uint32_t op) const {
+uint32_t DeviceOps::searchStreamOf(uint32_t op) const {
   const auto after =
       std::upper_bound(streams.begin(), streams.end(), op,
                        [](uint32_t index, const StreamOps& stream) { return index < stream.begin; });

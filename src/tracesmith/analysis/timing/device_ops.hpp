@@ -89,8 +89,14 @@ struct DeviceOps {
   /// launched later is not among `ops`, and calls that start later do not count.
   std::optional<int64_t> until_ns;
 
+  std::vector<uint32_t> stream_by_id;  ///< index in `streams` by StreamId, as far as it reaches
+
   /// Index in `streams` of the stream of an op.
-  uint32_t streamIndexOf(uint32_t op) const;
+  uint32_t streamIndexOf(uint32_t op) const {
+    const auto id = static_cast<size_t>(ops[op].stream);
+    return id < stream_by_id.size() ? stream_by_id[id] : searchStreamOf(op);
+  }
+  uint32_t searchStreamOf(uint32_t op) const;
   static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {});
 };
 

@@ -78,13 +78,30 @@ LaunchLatency LaunchDelays::finish() {
 LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
                             const AnalysisOptions& options) {
   Launches launches(trace, options, false);
-  LaunchDelays delays;
+  LaunchLatency out;
+  // One after another, because each takes 4 bytes an op.
+  const auto distribution = [&](auto&& value) {
+    CompactDurations values;
+    for (const DeviceOp& op : ops.ops) {
+      if (!launches.counts(op)) continue;
+      values.add(value(ops.calls.beginNs(op.launch), ops.calls.endNs(op.launch), op));
+    }
+    return distributionOf(std::move(values));
+  };
+  out.call = distribution([](int64_t begin, int64_t end, const DeviceOp&) { return end - begin; });
+  out.work = distribution(
+      [](int64_t, int64_t, const DeviceOp& op) { return op.end_ns - op.begin_ns; });
+  out.delay = distribution([](int64_t, int64_t end, const DeviceOp& op) {
+    return std::max<int64_t>(op.begin_ns - end, 0);
+  });
+  out.latency = distribution([](int64_t begin, int64_t, const DeviceOp& op) {
+    return std::max<int64_t>(op.begin_ns - begin, 0);
+  });
   for (const DeviceOp& op : ops.ops) {
-    if (op.launch == DeviceOp::kNone && op.table != TableId::kSync) delays.addWithoutLaunch();
-    if (!launches.counts(op)) continue;
-    delays.add(ops.calls.beginNs(op.launch), ops.calls.endNs(op.launch), op.begin_ns, op.end_ns);
+    if (op.launch == DeviceOp::kNone && op.table != TableId::kSync) ++out.without_launch;
+    if (launches.counts(op) && op.begin_ns < ops.calls.beginNs(op.launch)) ++out.before_launch;
   }
-  return delays.finish();
+  return out;
 }
 
 void QueuedLaunches::add(int64_t launch_ns, int64_t begin_ns) {
@@ -129,6 +146,7 @@ std::vector<QueueDepth> queueDepths(const Trace& trace, const DeviceOps& ops,
   Launches launches(trace, options, true);
   for (const StreamOps& s : ops.streams) {
     QueuedLaunches queue;
+    queue.reserve(s.end - s.begin);
     for (uint32_t i = s.begin; i < s.end; ++i) {
       const DeviceOp& op = ops.ops[i];
       if (launches.counts(op)) queue.add(ops.calls.beginNs(op.launch), op.begin_ns);

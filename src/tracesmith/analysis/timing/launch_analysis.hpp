@@ -53,6 +53,10 @@ struct QueueDepth {
 /// Collects the launches of one stream, in any order.
 class QueuedLaunches {
  public:
+  void reserve(size_t ops) {
+    launches_.reserve(ops);
+    begins_.reserve(ops);
+  }
   void add(int64_t launch_ns, int64_t begin_ns);
   bool empty() const { return begins_.empty(); }
   /// For the caller: stream, device and process.
