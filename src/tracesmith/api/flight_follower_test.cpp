@@ -300,6 +300,57 @@ TEST_F(FlightTest, AttributesStayWithTheirRows) {
   }
 }
 
+TEST_F(FlightTest, NamesOfLongAgoAreForgottenAndMayComeBack) {
+  Trace delta;
+  int64_t now = begin_ns_;
+  const auto write = [&] {
+    window_->prepare(delta);
+    ASSERT_TRUE(writer_->write(delta));
+    window_->note(delta);
+    delta.range.clear();
+    delta.kernel.clear();
+    delta.thread.clear();
+    now += kSecondNs / 8;
+    if (!window_->isDue(now)) return;
+    ASSERT_TRUE(window_->rotate(writer_, now));
+    window_->settle();
+  };
+  const auto addKernel = [&](const char* name) {
+    delta.kernel.push({.start_ns = now, .duration_ns = 5, .name = delta.strings.intern(name)});
+  };
+  addKernel("rare");
+  delta.thread.push({.id = idAt<ThreadId>(0), .name = delta.strings.intern("main")});
+  uint64_t first_bytes = 0, most_bytes = 0;
+  constexpr int kCommits = 1'000;
+  for (int i = 0; i < kCommits; ++i) {
+    for (int k = 0; k < 100; ++k) {
+      delta.range.push(
+          {.start_ns = now + k,
+           .duration_ns = 10,
+           .name = delta.strings.intern(fmt::format("a step with a long name, number {}.{}", i, k)),
+           .thread_id = idAt<ThreadId>(0)});
+    }
+    addKernel("often");
+    if (i == kCommits / 2 || i == kCommits - 5) addKernel("rare");
+    write();
+    const uint64_t bytes = bytesOnDisk();
+    uint64_t& most = i < kCommits / 4 ? first_bytes : most_bytes;
+    most = std::max(most, bytes);
+  }
+  EXPECT_LT(most_bytes, first_bytes * 3 / 2) << "it grows with the names of all time";
+  ASSERT_TRUE(window_->finish(*writer_));
+  const Trace last = read(path());
+  ASSERT_GE(last.range.size(), 100u);
+  for (size_t i = 0; i < last.range.size(); ++i) {
+    EXPECT_THAT(std::string(last.text(last.range.name[i])), ::testing::StartsWith("a step with"));
+  }
+  std::map<std::string, int> kernels;
+  for (const StringId name : last.kernel.name) ++kernels[std::string(last.text(name))];
+  EXPECT_EQ(kernels["rare"], 1);
+  EXPECT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(last.text(last.thread.name[0]), "main");
+}
+
 /// A range of one thread.
 void addStep(Trace& rows, const std::string& name, uint32_t thread, int64_t start_ns,
              const char* category = "") {

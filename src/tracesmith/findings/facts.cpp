@@ -3,18 +3,14 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
+#include "tracesmith/analysis/streaming/time_sweep.hpp"
+#include "tracesmith/base/natural_sort.hpp"
 #include "tracesmith/model/ranks/ranks.hpp"
 
 namespace tracesmith::findings {
 namespace {
-
-/// An operation's place in the order of its device.
-struct Start {
-  DeviceId device{};
-  int64_t begin_ns = 0;
-  uint32_t op = 0;
-};
 
 bool isWork(const DeviceOp& op) { return op.work != WorkClass::kOther; }
 
@@ -28,17 +24,50 @@ double share(int64_t part, int64_t whole) {
 
 }  // namespace
 
-Facts::Facts(const Trace& of) : trace(of), one_clock(haveOneClock(of).has_value()) {
-  begin_ns = timeRange(trace).begin_ns;
-  ops = DeviceOps::of(trace);
+Facts::Facts(const Trace& of)
+    : trace(of),
+      one_clock(haveOneClock(of).has_value()),
+      begin_ns(timeRange(of).begin_ns),
+      ops(own_ops_),
+      labels(of),
+      own_ops_(DeviceOps::of(of)) {
+  findAll();
+}
+
+Facts::Facts(const WorkTrace& work, const std::vector<StringId>& kernel_names)
+    : trace(work.trace),
+      one_clock(haveOneClock(work.trace).has_value()),
+      begin_ns(work.range.begin_ns),
+      ops(work.ops),
+      labels(work.trace.strings, kernel_names) {
+  findAll();
+}
+
+void Facts::findAll() {
+  steps = stepsOf(trace, ops);  // before the others, because it takes the most memory
+  findOrder();
   findDevices();
   findGaps();
   findKernels();
   findCalls();
   findRun();
   findOccupancies();
-  labels = KernelLabels(trace);
-  steps = stepsOf(trace, ops);
+}
+
+void Facts::findOrder() {
+  std::map<DeviceId, std::vector<uint32_t>> of_devices;
+  for (const StreamOps& stream : ops.streams) {
+    std::vector<uint32_t>& order = of_devices[stream.device];
+    for (uint32_t i = stream.begin; i < stream.end; ++i) {
+      if (isWork(ops.ops[i])) order.push_back(i);
+    }
+  }
+  for (auto& [device, order] : of_devices) {
+    if (order.empty()) continue;
+    naturalSort(order.begin(), order.end(),
+                [&](uint32_t a, uint32_t b) { return ops.ops[a].begin_ns < ops.ops[b].begin_ns; });
+    order_.push_back(std::move(order));
+  }
 }
 
 int64_t coveredNs(std::vector<Interval> intervals) {
@@ -100,7 +129,8 @@ void Facts::findOccupancies() {
   for (const DeviceOp& op : ops.ops) {
     if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
     const ShapeId shape = trace.kernel.shape_id[op.row];
-    const auto [at, made] = occupancies_.try_emplace(occupancyKey(shape, trace.deviceOf(op.stream)));
+    const auto [at, made] =
+        occupancies_.try_emplace(occupancyKey(shape, trace.deviceOf(op.stream)));
     if (!made) continue;
     at->second = KernelOccupancy::of(trace, shape, trace.deviceOf(op.stream));
     occupancy_known = occupancy_known || at->second;
@@ -109,14 +139,18 @@ void Facts::findOccupancies() {
 
 const KernelOccupancy* Facts::occupancyOf(const DeviceOp& op) const {
   if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) return nullptr;
-  const auto found = occupancies_.find(occupancyKey(trace.kernel.shape_id[op.row], trace.deviceOf(op.stream)));
+  const auto found =
+      occupancies_.find(occupancyKey(trace.kernel.shape_id[op.row], trace.deviceOf(op.stream)));
   return found != occupancies_.end() && found->second ? &*found->second : nullptr;
 }
 
 void Facts::findDevices() {
-  for (const TimeBreakdown& time : breakdownByDevice(ops)) {
+  for (const std::vector<uint32_t>& of_device : order_) {
+    BreakdownSweep sweep;
+    for (const uint32_t i : of_device) sweep.add(streamedOpOf(trace, ops, ops.ops[i]));
     DeviceFacts& device = devices.emplace_back();
-    device.time = time;
+    const TimeBreakdown& time = device.time = sweep.finish();
+    device.time.device = trace.deviceOf(ops.ops[of_device.front()].stream);
     // Bits of together_ns: 1 compute, 2 communication, 4 memory.
     device.communication_alone_ns = time.together_ns[2] + time.together_ns[6];
     device.copies_alone_ns = time.together_ns[4];
@@ -131,44 +165,15 @@ void Facts::findDevices() {
   }
 }
 
+GapCause Facts::causeOfGap(int64_t begin, const DeviceOp& after) const {
+  if (after.launch == DeviceOp::kNone) return GapCause::kLaunchUnknown;
+  if (ops.calls.beginNs(after.launch) > begin) return GapCause::kHostLate;
+  return ops.calls.endNs(after.launch) > begin ? GapCause::kInLaunch : GapCause::kQueued;
+}
+
 void Facts::findGaps() {
-  std::vector<Start> order;
-  order.reserve(ops.ops.size());
-  for (uint32_t i = 0; i < ops.ops.size(); ++i) {
-    const DeviceOp& op = ops.ops[i];
-    if (isWork(op)) order.push_back({trace.deviceOf(op.stream), op.begin_ns, i});
-    launches_known += op.launch != DeviceOp::kNone;
-  }
-  std::sort(order.begin(), order.end(), [](const Start& a, const Start& b) {
-    return std::tie(a.device, a.begin_ns, a.op) < std::tie(b.device, b.begin_ns, b.op);
-  });
-  size_t device = 0;
-  uint32_t last = 0;  // the operation that ended last so far
-  for (size_t i = 0; i < order.size(); ++i) {
-    const uint32_t next = order[i].op;
-    const DeviceOp& op = ops.ops[next];
-    if (i == 0 || order[i].device != order[i - 1].device) {
-      last = next;
-      while (device < devices.size() && devices[device].time.device != order[i].device) ++device;
-      continue;
-    }
-    const int64_t begin = ops.ops[last].end_ns;
-    if (op.begin_ns > begin && device < devices.size()) {
-      Gap gap{begin, op.begin_ns, last, next, GapCause::kQueued};
-      if (op.launch == DeviceOp::kNone) {
-        gap.cause = GapCause::kLaunchUnknown;
-      } else if (ops.calls.beginNs(op.launch) > begin) {
-        gap.cause = GapCause::kHostLate;
-      } else if (ops.calls.endNs(op.launch) > begin) {
-        gap.cause = GapCause::kInLaunch;
-      }
-      gaps.push_back(gap);
-    }
-    if (op.end_ns > begin) last = next;
-  }
-  for (const Gap& gap : gaps) {
-    gap_totals[static_cast<size_t>(gap.cause)].add(gap);
-  }
+  for (const DeviceOp& op : ops.ops) launches_known += op.launch != DeviceOp::kNone;
+  forEachGap([&](const Gap& gap) { gap_totals[static_cast<size_t>(gap.cause)].add(gap); });
 }
 
 void Facts::findKernels() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/kernel_names/kernel_labels.hpp"
+#include "tracesmith/analysis/streaming/work_trace.hpp"
 #include "tracesmith/analysis/timing/device_ops.hpp"
 #include "tracesmith/analysis/timing/kernel_occupancy.hpp"
 #include "tracesmith/analysis/timing/steps.hpp"
@@ -42,12 +43,11 @@ struct Gap {
 struct GapTotal {
   uint64_t count = 0;
   int64_t ns = 0;
-  const Gap* longest = nullptr;
+  Gap longest;  ///< the first of equal ones
 
   void add(const Gap& gap) {
-    ++count;
+    if (count++ == 0 || gap.length() > longest.length()) longest = gap;
     ns += gap.length();
-    if (longest == nullptr || gap.length() > longest->length()) longest = &gap;
   }
 };
 
@@ -107,17 +107,18 @@ class CallTimes {
 
 struct Facts {
   explicit Facts(const Trace& trace);
-  Facts(const Facts&) = delete;  // gap_totals points into `gaps`
+  /// Of a large trace; `kernel_names` are the names of its kernels.
+  Facts(const WorkTrace& work, const std::vector<StringId>& kernel_names);
+  Facts(const Facts&) = delete;  // refers to itself
   Facts& operator=(const Facts&) = delete;
 
   const Trace& trace;
   /// Whether all times are of one clock; those of a job's ranks may be of different ones.
   bool one_clock;
   int64_t begin_ns = 0;  ///< start of the trace
-  DeviceOps ops;
+  const DeviceOps& ops;
   std::vector<DeviceFacts> devices;
   DeviceFacts all;                                ///< sums over `devices`
-  std::vector<Gap> gaps;                          ///< of all devices, by device and start
   std::array<GapTotal, kGapCauses> gap_totals{};  ///< by GapCause
   std::vector<KernelTotal> kernels;               ///< compute, by name, the longest first
   std::vector<ThreadCalls> threads;               ///< by thread id
@@ -154,6 +155,19 @@ struct Facts {
     for (auto& [device, intervals] : of_device) ns += coveredNs(std::move(intervals));
     return ns;
   }
+  /// Calls f(gap) for each gap of all devices, by device and start.
+  template <class F>
+  void forEachGap(F&& f) const {
+    for (const std::vector<uint32_t>& of_device : order_) {
+      uint32_t last = of_device.front();  // the operation that ended last so far
+      for (const uint32_t next : of_device) {
+        const int64_t begin = ops.ops[last].end_ns;
+        const DeviceOp& op = ops.ops[next];
+        if (op.begin_ns > begin) f(Gap{begin, op.begin_ns, last, next, causeOfGap(begin, op)});
+        if (op.end_ns > begin) last = next;
+      }
+    }
+  }
   /// Outermost call of a thread that contains a time; DeviceOp::kNone if none does.
   uint32_t callAt(ThreadId thread, int64_t time_ns) const;
   /// Calls f(row, overlap_ns) for each outermost call of a thread that overlaps [from_ns, to_ns).
@@ -171,6 +185,9 @@ struct Facts {
   }
 
  private:
+  void findAll();
+  void findOrder();
+  GapCause causeOfGap(int64_t begin_ns, const DeviceOp& after) const;
   const ThreadCalls* callsOf(ThreadId thread) const;
   /// Index in `rows` of the first call that ends after a time.
   size_t firstCall(const ThreadCalls& calls, int64_t time_ns) const;
@@ -181,6 +198,8 @@ struct Facts {
   void findRun();
   void findOccupancies();
 
+  const DeviceOps own_ops_;
+  std::vector<std::vector<uint32_t>> order_;  // operations of each device, by start
   std::unordered_map<uint64_t, std::optional<KernelOccupancy>> occupancies_;  // by occupancyKey()
 };
 

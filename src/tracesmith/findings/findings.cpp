@@ -217,8 +217,8 @@ void Context::setGaps(Finding& finding, const GapTotal& gaps) const {
   finding.evidence.rows = gaps.count;
   finding.evidence.text =
       fmt::format("{}, {} together; the longest lasts {}", counted(gaps.count, "gap"),
-                  formatDuration(gaps.ns), formatDuration(gaps.longest->length()));
-  setPart(finding, gaps.longest->begin_ns, gaps.longest->end_ns);
+                  formatDuration(gaps.ns), formatDuration(gaps.longest.length()));
+  setPart(finding, gaps.longest.begin_ns, gaps.longest.end_ns);
 }
 
 Gain cannotSay(std::string why) {
@@ -285,11 +285,12 @@ void RecordingBeside::give(FindingsOptions& options) {
   options.why_no_recording = why_not_;
 }
 
-Findings findingsOf(const Trace& trace, const FindingsOptions& options) {
-  using namespace findings;
+namespace findings {
+namespace {
+
+Findings findingsOfFacts(const Facts& facts, const FindingsOptions& options) {
   Findings out;
-  const Facts facts(trace);
-  GainPredictor gains(trace, options.file);
+  GainPredictor gains(facts.trace, options.file);
   const Context context{facts, options, gains, out};
   applyRules(context);
   if (isCancelled()) return {};
@@ -301,6 +302,27 @@ Findings findingsOf(const Trace& trace, const FindingsOptions& options) {
   order(out.list);
   out.verdict = verdictOf(facts, out.list);
   return out;
+}
+
+}  // namespace
+}  // namespace findings
+
+Findings findingsOf(const Trace& trace, const FindingsOptions& options) {
+  return findings::findingsOfFacts(findings::Facts(trace), options);
+}
+
+bool canFindInWork(TraceReader& reader) {
+  uint64_t events = 0;
+  for (const TableId table :
+       {TableId::kKernel, TableId::kCopy, TableId::kFill, TableId::kSync, TableId::kHostCall}) {
+    events += reader.rows(table);
+  }
+  return events > findings::GainPredictor::kMostEvents;
+}
+
+Findings findingsOf(const WorkTrace& work, const std::vector<StringId>& kernel_names,
+                    const FindingsOptions& options) {
+  return findings::findingsOfFacts(findings::Facts(work, kernel_names), options);
 }
 
 }  // namespace tracesmith

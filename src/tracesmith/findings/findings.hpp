@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tracesmith/analysis/streaming/work_trace.hpp"
 #include "tracesmith/findings/finding.hpp"
 #include "tracesmith/model/trace.hpp"
 #include "tracesmith/recording/recording_file.hpp"
@@ -36,5 +37,12 @@ class RecordingBeside {
 /// Empty if cancelled (base/cancellation.hpp). Of a job whose ranks have clocks that were not
 /// compared, only the rules that need durations alone are checked.
 Findings findingsOf(const Trace& trace, const FindingsOptions& options = {});
+
+/// Whether a trace has so many events that no gains are predicted: then WorkTrace suffices.
+bool canFindInWork(TraceReader& reader);
+/// The same of a trace that does not fit into memory as a whole. Needs canFindInWork(), or
+/// `options.predict` false. `kernel_names`: of TraceReader.
+Findings findingsOf(const WorkTrace& work, const std::vector<StringId>& kernel_names,
+                    const FindingsOptions& options);
 
 }  // namespace tracesmith

@@ -48,9 +48,9 @@ HostActivity activityIn(const Facts& facts, Gaps gaps, const Keep& keep) {
   CallTimes times(facts.trace);
   HostActivity out;
   int64_t late_ns = 0;
-  for (const Gap& gap : facts.gaps) {
+  facts.forEachGap([&](const Gap& gap) {
     const bool slow = gap.cause == GapCause::kInLaunch && gaps == Gaps::kLateOrSlow;
-    if (gap.cause != GapCause::kHostLate && !slow) continue;
+    if (gap.cause != GapCause::kHostLate && !slow) return;
     const uint32_t launch = facts.ops.ops[gap.after].launch;
     const ThreadId thread = facts.trace.host_call.thread_id[launch];
     int64_t in_calls = 0;
@@ -62,7 +62,7 @@ HostActivity activityIn(const Facts& facts, Gaps gaps, const Keep& keep) {
     });
     out.total_ns += gap.length();
     out.outside_ns += std::max<int64_t>(gap.length() - in_calls, 0);
-  }
+  });
   out.calls = times.list();
   out.count = times.calls();
   out.in_calls_ns = times.totalNs();
@@ -156,21 +156,21 @@ void findSynchronization(const Context& context) {
   CallTimes times(facts.trace);
   std::map<StringId, GapTotal> gaps_after;
   std::map<StringId, int64_t> in_calls;  // of the launching thread, in the gaps
-  for (const Gap& gap : facts.gaps) {
-    if (gap.cause != GapCause::kHostLate) continue;
+  facts.forEachGap([&](const Gap& gap) {
+    if (gap.cause != GapCause::kHostLate) return;
     const DeviceOp& before = facts.ops.ops[gap.before];
     const uint32_t launch = facts.ops.ops[gap.after].launch;
     const uint32_t call = facts.callAt(calls.thread_id[launch], gap.begin_ns);
-    if (call == DeviceOp::kNone) continue;
+    if (call == DeviceOp::kNone) return;
     // The call was waiting when the device became idle: for the device, or for its own copy.
     const bool waits = calls.kind[call] == CallKind::kSync ||
                        (calls.kind[call] == CallKind::kCopy && call == before.launch);
-    if (!waits || facts.ops.calls.beginNs(call) >= before.end_ns) continue;
+    if (!waits || facts.ops.calls.beginNs(call) >= before.end_ns) return;
     times.add(call, gap.length());
     facts.forEachCallIn(calls.thread_id[launch], gap.begin_ns, gap.end_ns,
                         [&](uint32_t, int64_t ns) { in_calls[calls.name[call]] += ns; });
     gaps_after[calls.name[call]].add(gap);
-  }
+  });
   for (const CallTime& of : times.list()) {
     const double share = facts.shareOfRun(of.ns);
     if (share < kLeastShare) continue;
@@ -207,30 +207,28 @@ void findLaunchBound(const Context& context) {
   };
   int64_t late = 0;
   int64_t slow = 0;
-  for (const Gap& gap : facts.gaps) {
+  facts.forEachGap([&](const Gap& gap) {
     if (gap.cause == GapCause::kHostLate && isShort(gap)) late += gap.length();
     if (gap.cause == GapCause::kInLaunch && isShort(gap)) slow += gap.length();
-  }
+  });
   // A part of host-late has no gaps that are none of host-late.
   const bool is_part = late >= slow;
   int64_t lost = 0;
   uint64_t gaps = 0;
   uint64_t short_kernels = 0;
   CallTimes launches(facts.trace);
-  const Gap* first = nullptr;
-  const Gap* last = nullptr;
-  for (const Gap& gap : facts.gaps) {
-    if (gap.cause != GapCause::kHostLate && (is_part || gap.cause != GapCause::kInLaunch)) continue;
-    if (!isShort(gap)) continue;
+  Gap first, last;
+  facts.forEachGap([&](const Gap& gap) {
+    if (gap.cause != GapCause::kHostLate && (is_part || gap.cause != GapCause::kInLaunch)) return;
+    if (!isShort(gap)) return;
     const DeviceOp& op = facts.ops.ops[gap.after];
     lost += gap.length();
-    ++gaps;
+    if (gaps++ == 0) first = gap;
+    last = gap;
     const int64_t call_ns = facts.ops.calls.endNs(op.launch) - facts.ops.calls.beginNs(op.launch);
     short_kernels += lengthOf(op.begin_ns, op.end_ns) < call_ns;
     launches.add(op.launch, call_ns);
-    if (first == nullptr) first = &gap;
-    last = &gap;
-  }
+  });
   const double share = facts.shareOfRun(lost);
   if (share < kLeastShare || gaps < kLeastLaunches) return;
   Finding out;
@@ -251,7 +249,7 @@ void findLaunchBound(const Context& context) {
   out.evidence.text = fmt::format("{}, {} on average", formatDuration(lost),
                                   formatDuration(lost / static_cast<int64_t>(gaps)));
   out.evidence.command = context.command("analyze", "--launch --idle");
-  context.setPart(out, first->begin_ns, last->end_ns);
+  context.setPart(out, first.begin_ns, last.end_ns);
   out.advice =
       "Launch fewer, larger kernels: fuse elementwise operations (a compiler does this), use "
       "larger batches, or capture the sequence in a graph (CUDA graph, HIP graph).";

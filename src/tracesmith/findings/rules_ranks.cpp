@@ -212,7 +212,7 @@ class CallsOfRanks {
 
 void findStragglingRanks(const Context& context) {
   if (context.trace().comm.empty()) return;
-  const StragglerReport report = findStragglers(context.trace());
+  const StragglerReport report = findStragglers(context.trace(), context.facts.ops);
   for (const Straggler& straggler : report.stragglers) {
     if (straggler.gain_share < kLeastShare) continue;
     context.add(stragglerFinding(context, report, straggler));

@@ -27,8 +27,8 @@ struct Overlay {
 
 /// The gaps of streams, by their reason (analysis/timing/time_breakdown.hpp).
 Overlay idleOverlay(const Trace& trace, const TimelineRows& rows);
-/// The critical path of the whole trace (analysis/critical_path/critical_path.hpp), by what bounds it.
-/// Parts that have no lane are left out.
+/// The critical path of the whole trace (analysis/critical_path/critical_path.hpp), by what bounds
+/// it. Parts that have no lane are left out.
 Overlay criticalPathOverlay(const Trace& trace, const TimelineRows& rows);
 
 }  // namespace tracesmith::studio

@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "tracesmith/analysis/timing/covered_time.hpp"
 #include "tracesmith/analysis/critical_path/last_ended.hpp"
 #include "tracesmith/analysis/critical_path/latest_ends.hpp"
+#include "tracesmith/analysis/timing/covered_time.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith {
@@ -163,8 +163,8 @@ class Walk {
       path_.segments.push_back(segment);
     }
     path_.total_ns[static_cast<size_t>(bound)] += end - begin;
-    const bool work = bound == BoundBy::kCompute || bound == BoundBy::kCommunication ||
-                      bound == BoundBy::kMemory;
+    const bool work =
+        bound == BoundBy::kCompute || bound == BoundBy::kCommunication || bound == BoundBy::kMemory;
     if (work) is_on_path_[op] = true;
     return begin;
   }
@@ -281,7 +281,8 @@ class Walk {
     std::sort(copies.begin(), copies.end());
     size_t kept = 0;
     for (size_t i = 0; i < copies.size(); ++i) {
-      if (i + 1 == copies.size() || copies[i + 1].call != copies[i].call) copies[kept++] = copies[i];
+      if (i + 1 == copies.size() || copies[i + 1].call != copies[i].call)
+        copies[kept++] = copies[i];
     }
     copies.resize(kept);
     return copies;
@@ -317,8 +318,8 @@ class Walk {
       if (copy != copies.end() && copy->call == i) {
         if (ops_.ops[copy->index].end_ns <= end) work = {.last = copy->index, .only_last = true};
       } else if (calls.kind[i] == CallKind::kSync && blocks(calls.name[i])) {
-        work = waitedForBy(
-            i, sync != syncs.end() && sync->call == i ? sync->index : DeviceOp::kNone);
+        work =
+            waitedForBy(i, sync != syncs.end() && sync->call == i ? sync->index : DeviceOp::kNone);
         if (work.last != DeviceOp::kNone && ops_.ops[work.last].end_ns <= begin) continue;
       }
       if (work.last == DeviceOp::kNone) continue;
@@ -503,7 +504,8 @@ CriticalPath CriticalPath::of(const Trace& trace, const DeviceOps& ops,
 CriticalPath CriticalPath::visit(const Trace& trace, const DeviceOps& ops, const OpOrders& orders,
                                  TimeRange time, const AnalysisOptions& options,
                                  const std::function<void(const PathSegment&)>& on_segment) {
-  return Walk(trace, ops, orders, options, &on_segment).run(time.begin_ns, time.end_ns, Walk::End::kLast);
+  return Walk(trace, ops, orders, options, &on_segment)
+      .run(time.begin_ns, time.end_ns, Walk::End::kLast);
 }
 
 }  // namespace tracesmith

@@ -60,8 +60,8 @@ struct CriticalPath {
   static CriticalPath of(const Trace& trace, const DeviceOps& ops,
                          std::optional<int64_t> from_ns = {}, std::optional<int64_t> to_ns = {},
                          const AnalysisOptions& options = {});
-  /// As of(), but calls on_segment(segment) for each segment, from the last to the first, instead of
-  /// storing them: there may be more of them than events. Not for AnalysisOptions::as_hta.
+  /// As of(), but calls on_segment(segment) for each segment, from the last to the first, instead
+  /// of storing them: there may be more of them than events. Not for AnalysisOptions::as_hta.
   static CriticalPath visit(const Trace& trace, const DeviceOps& ops, const OpOrders& orders,
                             TimeRange time, const AnalysisOptions& options,
                             const std::function<void(const PathSegment&)>& on_segment);

@@ -66,7 +66,8 @@ DeviceOps opsOf(const std::vector<std::vector<std::pair<int64_t, int64_t>>>& str
 TEST(LatestEnds, AnOpIsBoundByItsStreamAndByAnEventAlike) {
   // Ops 0 and 1 of a queue, and op 2, which waits for 0 and takes all remaining time.
   const DeviceOps ops = opsOf({{{0, 100}, {150, 200}}, {{110, 1'000}}});
-  EXPECT_THAT(latestEnds(ops, OpOrders::of(ops), {}, {{0, 2}}, 1'000), ElementsAre(110, 1'000, 1'000));
+  EXPECT_THAT(latestEnds(ops, OpOrders::of(ops), {}, {{0, 2}}, 1'000),
+              ElementsAre(110, 1'000, 1'000));
   // Both wait, and the queue's op is the limit.
   EXPECT_THAT(latestEnds(ops, OpOrders::of(ops), {{.op = 1, .by_ns = 205}}, {{0, 2}}, 2'000),
               ElementsAre(155, 205, 2'000));
@@ -74,9 +75,9 @@ TEST(LatestEnds, AnOpIsBoundByItsStreamAndByAnEventAlike) {
 
 TEST(LatestEnds, AWaitForAllStreamsBoundsEach) {
   const DeviceOps ops = opsOf({{{0, 100}}, {{0, 200}, {300, 400}}});
-  EXPECT_THAT(
-      latestEnds(ops, OpOrders::of(ops), {{.stream = 0, .by_ns = 200}, {.stream = 1, .by_ns = 200}}, {}, 5'000),
-      ElementsAre(200, 200, 5'000));
+  EXPECT_THAT(latestEnds(ops, OpOrders::of(ops),
+                         {{.stream = 0, .by_ns = 200}, {.stream = 1, .by_ns = 200}}, {}, 5'000),
+              ElementsAre(200, 200, 5'000));
 }
 
 TEST(LatestEnds, EqualTheDefinitionOnRandomGraphs) {

@@ -305,6 +305,10 @@ OperatorTree OperatorTree::of(const Trace& trace, const DeviceOps& ops, Operator
     }
   }
   for (auto& [id, thread] : threads.all) {
+    if (thread.ranges.empty()) {
+      for (const uint32_t op : thread.ops) builder.addWork(0, op);
+      continue;
+    }
     const auto starts_first = [](const HostRange& a, const HostRange& b) {
       return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
     };

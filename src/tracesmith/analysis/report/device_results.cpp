@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -148,45 +149,88 @@ class RowSums {
   std::vector<NamedStats> kernels_, copies_;
 };
 
-/// Of a WorkTrace: sums over rows were made while it was read, times of devices and streams are made
-/// in one pass over its ops.
+/// Of a WorkTrace: sums over rows were made while it was read, times of devices, streams and steps
+/// are made in one pass over its ops when one of them is asked for.
 class OfWork : public InMemory {
  public:
-  OfWork(const WorkTrace& work, std::unique_ptr<RowSums> sums, const AnalysisOptions& options)
+  OfWork(const WorkTrace& work, std::unique_ptr<RowSums> sums, bool has_steps,
+         const AnalysisOptions& options)
       : InMemory(work.trace, work.ops, options),
         work_(work),
         sums_(std::move(sums)),
-        sweep_(work.trace, options) {
-    for (const uint32_t i : work.orders.by_begin) {
-      sweep_.add(streamedOpOf(work.trace, work.ops, work.ops.ops[i]),
-                 [](DeviceId, int64_t, IdleReason) {});
-    }
-    all_ = sweep_.all();
-    devices_ = sweep_.byDevice();
-  }
+        has_steps_(has_steps),
+        sweep_(work.trace, options) {}
 
-  TimeBreakdown all() const override { return all_; }
-  std::vector<TimeBreakdown> byDevice() const override { return devices_; }
-  std::vector<IdleTime> idle() const override { return sweep_.idle(); }
-  std::vector<StreamUse> streams() const override { return sweep_.streams(); }
-  std::vector<NamedStats> kernels() const override { return sums_->kernels(); }
-  std::vector<NamedStats> copies() const override { return sums_->copies(); }
-  std::vector<PeerCopies> peers() const override { return sums_->peers(); }
-  std::vector<ShapeUse> shapes() const override { return sums_->shapes(); }
+  TimeBreakdown all() const override {
+    sweepOnce();
+    return all_;
+  }
+  std::vector<TimeBreakdown> byDevice() const override {
+    sweepOnce();
+    return devices_;
+  }
+  std::vector<IdleTime> idle() const override {
+    sweepOnce();
+    return sweep_.idle();
+  }
+  std::vector<StreamUse> streams() const override {
+    sweepOnce();
+    return sweep_.streams();
+  }
   StepUses steps() const override {
-    StepSweep sweep(work_.trace, stepsOf(work_.trace, work_.ops));
-    for (const uint32_t i : work_.orders.by_begin) {
-      sweep.add(streamedOpOf(work_.trace, work_.ops, work_.ops.ops[i]));
-    }
-    return sweep.finish();
+    sweepOnce();
+    return step_uses_;
+  }
+  std::vector<NamedStats> kernels() const override {
+    finishSumsOnce();
+    return sums_->kernels();
+  }
+  std::vector<NamedStats> copies() const override {
+    finishSumsOnce();
+    return sums_->copies();
+  }
+  std::vector<PeerCopies> peers() const override {
+    finishSumsOnce();
+    return sums_->peers();
+  }
+  std::vector<ShapeUse> shapes() const override {
+    finishSumsOnce();
+    return sums_->shapes();
   }
 
  private:
+  void sweepOnce() const {
+    std::call_once(is_swept_, [this] {
+      std::optional<StepSweep> steps;
+      if (has_steps_) steps.emplace(work_.trace, stepsOf(work_.trace, work_.ops));
+      const std::vector<DeviceOp>& ops = work_.ops.ops;
+      const std::vector<uint32_t>& order = work_.orders.by_begin;
+      // Neighbours in this order are far from each other in memory.
+      constexpr size_t kAhead = 16;
+      for (size_t i = 0; i < order.size(); ++i) {
+        if (i + 2 * kAhead < order.size()) __builtin_prefetch(&ops[order[i + 2 * kAhead]]);
+        if (i + kAhead < order.size()) work_.ops.calls.prefetch(ops[order[i + kAhead]].launch);
+        const StreamedOp op = streamedOpOf(work_.trace, work_.ops, ops[order[i]]);
+        sweep_.add(op, [](DeviceId, int64_t, IdleReason) {});
+        if (steps) steps->add(op);
+      }
+      all_ = sweep_.all();
+      devices_ = sweep_.byDevice();
+      if (steps) step_uses_ = steps->finish();
+    });
+  }
+  void finishSumsOnce() const {
+    std::call_once(are_sums_finished_, [this] { sums_->finish(); });
+  }
+
   const WorkTrace& work_;
   const std::unique_ptr<RowSums> sums_;
-  TimeSweep sweep_;
-  TimeBreakdown all_;
-  std::vector<TimeBreakdown> devices_;
+  const bool has_steps_;
+  mutable std::once_flag is_swept_, are_sums_finished_;
+  mutable TimeSweep sweep_;
+  mutable TimeBreakdown all_;
+  mutable std::vector<TimeBreakdown> devices_;
+  mutable StepUses step_uses_;
 };
 
 class ByBlock : public DeviceResults {
@@ -301,7 +345,7 @@ std::unique_ptr<DeviceResults> resultsInMemory(const Trace& trace, const DeviceO
 
 Result<std::unique_ptr<WorkResults>> readWorkResults(TraceScan& scan,
                                                      const AnalysisOptions& options,
-                                                     const CollectedParts& parts) {
+                                                     const CollectedParts& parts, bool has_steps) {
   auto sums = std::make_unique<RowSums>(scan.tables(), scan.threads(), parts);
   auto out = std::make_unique<WorkResults>();
   TS_TRY(out->work, readWorkTrace(scan, [&](const KernelTable& rows, unsigned thread) {
@@ -309,8 +353,7 @@ Result<std::unique_ptr<WorkResults>> readWorkResults(TraceScan& scan,
          }));
   if (out->work == nullptr) return std::unique_ptr<WorkResults>();
   sums->addCopies(out->work->trace.copy, out->work->trace.fill, 0);
-  sums->finish();
-  out->results = std::make_unique<OfWork>(*out->work, std::move(sums), options);
+  out->results = std::make_unique<OfWork>(*out->work, std::move(sums), has_steps, options);
   return out;
 }
 

@@ -40,10 +40,10 @@ class DeviceResults {
 /// What a pass over a file collects beside the times of devices and streams, because it takes
 /// memory with each op, call or step.
 struct CollectedParts {
-  bool names = false;     ///< kernels(), copies(), peers()
-  bool launches = false;  ///< launches()
-  bool queues = false;    ///< queues()
-  bool shapes = false;    ///< shapes()
+  bool names = false;          ///< kernels(), copies(), peers()
+  bool launches = false;       ///< launches()
+  bool queues = false;         ///< queues()
+  bool shapes = false;         ///< shapes()
   std::optional<Steps> steps;  ///< those that the trace names; of them: steps()
 };
 
@@ -58,11 +58,11 @@ struct WorkResults {
 };
 
 /// Results whose rows are not in WorkTrace are computed while it is read, those that `parts` asks
-/// for; `parts.steps` does not count. `scan` must outlive them. nullptr: the trace must be read as a
-/// whole (readWorkTrace()).
+/// for; steps(), named or not, if `has_steps`. Several threads may ask for results. `scan` must
+/// outlive them. nullptr: the trace must be read as a whole (readWorkTrace()).
 Result<std::unique_ptr<WorkResults>> readWorkResults(TraceScan& scan,
                                                      const AnalysisOptions& options,
-                                                     const CollectedParts& parts);
+                                                     const CollectedParts& parts, bool has_steps);
 
 /// Computes all in one pass; `scan` must outlive it. Parts that are not collected are empty.
 /// nullptr: the trace must be read as a whole, because of StreamEnd::kNeedsWholeTrace.

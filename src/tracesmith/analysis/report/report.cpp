@@ -84,9 +84,7 @@ class PartSet {
     wanted_.fill(options.parts.empty());
     for (const AnalysisPart part : options.parts) set(part, true);
   }
-  static PartSet of(AnalysisPart part) {
-    return PartSet(ReportOptions{.parts = {part}});
-  }
+  static PartSet of(AnalysisPart part) { return PartSet(ReportOptions{.parts = {part}}); }
   bool hasAny(std::span<const AnalysisPart> parts) const {
     return std::any_of(parts.begin(), parts.end(), [&](AnalysisPart part) { return has(part); });
   }
@@ -157,23 +155,26 @@ Result<bool> addPartsByBlock(TraceScan& scan, const ReportOptions& options, cons
 
 /// False: the trace must be read as a whole.
 Result<bool> addPartsInMemory(TraceScan& scan, const ReportOptions& options, const PartSet& parts,
+                              const std::function<void(const WorkTrace&)>& on_work,
                               TablesOfParts& out) {
   TS_TRY(const std::unique_ptr<WorkResults> work,
-         readWorkResults(scan, options.analysis, collectedFor(parts)));
+         readWorkResults(scan, options.analysis, collectedFor(parts),
+                         parts.has(AnalysisPart::kSteps)));
   if (work == nullptr) return false;
+  if (on_work) on_work(*work->work);
   const std::shared_ptr<const KernelLabels> labels = labelsFor(scan, options);
   // At the same time, the longest first. More than two would take much memory at once.
   constexpr unsigned kMostThreads = 2;
   std::vector<PartSet> tasks;
   PartSet others = parts;
   for (const AnalysisPart part :
-       {AnalysisPart::kCriticalPath, AnalysisPart::kSteps, AnalysisPart::kHotspots,
-        AnalysisPart::kLaunch, AnalysisPart::kQueue, AnalysisPart::kCommunication}) {
+       {AnalysisPart::kCriticalPath, AnalysisPart::kHotspots, AnalysisPart::kLaunch,
+        AnalysisPart::kQueue, AnalysisPart::kCommunication}) {
     if (!parts.has(part)) continue;
     tasks.push_back(PartSet::of(part));
     others.set(part, false);
   }
-  if (!others.empty()) tasks.push_back(others);
+  if (!others.empty()) tasks.insert(tasks.begin(), others);  // share a pass over all work
   const bool all_made = makeInOrder(
       tasks.size(), std::min(kMostThreads, scan.threads()),
       [&](unsigned, size_t i) {
@@ -202,12 +203,12 @@ std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& option
   return joined(std::move(tables));
 }
 
-bool canAnalyzeByBlock(const ReportOptions& options) { return !options.analysis.as_hta; }
-
-Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
-                                                               const ReportOptions& options) {
-  PartSet parts(options);
-  bool need_work = parts.hasAny(kPartsOfWork);
+Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(
+    TraceScan& scan, const ReportOptions& options,
+    const std::function<void(const WorkTrace&)>& on_work) {
+  if (options.analysis.as_hta) return std::nullopt;
+  const PartSet parts(options);
+  bool need_work = on_work || parts.hasAny(kPartsOfWork);
   std::optional<Steps> steps;
   if (parts.has(AnalysisPart::kSteps) && !need_work) {
     TS_TRY(steps, readNamedSteps(scan));
@@ -215,7 +216,7 @@ Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
   }
   TablesOfParts tables;
   TS_TRY(const bool is_done, need_work
-                                 ? addPartsInMemory(scan, options, parts, tables)
+                                 ? addPartsInMemory(scan, options, parts, on_work, tables)
                                  : addPartsByBlock(scan, options, parts, std::move(steps), tables));
   if (!is_done) return std::nullopt;
   TS_CHECK_OK(scan.checkRest());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,6 +16,7 @@
 namespace tracesmith {
 
 class TraceScan;
+struct WorkTrace;
 
 /// The quantity that the values of a column represent.
 enum class Quantity : uint8_t {
@@ -86,13 +88,13 @@ struct ReportOptions {
 /// Empty if cancelled (base/cancellation.hpp).
 std::vector<ReportTable> analyze(const Trace& trace, const ReportOptions& options = {});
 
-/// False for AnalysisOptions::as_hta.
-bool canAnalyzeByBlock(const ReportOptions& options);
 /// The same tables, of a file that need not fit into memory. Hot spots, communication, the critical
 /// path, and steps that the trace does not name need WorkTrace, which takes about 45 bytes for each
-/// event; the other parts are computed block by block. Needs canAnalyzeByBlock(). nullopt: the trace
-/// must be read as a whole (StreamEnd::kNeedsWholeTrace, readWorkTrace()).
-Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(TraceScan& scan,
-                                                               const ReportOptions& options);
+/// event; the other parts are computed block by block. nullopt: the trace must be read as a whole
+/// (AnalysisOptions::as_hta, StreamEnd::kNeedsWholeTrace, readWorkTrace()).
+/// With `on_work`, WorkTrace is read in any case, and given to it before the tables are made.
+Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(
+    TraceScan& scan, const ReportOptions& options,
+    const std::function<void(const WorkTrace&)>& on_work = {});
 
 }  // namespace tracesmith

@@ -140,7 +140,6 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
     for (const bool short_names : {false, true}) {
       ReportOptions options{.limit = seed % 2 == 0 ? size_t{0} : size_t{2},
                             .short_names = short_names};
-      ASSERT_TRUE(canAnalyzeByBlock(options));
       const auto by_block = analyzeByBlock(*scan, options);
       ASSERT_TRUE(by_block) << by_block.error().toString();
       ASSERT_TRUE(*by_block);
@@ -150,11 +149,13 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
 }
 
 TEST(ReportByBlock, SomeTracesMustBeReadAsAWhole) {
-  EXPECT_FALSE(
-      canAnalyzeByBlock({.analysis = {.as_hta = true}, .parts = {AnalysisPart::kKernels}}));
   test::TempFile file;
   writeFile(test::randomWork({.repeats_ids = true}), file.path());
   auto scan = TraceScan::open(file.path());
+  const auto as_hta =
+      analyzeByBlock(*scan, {.analysis = {.as_hta = true}, .parts = {AnalysisPart::kMemory}});
+  ASSERT_TRUE(as_hta);
+  EXPECT_FALSE(*as_hta);
   for (const AnalysisPart part : {AnalysisPart::kIdle, AnalysisPart::kCriticalPath}) {
     const auto by_block = analyzeByBlock(*scan, {.parts = {part}});
     ASSERT_TRUE(by_block);

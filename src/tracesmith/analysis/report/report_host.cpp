@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/critical_path/critical_path.hpp"
+#include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/timing/launch_analysis.hpp"
-#include "tracesmith/base/largest.hpp"
+#include "tracesmith/base/largest_values.hpp"
 
 namespace tracesmith::report_parts {
 namespace {
@@ -103,7 +103,7 @@ class PathSums {
 
   const Maker& maker_;
   std::array<int64_t, kBounds> pieces_{};
-  Largest<NumberedSegment, decltype(&isLonger)> longest_;
+  LargestValues<NumberedSegment, decltype(&isLonger)> longest_;
   std::vector<WorkOfName> by_name_;
 };
 
@@ -228,16 +228,16 @@ void addCriticalPath(Maker& maker) {
   PathSums sums(maker);
   CriticalPath path;
   if (options.analysis.as_hta) {
-    path = CriticalPath::of(maker.trace, maker.ops, options.from_ns, options.to_ns,
-                            options.analysis);
+    path =
+        CriticalPath::of(maker.trace, maker.ops, options.from_ns, options.to_ns, options.analysis);
     for (size_t i = path.segments.size(); i-- > 0;) sums.add(path.segments[i]);
   } else {
     const TimeRange time{options.from_ns.value_or(maker.range.begin_ns),
                          options.to_ns.value_or(maker.range.end_ns)};
     const OpOrders own = maker.orders == nullptr ? OpOrders::of(maker.ops) : OpOrders();
-    path = CriticalPath::visit(maker.trace, maker.ops, maker.orders == nullptr ? own : *maker.orders,
-                               time, options.analysis,
-                               [&](const PathSegment& segment) { sums.add(segment); });
+    path = CriticalPath::visit(
+        maker.trace, maker.ops, maker.orders == nullptr ? own : *maker.orders, time,
+        options.analysis, [&](const PathSegment& segment) { sums.add(segment); });
   }
   int64_t whole = 0;
   for (const int64_t ns : path.total_ns) whole += ns;

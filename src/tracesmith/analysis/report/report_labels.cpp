@@ -26,12 +26,16 @@ void Maker::nameStreams() {
   // Stream numbers are per process or per context.
   std::map<std::pair<DeviceId, std::string>, std::set<ProcessId>> processes;
   std::map<std::tuple<DeviceId, ProcessId, std::string>, std::vector<StreamId>> same;
-  for (const StreamUse& s : results->streams()) {
-    const auto i = static_cast<size_t>(s.stream);
-    if (i >= stream_names.size()) continue;
-    processes[{s.device, stream_names[i]}].insert(s.process);
-    same[{s.device, s.process, stream_names[i]}].push_back(s.stream);
+  const auto add = [&](StreamId stream, DeviceId device, ProcessId process) {
+    const auto i = static_cast<size_t>(stream);
+    if (i >= stream_names.size()) return;
+    processes[{device, stream_names[i]}].insert(process);
+    same[{device, process, stream_names[i]}].push_back(stream);
+  };
+  if (&ops == &own_ops && ops.ops.empty()) {
+    for (const StreamUse& s : results->streams()) add(s.stream, s.device, s.process);
   }
+  for (const StreamOps& s : ops.streams) add(s.stream, s.device, ops.ops[s.begin].process);
   for (const auto& [place, of] : processes) name_processes = name_processes || of.size() > 1;
   for (const auto& [place, streams] : same) {
     if (streams.size() < 2) continue;

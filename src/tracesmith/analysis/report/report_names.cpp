@@ -10,7 +10,7 @@
 #include "tracesmith/analysis/report/report_parts.hpp"
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
 #include "tracesmith/analysis/timing/peer_copies.hpp"
-#include "tracesmith/base/largest.hpp"
+#include "tracesmith/base/largest_values.hpp"
 #include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith::report_parts {
@@ -123,7 +123,7 @@ void addHotspots(Maker& maker) {
     return std::make_tuple(b->end_ns - b->begin_ns, a->begin_ns) <
            std::make_tuple(a->end_ns - a->begin_ns, b->begin_ns);
   };
-  Largest<const DeviceOp*, decltype(isLonger)> order(
+  LargestValues<const DeviceOp*, decltype(isLonger)> order(
       maker.options.longest == 0 ? SIZE_MAX : maker.options.longest, isLonger);
   for (const DeviceOp& op : maker.ops.ops) order.add(&op);
   const int64_t begin = maker.beginNs();

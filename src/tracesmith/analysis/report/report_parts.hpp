@@ -32,7 +32,8 @@ struct Maker {
     nameStreams();
   }
   /// Of a file whose work is in memory; several makers may use it at the same time.
-  Maker(const WorkResults& of, const ReportOptions& given, std::shared_ptr<const KernelLabels> names)
+  Maker(const WorkResults& of, const ReportOptions& given,
+        std::shared_ptr<const KernelLabels> names)
       : trace(of.work->trace),
         options(given),
         ops(of.work->ops),

@@ -247,8 +247,11 @@ const char* toString(StragglerKind kind) {
 }
 
 StragglerReport findStragglers(const Trace& trace) {
+  return findStragglers(trace, DeviceOps::of(trace));
+}
+
+StragglerReport findStragglers(const Trace& trace, const DeviceOps& ops) {
   StragglerReport report;
-  const DeviceOps ops = DeviceOps::of(trace);
   JobCommunicators communicators(trace);
   const std::vector<CommOperation> operations = commOperations(trace, communicators, ops);
   report.timeline = jobTimeline(trace, operations, communicators, ops);

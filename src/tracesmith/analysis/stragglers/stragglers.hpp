@@ -54,5 +54,6 @@ struct StragglerReport {
 
 /// `trace`: of one clock or several; only durations count.
 StragglerReport findStragglers(const Trace& trace);
+StragglerReport findStragglers(const Trace& trace, const DeviceOps& ops);
 
 }  // namespace tracesmith

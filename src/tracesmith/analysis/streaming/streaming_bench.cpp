@@ -65,9 +65,8 @@ int report(const std::string& path, bool all, size_t kernels) {
   }
   if (!valueOr(analyzeByBlock(scan, options))) return 1;
   const auto ns = static_cast<double>(monotonicNs() - begin);
-  std::printf("%-10s %11zu events  %7.2f s  %6.2f M/s  %6.0f MiB\n",
-              all ? "all parts" : "5 parts", 2 * kernels, ns / 1e9,
-              2e3 * static_cast<double>(kernels) / ns, peakMib());
+  std::printf("%-10s %11zu events  %7.2f s  %6.2f M/s  %6.0f MiB\n", all ? "all parts" : "5 parts",
+              2 * kernels, ns / 1e9, 2e3 * static_cast<double>(kernels) / ns, peakMib());
   return 0;
 }
 

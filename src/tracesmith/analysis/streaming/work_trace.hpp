@@ -20,16 +20,16 @@ struct WorkTrace {
   /// launch shape is read; of host calls, the times, names, places and kinds. Other columns of
   /// these two tables are 0 and take no memory.
   Trace trace;
-  DeviceOps ops;  ///< DeviceOps::of() the whole trace
-  TimeRange range;  ///< timeRange() of the whole trace
+  DeviceOps ops;                              ///< DeviceOps::of() the whole trace
+  TimeRange range;                            ///< timeRange() of the whole trace
   std::vector<CallPathCost> call_path_costs;  ///< callPathCosts() of the whole trace
   OpOrders orders;                            ///< of `ops`
 };
 
 /// nullptr: the trace must be read as a whole, because correlation ids repeat, because events order
-/// its work (FlowKind::kWait), or because blocks are damaged. Calls on_kernels(rows, thread) for the
-/// kernels of each block, of which all columns that DeviceOp, shapes and stacks need are read, on
-/// several threads at once.
+/// its work (FlowKind::kWait), or because blocks are damaged. Calls on_kernels(rows, thread) for
+/// the kernels of each block, of which all columns that DeviceOp, shapes and stacks need are read,
+/// on several threads at once.
 Result<std::unique_ptr<WorkTrace>> readWorkTrace(
     TraceScan& scan,
     const std::function<void(const KernelTable& rows, unsigned thread)>& on_kernels);

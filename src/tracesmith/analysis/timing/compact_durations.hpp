@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace tracesmith {
@@ -35,34 +37,30 @@ class CompactDurations {
     others_.insert(others_.end(), others.others_.begin(), others.others_.end());
     others = {};
   }
-  /// Appends all to `out`, and has none afterwards.
-  template <class T>
-  void moveTo(std::vector<T>& out) {
-    out.reserve(out.size() + size_);
-    for (std::vector<uint32_t>& part : parts_) {
-      out.insert(out.end(), part.begin(), part.end());
-      part = {};
-    }
-    out.insert(out.end(), others_.begin(), others_.end());
-    *this = {};
-  }
+  /// The values at these positions of the durations in ascending order, in the order of
+  /// `positions`; each is less than size(). In linear time, and without sorting all.
+  std::vector<int64_t> valuesAt(std::span<const size_t> positions) const;
 
-  /// All in ascending order: first `negative` of `others`, then `most`, then the rest of `others`.
-  struct Sorted {
-    std::vector<uint32_t> most;
-    std::vector<int64_t> others;
-    size_t negative = 0;
-
-    size_t size() const { return most.size() + others.size(); }
-    int64_t at(size_t i) const {
-      if (i < negative) return others[i];
-      return i - negative < most.size() ? int64_t{most[i - negative]} : others[i - most.size()];
-    }
+  /// Exact as long as the sum of squares is less than 2^127.
+  struct Moments {
+    long double sum = 0;
+    long double mean = 0;
+    long double squares = 0;  ///< sum of squared differences from the mean
   };
-  /// Has none afterwards.
-  Sorted takeSorted();
+  Moments moments() const;
+  /// The sum of those above 0, INT64_MAX if it is larger.
+  int64_t total() const;
 
  private:
+  template <class F>
+  void forEach(F&& f) const {
+    for (const std::vector<uint32_t>& part : parts_) {
+      for (const uint32_t value : part) f(int64_t{value});
+    }
+    for (const int64_t value : others_) f(value);
+  }
+  std::vector<uint32_t> shortAt(std::vector<size_t> ascending) const;
+
   std::vector<std::vector<uint32_t>> parts_;
   std::vector<int64_t> others_;
   size_t size_ = 0;

@@ -225,9 +225,9 @@ void OpsByStream::finish(const Trace& trace, DeviceOps& out) {
 }
 
 uint32_t DeviceOps::searchStreamOf(uint32_t op) const {
-  const auto after =
-      std::upper_bound(streams.begin(), streams.end(), op,
-                       [](uint32_t index, const StreamOps& stream) { return index < stream.begin; });
+  const auto after = std::upper_bound(
+      streams.begin(), streams.end(), op,
+      [](uint32_t index, const StreamOps& stream) { return index < stream.begin; });
   return static_cast<uint32_t>(after - streams.begin()) - 1;
 }
 

@@ -2,6 +2,7 @@
 #include "tracesmith/analysis/timing/distribution.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tracesmith {
@@ -44,14 +45,34 @@ Distribution distributionOf(std::vector<double>& values) {
       [&](uint64_t i) { return values[i]; });
 }
 
-Distribution distributionOf(CompactDurations&& durations) {
-  const CompactDurations::Sorted sorted = durations.takeSorted();
-  return ofSorted(
-      sorted.size(),
-      [&](auto&& f) {
-        for (size_t i = 0; i < sorted.size(); ++i) f(static_cast<double>(sorted.at(i)));
-      },
-      [&](uint64_t i) { return static_cast<double>(sorted.at(i)); });
+Distribution distributionOf(const CompactDurations& durations) {
+  Distribution d;
+  if (durations.empty()) return d;
+  d.count = durations.size();
+  const CompactDurations::Moments moments = durations.moments();
+  d.sum = static_cast<double>(moments.sum);
+  d.mean = static_cast<double>(moments.mean);
+  if (d.count > 1) {
+    d.deviation =
+        static_cast<double>(std::sqrt(moments.squares / static_cast<long double>(d.count - 1)));
+  }
+  constexpr std::array<double, 7> kQuantiles = {0, 0.25, 0.5, 0.75, 0.95, 0.99, 1};
+  std::vector<size_t> positions;
+  const auto last = static_cast<double>(d.count - 1);
+  for (const double quantile : kQuantiles) {
+    const auto below = static_cast<size_t>(quantile * last);
+    positions.push_back(below);
+    positions.push_back(std::min(below + 1, durations.size() - 1));
+  }
+  const std::vector<int64_t> values = durations.valuesAt(positions);
+  const std::array<double*, 7> out = {&d.min, &d.p25, &d.p50, &d.p75, &d.p95, &d.p99, &d.max};
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto below = static_cast<double>(values[2 * i]);
+    const auto above = static_cast<double>(values[2 * i + 1]);
+    *out[i] =
+        below + (above - below) * (kQuantiles[i] * last - static_cast<double>(positions[2 * i]));
+  }
+  return d;
 }
 
 Distribution distributionOfCounts(const std::vector<uint64_t>& counts) {

@@ -20,7 +20,7 @@ struct Distribution {
 /// Reorders `values`.
 Distribution distributionOf(std::vector<double>& values);
 inline Distribution distributionOf(std::vector<double>&& values) { return distributionOf(values); }
-Distribution distributionOf(CompactDurations&& durations);
+Distribution distributionOf(const CompactDurations& durations);
 /// The same of the values 0, 1, 2, ..., of which value i occurs counts[i] times.
 Distribution distributionOfCounts(const std::vector<uint64_t>& counts);
 

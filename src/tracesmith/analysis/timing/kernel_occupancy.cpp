@@ -96,6 +96,14 @@ void ShapeUses::add(const KernelTable& kernels, size_t row, int64_t duration_ns)
   use.total_ns += std::max<int64_t>(duration_ns, 0);
 }
 
+size_t ShapeUses::Hash::operator()(const Key& key) const {
+  constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
+  const uint64_t low =
+      uint64_t{static_cast<uint32_t>(key.name)} << 32 | static_cast<uint32_t>(key.shape);
+  return static_cast<size_t>((low ^ uint64_t{static_cast<uint32_t>(key.device)} << 17) * kMix >>
+                             20);
+}
+
 void ShapeUses::addAll(const KernelTable& kernels) {
   for (size_t i = 0; i < kernels.size(); ++i) add(kernels, i, kernels.duration_ns[i]);
 }
@@ -112,6 +120,9 @@ void ShapeUses::add(const ShapeUses& others) {
 std::vector<ShapeUse> ShapeUses::all() const {
   std::vector<ShapeUse> out;
   for (const auto& [key, use] : uses_) out.push_back(use);
+  std::sort(out.begin(), out.end(), [](const ShapeUse& a, const ShapeUse& b) {
+    return Key{a.name, a.shape, a.device} < Key{b.name, b.shape, b.device};
+  });
   return out;
 }
 

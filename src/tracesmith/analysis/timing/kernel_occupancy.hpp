@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "tracesmith/model/trace.hpp"
@@ -46,7 +46,16 @@ class ShapeUses {
 
  private:
   const Trace& tables_;
-  std::map<std::tuple<StringId, ShapeId, DeviceId>, ShapeUse> uses_;
+  struct Key {
+    StringId name{};
+    ShapeId shape{};
+    DeviceId device{};
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, ShapeUse, Hash> uses_;
 };
 
 }  // namespace tracesmith

@@ -2,6 +2,7 @@
 #include "tracesmith/analysis/timing/kernel_stats.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -46,22 +47,24 @@ void finishStats(std::vector<NamedStats>& by_name) {
   });
 }
 
-DurationStats statsOf(CompactDurations durations) {
+DurationStats statsOf(const CompactDurations& durations) {
   DurationStats s;
-  const CompactDurations::Sorted sorted = durations.takeSorted();
-  s.count = sorted.size();
+  s.count = durations.size();
   if (s.count == 0) return s;
   // Nearest rank: position ceil(p / 100 * n), counted from 1.
   const auto nearestRank = [&](uint64_t percent) {
-    return sorted.at(std::max<uint64_t>((s.count * percent + 99) / 100, 1) - 1);
+    return static_cast<size_t>(std::max<uint64_t>((s.count * percent + 99) / 100, 1) - 1);
   };
-  for (size_t i = 0; i < s.count; ++i) s.total_ns = endOf(s.total_ns, sorted.at(i));
+  const std::array<size_t, 5> positions = {0, nearestRank(50), nearestRank(95), nearestRank(99),
+                                           durations.size() - 1};
+  const std::vector<int64_t> values = durations.valuesAt(positions);
+  s.total_ns = durations.total();
   s.mean_ns = static_cast<double>(s.total_ns) / static_cast<double>(s.count);
-  s.p50_ns = nearestRank(50);
-  s.p95_ns = nearestRank(95);
-  s.p99_ns = nearestRank(99);
-  s.min_ns = sorted.at(0);
-  s.max_ns = sorted.at(s.count - 1);
+  s.min_ns = values[0];
+  s.p50_ns = values[1];
+  s.p95_ns = values[2];
+  s.p99_ns = values[3];
+  s.max_ns = values[4];
   return s;
 }
 
@@ -73,7 +76,7 @@ void NamedDurations::add(NamedDurations&& others) {
 
 NamedStats NamedDurations::finish(std::string name) {
   return {.name = std::move(name),
-          .time = statsOf(std::move(durations)),
+          .time = statsOf(std::exchange(durations, {})),
           .bytes = bytes,
           .first_launches = first_launches};
 }

@@ -24,7 +24,7 @@ struct DurationStats {
   int64_t min_ns = 0, max_ns = 0;
 };
 
-DurationStats statsOf(CompactDurations durations);
+DurationStats statsOf(const CompactDurations& durations);
 
 struct NamedStats {
   std::string name;

@@ -33,7 +33,7 @@ TEST(KernelStats, PercentilesAreTheSmallestValuesThatCoverTheirShare) {
     const int64_t p50 = covers(50), p95 = covers(95), p99 = covers(99);
     CompactDurations durations;
     for (const int64_t value : values) durations.add(value);
-    const DurationStats s = statsOf(std::move(durations));
+    const DurationStats s = statsOf(durations);
     EXPECT_EQ(s.count, n);
     EXPECT_EQ(s.p50_ns, p50);
     EXPECT_EQ(s.p95_ns, p95);

@@ -68,10 +68,10 @@ void LaunchDelays::add(LaunchDelays&& others) {
 
 LaunchLatency LaunchDelays::finish() {
   LaunchLatency out{.without_launch = without_launch_, .before_launch = before_launch_};
-  out.call = distributionOf(std::move(call_));
-  out.work = distributionOf(std::move(work_));
-  out.delay = distributionOf(std::move(delay_));
-  out.latency = distributionOf(std::move(latency_));
+  out.call = distributionOf(std::exchange(call_, {}));
+  out.work = distributionOf(std::exchange(work_, {}));
+  out.delay = distributionOf(std::exchange(delay_, {}));
+  out.latency = distributionOf(std::exchange(latency_, {}));
   return out;
 }
 
@@ -86,11 +86,11 @@ LaunchLatency launchLatency(const Trace& trace, const DeviceOps& ops,
       if (!launches.counts(op)) continue;
       values.add(value(ops.calls.beginNs(op.launch), ops.calls.endNs(op.launch), op));
     }
-    return distributionOf(std::move(values));
+    return distributionOf(values);
   };
   out.call = distribution([](int64_t begin, int64_t end, const DeviceOp&) { return end - begin; });
-  out.work = distribution(
-      [](int64_t, int64_t, const DeviceOp& op) { return op.end_ns - op.begin_ns; });
+  out.work =
+      distribution([](int64_t, int64_t, const DeviceOp& op) { return op.end_ns - op.begin_ns; });
   out.delay = distribution([](int64_t, int64_t end, const DeviceOp& op) {
     return std::max<int64_t>(op.begin_ns - end, 0);
   });

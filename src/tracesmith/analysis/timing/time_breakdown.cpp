@@ -84,8 +84,7 @@ std::vector<TimeBreakdown> breakdownByDevice(const DeviceOps& ops) {
   std::map<DeviceId, std::vector<DeviceOp>> devices;
   for (const StreamOps& stream : ops.streams) {
     std::vector<DeviceOp>& of_device = devices[stream.device];
-    of_device.insert(of_device.end(), ops.ops.begin() + stream.begin,
-                     ops.ops.begin() + stream.end);
+    of_device.insert(of_device.end(), ops.ops.begin() + stream.begin, ops.ops.begin() + stream.end);
   }
   std::vector<TimeBreakdown> out;
   for (const auto& [device, of_device] : devices) {

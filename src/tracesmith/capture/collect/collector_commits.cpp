@@ -87,6 +87,7 @@ void Collector::commit() {
 }
 
 Status Collector::writeRows() {
+  if (window_) window_->prepare(shared_.delta);
   Status written = writer_->write(shared_.delta);
   // Newer events count more than older ones.
   while (!written && window_ && window_->removeOldest()) written = writer_->write(shared_.delta);

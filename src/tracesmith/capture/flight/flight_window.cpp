@@ -191,6 +191,7 @@ Status FlightWindow::rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns
 
 Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now_ns) {
   const std::string made = newPath();
+  kept_.forgetNames();
   const auto begin = [&]() -> Result<TraceWriter> {
     TS_TRY(TraceWriter next, TraceWriter::create(made));
     TS_CHECK_OK(next.write(kept_.rows()));

@@ -57,7 +57,9 @@ class FlightWindow {
   /// and appends their events to `events`, which may be null.
   Status takeParts(std::string_view id, Trace* events);
 
-  /// Takes the rows of a write: call it for each one.
+  /// Call it before each write: gives new ids to names that the file lacks (KeptDefinitions).
+  void prepare(Trace& delta) { kept_.renameForgotten(delta); }
+  /// Takes the rows of a write: call it after each one.
   void note(const Trace& delta);
   /// The same of rows that an earlier recorder has written.
   void keep(const Trace& newest_part) { kept_.add(newest_part); }

@@ -21,12 +21,83 @@ void append(Table& to, const Table& rows) {
   for (size_t i = 0; i < rows.size(); ++i) to.push(rows.row(i));
 }
 
+/// Whether rows of the table stay in this object: then the names in them are needed for ever.
+constexpr bool isKept(TableId id) {
+  return isKeyed(id) || isAppended(id) || id == TableId::kMetadata || id == TableId::kObject ||
+         id == TableId::kCommit || id == TableId::kClockSnapshot || id == TableId::kClockOffset;
+}
+
+/// Calls f(column, is_kept) for each column of names.
+template <class SomeTrace, class F>
+void forEachNameColumn(SomeTrace& trace, F&& f) {
+  forEachTable(trace, [&](auto& table) {
+    using Table = std::decay_t<decltype(table)>;
+    if (table.empty()) return;
+    Table::visitColumns(table, [&](const ColumnInfo&, auto& column) {
+      using Value = typename std::decay_t<decltype(column)>::value_type;
+      if constexpr (std::is_same_v<Value, StringId>) f(column, isKept(Table::kId));
+    });
+  });
+}
+
 }  // namespace
+
+void KeptDefinitions::renameForgotten(Trace& delta) {
+  if (!has_forgotten_) return;
+  forEachNameColumn(delta, [&](auto& column, bool) {
+    for (StringId& id : column) {
+      const size_t i = indexOf(id);
+      if (id == StringId::kNone || i >= last_use_.size() || last_use_[i] != kForgotten) continue;
+      id = newIdOf(id, delta.strings);
+    }
+  });
+}
+
+StringId KeptDefinitions::newIdOf(StringId forgotten, StringTable& strings) {
+  StringId& known = new_ids_[forgotten];
+  const bool is_usable = known != StringId::kNone && (indexOf(known) >= last_use_.size() ||
+                                                      last_use_[indexOf(known)] != kForgotten);
+  if (!is_usable) known = strings.append(std::string(strings.at(forgotten)));
+  return known;
+}
+
+void KeptDefinitions::noteUse(const Trace& delta) {
+  last_use_.resize(delta.strings.size(), file_);
+  forEachNameColumn(delta, [&](const auto& column, bool is_kept) {
+    for (const StringId id : column) {
+      const size_t i = indexOf(id);
+      if (id == StringId::kNone || i >= last_use_.size() || last_use_[i] == kAlways) continue;
+      last_use_[i] = is_kept ? kAlways : file_;
+    }
+  });
+}
+
+void KeptDefinitions::forgetNames() {
+  constexpr size_t kWorthIt = 256 << 10;
+  ++file_;
+  const auto isUnused = [&](size_t i) {
+    return last_use_[i] < kForgotten && last_use_[i] + kForgottenAfter < file_;
+  };
+  size_t bytes = 0;
+  for (size_t i = 0; i < last_use_.size(); ++i) {
+    if (isUnused(i)) bytes += kept_.strings.at(idAt<StringId>(i)).size();
+  }
+  if (bytes < kWorthIt) return;
+  StringTable strings;
+  for (size_t i = 0; i < last_use_.size(); ++i) {
+    if (isUnused(i)) last_use_[i] = kForgotten;
+    const auto id = idAt<StringId>(i);
+    strings.append(last_use_[i] == kForgotten ? std::string_view() : kept_.strings.at(id));
+  }
+  kept_.strings = std::move(strings);
+  has_forgotten_ = true;
+}
 
 void KeptDefinitions::add(const Trace& delta) {
   for (size_t i = kept_.strings.size(); i < delta.strings.size(); ++i) {
     kept_.strings.append(delta.strings.at(idAt<StringId>(i)));
   }
+  noteUse(delta);
   const auto take = [](auto& kept, const auto& rows) {
     using Table = std::decay_t<decltype(rows)>;
     if constexpr (isKeyed(Table::kId)) {

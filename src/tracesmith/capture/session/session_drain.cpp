@@ -350,6 +350,7 @@ Status SessionDrain::flush() {
   writeLosses();
   writeNotedLosses();
   oldest_unwritten_ns_ = 0;
+  if (window_) window_->prepare(delta_);
   if (write_status_) write_status_ = writer_->write(delta_);
   // Newer events count more than older ones.
   while (!write_status_ && window_ && window_->removeOldest()) {

@@ -177,11 +177,21 @@ class AnalyzeCommand : public Command {
 
   /// Reads the recording beside the trace, if it is of the same session.
   Findings findIn(const TraceFile& file) const {
+    return withRecording(
+        [&](const FindingsOptions& options) { return findingsOf(file.trace, options); });
+  }
+  Findings findIn(TraceScan& scan, const WorkTrace& work) const {
+    return withRecording([&](const FindingsOptions& options) {
+      return findingsOf(work, scan.reader().kernelNames(), options);
+    });
+  }
+  template <class Find>
+  Findings withRecording(Find&& find) const {
     FindingsOptions options;
     options.file = inputs_.front();
     RecordingBeside recording(options.file);
     recording.give(options);
-    return findingsOf(file.trace, options);
+    return find(options);
   }
 
   std::vector<AnalysisPart> partsWanted() const {
@@ -192,23 +202,32 @@ class AnalyzeCommand : public Command {
     return parts;
   }
 
-  /// A file of any size, if what is wanted needs no more than one pass over it. nullopt: it has to
-  /// be read as a whole, or cannot be read.
+  /// A file of any size. nullopt: it has to be read as a whole, or cannot be read.
   std::optional<int> runByBlock(const Session& session) const {
     ReportOptions options = reportOptions();
     options.parts = partsWanted();
-    const bool needs_whole = findings_ || operators_ || rank_ || !ranks_.empty() ||
-                             !range_.empty() || !as_hta_.empty() || !selects();
+    const bool needs_whole =
+        operators_ || rank_ || !ranks_.empty() || !range_.empty() || !as_hta_.empty();
     const std::string& path = inputs_.front();
-    if (needs_whole || !canAnalyzeByBlock(options) || !isTraceFile(path)) return std::nullopt;
+    if (needs_whole || !isTraceFile(path)) return std::nullopt;
     Result<TraceScan> scan = TraceScan::open(path);
     if (!scan || isMerged(scan->tables())) return std::nullopt;
+    std::optional<Findings> findings;
+    std::function<void(const WorkTrace&)> find;
+    if (findings_ || !selects()) {
+      if (!canFindInWork(scan->reader())) return std::nullopt;
+      find = [&](const WorkTrace& work) { findings = findIn(*scan, work); };
+    }
     BusyLine busy("analyzing " + path);
-    auto report = analyzeByBlock(*scan, options);
+    // Findings alone: of the tables, one that takes no time is made, and not shown.
+    const bool has_tables = !options.parts.empty() || !selects();
+    if (!has_tables) options.parts = {AnalysisPart::kMemory};
+    auto report = analyzeByBlock(*scan, options, find);
     if (!report) return failWith(explainError(report.error(), path));
     if (!*report) return std::nullopt;
+    if (!has_tables) (*report)->clear();
     busy.end();
-    return finish({.report = std::move(**report)}, session,
+    return finish({.findings = std::move(findings), .report = std::move(**report)}, session,
                   [&] { return reportLosses(scan->losses(), scan->reader(), path, kExitOk); });
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracesmith/base/largest.hpp"
+#include "tracesmith/base/largest_values.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 namespace tracesmith {
 namespace {
 
-TEST(Largest, KeepsWhatSortingWouldPutFirst) {
+TEST(LargestValues, KeepsWhatSortingWouldPutFirst) {
   std::mt19937 random(8);
   for (const size_t most : {size_t{0}, size_t{1}, size_t{7}, size_t{1000}}) {
-    Largest<uint32_t, std::greater<>> largest(most, std::greater<>());
+    LargestValues<uint32_t, std::greater<>> largest(most, std::greater<>());
     std::vector<uint32_t> all;
     for (int i = 0; i < 500; ++i) {
       all.push_back(static_cast<uint32_t>(random() % 300));

@@ -11,9 +11,9 @@ namespace tracesmith {
 
 /// `isLarger(a, b)`: whether `a` comes before `b` in the result.
 template <class T, class IsLarger>
-class Largest {
+class LargestValues {
  public:
-  Largest(size_t most, IsLarger is_larger) : most_(most), is_larger_(std::move(is_larger)) {}
+  LargestValues(size_t most, IsLarger is_larger) : most_(most), is_larger_(std::move(is_larger)) {}
 
   void add(const T& value) {
     ++count_;
