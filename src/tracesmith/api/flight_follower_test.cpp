@@ -348,6 +348,12 @@ TEST_F(FlightTest, NamesOfLongAgoAreForgottenAndMayComeBack) {
   for (const StringId name : last.kernel.name) ++kernels[std::string(last.text(name))];
   EXPECT_EQ(kernels["rare"], 1);
   EXPECT_EQ(kernels.size(), 2u);
+  ASSERT_TRUE(follower_.writeSummary(path()));
+  const auto stored = readSummaryFile(path() + kSummaryEnding);
+  ASSERT_TRUE(stored);
+  ASSERT_EQ(stored->summary.kernels.size(), 2u);
+  EXPECT_EQ(stored->summary.kernels.at("rare").count, 3u);
+  EXPECT_EQ(stored->summary.kernels.at("often").count, static_cast<uint64_t>(kCommits));
   EXPECT_EQ(last.text(last.thread.name[0]), "main");
 }
 

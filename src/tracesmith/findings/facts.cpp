@@ -183,7 +183,8 @@ void Facts::findKernels() {
     if (op.table != TableId::kKernel || op.work != WorkClass::kCompute) continue;
     const int64_t length = lengthOf(op.begin_ns, op.end_ns);
     all.kernel_sum_ns += length;
-    KernelTotal& total = by_name[static_cast<size_t>(op.name)];
+    const auto id = static_cast<size_t>(op.name);
+    KernelTotal& total = by_name[id < by_name.size() ? id : 0];
     total.name = op.name;
     ++total.launches;
     total.total_ns += length;

@@ -288,9 +288,8 @@ void RecordingBeside::give(FindingsOptions& options) {
 namespace findings {
 namespace {
 
-Findings findingsOfFacts(const Facts& facts, const FindingsOptions& options) {
+Findings findingsOfFacts(const Facts& facts, GainPredictor& gains, const FindingsOptions& options) {
   Findings out;
-  GainPredictor gains(facts.trace, options.file);
   const Context context{facts, options, gains, out};
   applyRules(context);
   if (isCancelled()) return {};
@@ -308,7 +307,8 @@ Findings findingsOfFacts(const Facts& facts, const FindingsOptions& options) {
 }  // namespace findings
 
 Findings findingsOf(const Trace& trace, const FindingsOptions& options) {
-  return findings::findingsOfFacts(findings::Facts(trace), options);
+  findings::GainPredictor gains(trace, options.file);
+  return findings::findingsOfFacts(findings::Facts(trace), gains, options);
 }
 
 bool canFindInWork(TraceReader& reader) {
@@ -322,7 +322,9 @@ bool canFindInWork(TraceReader& reader) {
 
 Findings findingsOf(const WorkTrace& work, const std::vector<StringId>& kernel_names,
                     const FindingsOptions& options) {
-  return findings::findingsOfFacts(findings::Facts(work, kernel_names), options);
+  findings::GainPredictor gains(work.trace, options.file);
+  gains.refuse();  // it needs more than WorkTrace has
+  return findings::findingsOfFacts(findings::Facts(work, kernel_names), gains, options);
 }
 
 }  // namespace tracesmith

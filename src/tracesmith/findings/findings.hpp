@@ -40,8 +40,8 @@ Findings findingsOf(const Trace& trace, const FindingsOptions& options = {});
 
 /// Whether a trace has so many events that no gains are predicted: then WorkTrace suffices.
 bool canFindInWork(TraceReader& reader);
-/// The same of a trace that does not fit into memory as a whole. Needs canFindInWork(), or
-/// `options.predict` false. `kernel_names`: of TraceReader.
+/// The same of a trace that does not fit into memory as a whole, without gains.
+/// `kernel_names`: of TraceReader.
 Findings findingsOf(const WorkTrace& work, const std::vector<StringId>& kernel_names,
                     const FindingsOptions& options);
 

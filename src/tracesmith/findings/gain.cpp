@@ -49,7 +49,7 @@ void GainPredictor::prepare() {
   if (std::exchange(prepared_, true)) return;
   const size_t events = trace_.kernel.size() + trace_.copy.size() + trace_.fill.size() +
                         trace_.sync.size() + trace_.host_call.size();
-  if (events > kMostEvents) {
+  if (is_refused_ || events > kMostEvents) {
     why_not_ =
         fmt::format("the trace has {} operations and calls, so the prediction takes long", events);
     return;

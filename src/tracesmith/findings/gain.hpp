@@ -25,6 +25,8 @@ class GainPredictor {
  public:
   /// `file` is the trace's name in commands.
   GainPredictor(const Trace& trace, std::string file);
+  /// Makes predict() answer as for a trace that is too long, which a part of it may not be.
+  void refuse() { is_refused_ = true; }
 
   /// Never fails: a Gain without a share says why.
   Gain predict(const Change& change);
@@ -38,6 +40,7 @@ class GainPredictor {
 
   const Trace& trace_;
   std::string file_;
+  bool is_refused_ = false;
   bool prepared_ = false;
   std::optional<EmulatorGraph> graph_;
   int64_t unchanged_ns_ = 0;

@@ -32,7 +32,7 @@ Status RunningSummary::add(const std::string& part) {
 
 Status RunningSummary::addPart(const std::string& part) {
   TS_TRY(TraceScan scan, TraceScan::open(part, 1));
-  tables_ = scan.tables();
+  takeTables(scan.tables());
   builder_.beginPart();
   TS_TRY(LaunchTimes launches, readLaunchTimes(scan));
   launches_.push_back({std::make_unique<LaunchTimes>(std::move(launches)), monotonicNs()});
@@ -78,6 +78,22 @@ Status RunningSummary::addPart(const std::string& part) {
     if (loss.offset + loss.bytes <= reader.endOfBlocks()) damaged_bytes_ += loss.bytes;
   }
   return {};
+}
+
+/// A part lacks names that its events do not use, but the sums may need them.
+void RunningSummary::takeTables(const Trace& of_part) {
+  const StringTable before = std::move(tables_.strings);
+  tables_ = of_part;
+  StringTable strings;
+  bool any_lacks = false;
+  for (size_t i = 0; i < tables_.strings.size(); ++i) {
+    const auto id = idAt<StringId>(i);
+    const std::string_view text = tables_.strings.at(id);
+    const bool lacks = text.empty() && !before.at(id).empty() && builder_.usesName(id);
+    any_lacks = any_lacks || lacks;
+    strings.append(lacks ? before.at(id) : text);
+  }
+  if (any_lacks) tables_.strings = std::move(strings);
 }
 
 FleetSummary RunningSummary::finish(const ValueSums& steps_ns) {

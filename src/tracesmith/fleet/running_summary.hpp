@@ -24,7 +24,8 @@ class RunningSummary {
   RunningSummary& operator=(const RunningSummary&) = delete;
 
   /// Adds the events of the next part: a trace that has the strings and dictionaries of the parts
-  /// before it under the same ids. A part that cannot be read leaves the summary damaged.
+  /// before it under the same ids, but "" for names that its events do not use. A part that cannot
+  /// be read leaves the summary damaged.
   Status add(const std::string& part);
   /// Of all parts. It has one trace, complete. The steps are the caller's; nothing may be added
   /// afterwards.
@@ -34,6 +35,7 @@ class RunningSummary {
 
  private:
   Status addPart(const std::string& part);
+  void takeTables(const Trace& of_part);
 
   Trace tables_;  // of the last part
   SummaryBuilder builder_;

@@ -61,6 +61,14 @@ Status SummaryBuilder::readComm(TraceScan& scan) {
   return read(TableId::kCommWork, [&](const Trace& rows) { addCommWork(rows.comm_work); });
 }
 
+bool SummaryBuilder::usesName(StringId name) const {
+  const auto id = static_cast<size_t>(name);
+  return comm_.contains(name) ||
+         std::any_of(collectors_.begin(), collectors_.end(), [&](const Collectors& each) {
+           return id < each.kernels.size() && each.kernels[id] != nullptr;
+         });
+}
+
 void SummaryBuilder::finishKernels(FleetSummary& out) {
   std::vector<ValueSums> by_name(tables_.strings.size() + 1);
   for (const Collectors& each : collectors_) {

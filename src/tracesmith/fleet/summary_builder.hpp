@@ -107,6 +107,9 @@ class SummaryBuilder {
   }
   void setSteps(ValueSums steps_ns) { steps_ns_ = std::move(steps_ns); }
 
+  /// Whether the sums so far need the text of this name.
+  bool usesName(StringId name) const;
+
   FleetSummary finish();
 
  private:

@@ -395,15 +395,12 @@ std::vector<StringId> TraceReader::kernelNames(std::optional<uint64_t> until_off
 }
 
 Result<std::optional<int64_t>> TraceReader::beginNs() {
+  // The tables of timeRange().
   ReadOptions options;
   options.first_events = 1;
-  const Trace tables;
-  forEachTable(tables, [&](const auto& table) {
-    using Table = std::decay_t<decltype(table)>;
-    if constexpr (sbt::SpanTable<const Table> || sbt::InstantTable<const Table>) {
-      options.tables.push_back(Table::kId);
-    }
-  });
+  options.tables = {TableId::kHostCall, TableId::kKernel,      TableId::kCopy,
+                    TableId::kFill,     TableId::kSync,        TableId::kProgramBuild,
+                    TableId::kRange,    TableId::kMemoryEvent, TableId::kCounter};
   TS_TRY(const Trace first, read(options));
   bool any = false;
   for (const TableId id : options.tables) {

@@ -3,6 +3,7 @@
 
 #include <future>
 #include <numeric>
+#include <system_error>
 
 #include "tracesmith/base/natural_sort.hpp"
 
@@ -22,9 +23,14 @@ std::vector<uint32_t> sortedBy(const DeviceOps& ops, Key key) {
 
 OpOrders OpOrders::of(const DeviceOps& ops) {
   constexpr size_t kMany = 1 << 17;
-  const auto policy = ops.ops.size() < kMany ? std::launch::deferred : std::launch::async;
-  std::future<std::vector<uint32_t>> by_end = std::async(
-      policy, [&] { return sortedBy(ops, [](const DeviceOp& op) { return op.end_ns; }); });
+  const auto sortByEnd = [&] {
+    return sortedBy(ops, [](const DeviceOp& op) { return op.end_ns; });
+  };
+  std::future<std::vector<uint32_t>> by_end = std::async(std::launch::deferred, sortByEnd);
+  try {
+    if (ops.ops.size() >= kMany) by_end = std::async(std::launch::async, sortByEnd);
+  } catch (const std::system_error&) {  // no more threads can be had: one after the other
+  }
   OpOrders out;
   out.by_begin = sortedBy(ops, [](const DeviceOp& op) { return op.begin_ns; });
   out.by_end = by_end.get();

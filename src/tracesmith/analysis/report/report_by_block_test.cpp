@@ -101,6 +101,11 @@ void addOtherParts(Trace& trace, uint64_t seed) {
                              .address = 4096 * (i / 3),
                              .bytes = 100 + i});
   }
+  // A trace starts with its first call or work, and not with this.
+  trace.comm.push({.start_ns = 5,
+                   .duration_ns = 1,
+                   .function = trace.strings.intern("MPI_Barrier"),
+                   .process_id = ProcessId{1}});
   addHostSide(trace, random);
   trace.range = {};
   if (seed % 3 == 0) return repeatKernels(trace);

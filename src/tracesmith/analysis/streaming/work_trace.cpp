@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -31,8 +32,12 @@ bool isGapless(const std::vector<ScanBlock>& blocks) {
   return rows < LaunchIndex::kNone;
 }
 
-TimeRange unionOf(const TimeRange& a, const TimeRange& b) {
-  return {std::min(a.begin_ns, b.begin_ns), std::max(a.end_ns, b.end_ns)};
+/// timeRange() of these rows; nullopt: they have no times.
+std::optional<TimeRange> rangeOf(const Trace& rows) {
+  const bool has_times = !rows.host_call.empty() || !rows.kernel.empty() || !rows.copy.empty() ||
+                         !rows.fill.empty() || !rows.sync.empty() || !rows.program_build.empty() ||
+                         !rows.range.empty() || !rows.memory_event.empty() || !rows.counter.empty();
+  return has_times ? std::optional(timeRange(rows)) : std::nullopt;
 }
 
 class WorkTraceReader {
@@ -54,43 +59,50 @@ class WorkTraceReader {
     if (std::find(flows.begin(), flows.end(), FlowKind::kWait) != flows.end()) return false;
     TS_TRY(const bool has_calls, readCalls());
     if (!has_calls) return false;
-    out_.range = timeRange(trace_);  // without kernels, whose columns are not read
+    extend(rangeOf(trace_));  // without kernels, whose columns are not read
     LaunchIndex launches(trace_);
     if (launches.hasRepeatedIds()) return false;
     if (trace_.comm.empty()) {  // nothing else looks for ids of calls
       trace_.host_call.correlation_id = {};
       trace_.host_call.correlation_id.resize(trace_.host_call.size());
     }
-    OpsByStream ops;
+    OpsByStream ops(trace_);
     TS_TRY(const bool has_kernels, readKernels(launches, ops));
     if (!has_kernels) return false;
     finish(launches, ops);
-    TS_CHECK_OK(extendRange());
+    TS_CHECK_OK(readOtherTimes());
+    out_.range = range_.value_or(TimeRange());
     return true;
   }
 
  private:
   /// Whether memory suffices for this, so that the attempt does not end the program.
   bool fits() {
-    constexpr uint64_t kBytesOfCall = 41, kBytesOfKernel = sizeof(DeviceOp) + 4;
+    // With the index of launches, orders, and what analyses take at most. TraceReader::read()
+    // checks other tables, but not the operators of ranges.
+    constexpr uint64_t kBytesOfCall = 41 + 12, kBytesOfKernel = sizeof(DeviceOp) + 40;
+    constexpr uint64_t kBytesOfRange = 48;
     TraceReader& reader = scan_.reader();
     const uint64_t bytes = reader.rows(TableId::kHostCall) * kBytesOfCall +
-                           reader.rows(TableId::kKernel) * kBytesOfKernel;
+                           reader.rows(TableId::kKernel) * kBytesOfKernel +
+                           reader.rows(TableId::kRange) * kBytesOfRange;
     return bytes <= memoryBudget();
   }
 
   /// All but kernels, host calls and what readWorkTrace() leaves out.
   Status readOtherTables() {
+    // Attributes say which ranks did not answer.
+    const bool has_comm = scan_.reader().rows(TableId::kComm) > 0;
     ReadOptions options;
     forEachTable(trace_, [&](const auto& table) {
       constexpr TableId kId = std::decay_t<decltype(table)>::kId;
-      if (kId != TableId::kKernel && kId != TableId::kHostCall && kId != TableId::kAttribute &&
-          kId != TableId::kCounter && kId != TableId::kProgramBuild) {
-        options.tables.push_back(kId);
-      }
+      const bool is_left_out = kId == TableId::kKernel || kId == TableId::kHostCall ||
+                               kId == TableId::kCounter || kId == TableId::kProgramBuild ||
+                               kId == TableId::kFlowEvent ||
+                               (kId == TableId::kAttribute && !has_comm);
+      if (!is_left_out) options.tables.push_back(kId);
     });
     TS_TRY(trace_, scan_.reader().read(options));
-    TS_TRY(trace_.begin_ns, scan_.reader().beginNs());
     return {};
   }
 
@@ -131,7 +143,7 @@ class WorkTraceReader {
   /// What one block of kernels leaves.
   struct OfKernels {
     std::vector<DeviceOp> ops;
-    TimeRange range;
+    std::optional<TimeRange> range;
     bool is_complete = false;
   };
 
@@ -155,7 +167,7 @@ class WorkTraceReader {
           const KernelTable& from = rows.kernel;
           if (from.size() != block.rows) return of;
           of.is_complete = true;
-          of.range = timeRange(rows);
+          of.range = rangeOf(rows);
           of.ops.reserve(from.size());
           const std::vector<uint32_t> calls = launches.launchesOf(from);
           makers[thread].appendOps(from, calls, static_cast<uint32_t>(block.first_row), of.ops);
@@ -169,7 +181,7 @@ class WorkTraceReader {
           is_whole = is_whole && of.is_complete;
           if (!is_whole) return;
           for (const DeviceOp& op : of.ops) ops.push_back(op);
-          out_.range = unionOf(out_.range, of.range);
+          extend(of.range);
         }));
     for (const CallPathCosts& each : costs) path_costs_.add(each);
     return is_whole;
@@ -198,18 +210,21 @@ class WorkTraceReader {
     out_.orders = OpOrders::of(out_.ops);
   }
 
-  /// By the times of tables that are not in memory.
-  Status extendRange() {
+  void extend(const std::optional<TimeRange>& by) {
+    if (!by) return;
+    if (!range_) range_ = by;
+    range_ =
+        TimeRange{std::min(range_->begin_ns, by->begin_ns), std::max(range_->end_ns, by->end_ns)};
+  }
+
+  /// The times of tables that are not in memory.
+  Status readOtherTimes() {
     constexpr std::array<TableId, 2> kTables = {TableId::kCounter, TableId::kProgramBuild};
     constexpr std::array<uint16_t, 2> kColumns = {1, 2};  // the time, or start_ns and duration_ns
     return scan_.forEach(
         scan_.blocksOf(kTables), kColumns,
-        [](const Trace& rows, const ScanBlock&, unsigned) {
-          return std::pair(timeRange(rows), rows.counter.empty() && rows.program_build.empty());
-        },
-        [&](const std::pair<TimeRange, bool>& of) {
-          if (!of.second) out_.range = unionOf(out_.range, of.first);
-        });
+        [](const Trace& rows, const ScanBlock&, unsigned) { return rangeOf(rows); },
+        [&](const std::optional<TimeRange>& of) { extend(of); });
   }
 
   TraceScan& scan_;
@@ -217,6 +232,7 @@ class WorkTraceReader {
   WorkTrace& out_;
   Trace& trace_;
   CallPathCosts path_costs_;
+  std::optional<TimeRange> range_;
 };
 
 }  // namespace

@@ -16,7 +16,8 @@
 namespace tracesmith {
 
 struct WorkTrace {
-  /// Has all rows of all tables but attributes, counters and program builds. Of kernels, only the
+  /// Has all rows of all tables but counters, program builds, flow events, and attributes unless
+  /// there are calls of communication libraries. Of kernels, only the
   /// launch shape is read; of host calls, the times, names, places and kinds. Other columns of
   /// these two tables are 0 and take no memory.
   Trace trace;

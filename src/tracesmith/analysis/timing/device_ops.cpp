@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -180,7 +181,7 @@ WorkClass DeviceOpsMaker::classOf(StringId name) {
 
 DeviceOps DeviceOpsMaker::finish(OpsByStream ops) const {
   DeviceOps out;
-  ops.finish(trace_, out);
+  ops.finish(out);
   out.calls = calls_;
   out.until_ns = until_ns_;
   return out;
@@ -188,9 +189,11 @@ DeviceOps DeviceOpsMaker::finish(OpsByStream ops) const {
 
 void OpsByStream::push_back(const DeviceOp& op) {
   constexpr size_t kLargestPart = (size_t{2} << 20) / sizeof(DeviceOp);  // less than a huge page
-  if (last_ == nullptr || last_stream_ != op.stream) {
-    last_stream_ = op.stream;
-    last_ = &streams_[op.stream];
+  const StreamId stream =
+      std::min(op.stream, static_cast<StreamId>(trace_.stream.size() + 1));  // damaged: beyond all
+  if (last_ == nullptr || last_stream_ != stream) {
+    last_stream_ = stream;
+    last_ = &streams_[stream];
   }
   std::vector<Column<DeviceOp>>& parts = last_->parts;
   if (parts.empty() || parts.back().size() == parts.back().capacity()) {
@@ -201,7 +204,7 @@ void OpsByStream::push_back(const DeviceOp& op) {
   ++last_->size;
 }
 
-void OpsByStream::finish(const Trace& trace, DeviceOps& out) {
+void OpsByStream::finish(DeviceOps& out) {
   size_t size = 0;
   for (const auto& [id, stream] : streams_) size += stream.size;
   out.ops.reserve(size);
@@ -212,16 +215,24 @@ void OpsByStream::finish(const Trace& trace, DeviceOps& out) {
       part = {};
     }
     naturalSort(out.ops.begin() + static_cast<std::ptrdiff_t>(begin), out.ops.end(),
-                [](const DeviceOp& a, const DeviceOp& b) { return a.begin_ns < b.begin_ns; });
-    const auto index = static_cast<size_t>(id);
-    if (index <= trace.stream.size()) {
-      out.stream_by_id.resize(index + 1);
-      out.stream_by_id[index] = static_cast<uint32_t>(out.streams.size());
-    }
-    out.streams.push_back({id, trace.deviceOf(id), static_cast<uint32_t>(begin),
-                           static_cast<uint32_t>(out.ops.size())});
+                [](const DeviceOp& a, const DeviceOp& b) {
+                  return std::tie(a.stream, a.begin_ns) < std::tie(b.stream, b.begin_ns);
+                });
   }
-  *this = {};
+  streams_.clear();
+  last_ = nullptr;
+  for (size_t i = 0; i < out.ops.size(); ++i) {
+    const StreamId id = out.ops[i].stream;
+    if (out.streams.empty() || out.streams.back().stream != id) {
+      const auto index = static_cast<size_t>(id);
+      if (index <= trace_.stream.size()) {
+        out.stream_by_id.resize(index + 1);
+        out.stream_by_id[index] = static_cast<uint32_t>(out.streams.size());
+      }
+      out.streams.push_back({id, trace_.deviceOf(id), static_cast<uint32_t>(i), 0});
+    }
+    out.streams.back().end = static_cast<uint32_t>(i) + 1;
+  }
 }
 
 uint32_t DeviceOps::searchStreamOf(uint32_t op) const {
@@ -234,7 +245,7 @@ uint32_t DeviceOps::searchStreamOf(uint32_t op) const {
 DeviceOps DeviceOps::of(const Trace& trace, const AnalysisOptions& options) {
   DeviceOpsMaker maker(trace, options);
   const LaunchIndex index(trace);
-  OpsByStream ops;
+  OpsByStream ops(trace);
   const auto append = [&](const auto& table) {
     std::vector<uint32_t> launches = index.launchesOf(table);
     maker.appendOps(table, launches, 0, ops);

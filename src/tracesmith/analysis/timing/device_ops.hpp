@@ -113,16 +113,19 @@ struct DeviceOps {
 /// little more memory than the result.
 class OpsByStream {
  public:
+  /// `trace` has the streams.
+  explicit OpsByStream(const Trace& trace) : trace_(trace) {}
   void push_back(const DeviceOp& op);  // NOLINT(readability-identifier-naming): as a container
-  /// Sets `ops` and `streams`. Has nothing afterwards.
-  void finish(const Trace& trace, DeviceOps& out);
+  /// Sets `ops` and what concerns streams. Has nothing afterwards.
+  void finish(DeviceOps& out);
 
  private:
   struct OfStream {
     std::vector<Column<DeviceOp>> parts;  // each is freed when it is copied
     size_t size = 0;
   };
-  std::map<StreamId, OfStream> streams_;
+  const Trace& trace_;
+  std::map<StreamId, OfStream> streams_;  // all that the trace does not have are one
   OfStream* last_ = nullptr;
   StreamId last_stream_{};
 };

@@ -301,7 +301,7 @@ class KernelSteps {
     for (const DeviceOp& op : most) {
       if (op.table != TableId::kKernel) continue;
       positions_[op.name].push_back(static_cast<uint32_t>(kernels_.size()));
-      kernels_.push_back(&op);
+      kernels_.push_back(static_cast<uint32_t>(&op - ops_.ops.data()));
       hash_.add(static_cast<uint64_t>(op.name));
     }
   }
@@ -353,7 +353,7 @@ class KernelSteps {
   int64_t idleBefore(const std::vector<uint32_t>& positions) const {
     std::vector<int64_t> idle;
     for (const uint32_t at : positions) {
-      if (at > 0) idle.push_back(kernels_[at]->begin_ns - kernels_[at - 1]->end_ns);
+      if (at > 0) idle.push_back(kernel(at).begin_ns - kernel(at - 1).end_ns);
     }
     if (idle.empty()) return 0;
     const auto middle = idle.begin() + static_cast<std::ptrdiff_t>(idle.size() / 2);
@@ -365,38 +365,39 @@ class KernelSteps {
     Steps steps;
     steps.from = Steps::From::kRepeatedKernels;
     steps.pattern = fmt::format("{} kernels from {} on", best_length_,
-                                trace_.text(kernels_[best_positions_[0]]->name));
-    steps.device_times = std::any_of(kernels_.begin(), kernels_.end(), [](const DeviceOp* kernel) {
-      return kernel->launch == DeviceOp::kNone;
+                                trace_.text(kernel(best_positions_[0]).name));
+    steps.device_times = std::any_of(kernels_.begin(), kernels_.end(), [&](uint32_t op) {
+      return ops_.ops[op].launch == DeviceOp::kNone;
     });
     // One call may launch a graph of several repetitions.
     for (size_t i = 1; i < best_positions_.size(); ++i) {
-      const uint32_t launch = kernels_[best_positions_[i]]->launch;
-      if (launch == kernels_[best_positions_[i - 1]]->launch) steps.device_times = true;
+      const uint32_t launch = kernel(best_positions_[i]).launch;
+      if (launch == kernel(best_positions_[i - 1]).launch) steps.device_times = true;
     }
     for (const uint32_t at : best_positions_) {
       const size_t last = at + best_length_ - 1;
       const size_t next = at + best_length_;
       Step step{.number = static_cast<int64_t>(steps.all.size()),
                 .made = fmt::format("repetition {}", steps.all.size() + 1),
-                .process = kernels_[at]->process,
+                .process = kernel(at).process,
                 .begin_ns = beginOf(steps, at)};
       // Ends at the start of the next step, if that follows directly.
       step.end_ns = next < kernels_.size() ? beginOf(steps, static_cast<uint32_t>(next))
-                                           : kernels_[last]->end_ns;
+                                           : kernel(last).end_ns;
       step.end_ns = std::max(step.end_ns, step.begin_ns);
       steps.all.push_back(std::move(step));
     }
     return steps;
   }
-  int64_t beginOf(const Steps& steps, uint32_t kernel) const {
-    const DeviceOp& op = *kernels_[kernel];
+  const DeviceOp& kernel(size_t position) const { return ops_.ops[kernels_[position]]; }
+  int64_t beginOf(const Steps& steps, uint32_t position) const {
+    const DeviceOp& op = kernel(position);
     return steps.device_times ? op.begin_ns : ops_.calls.beginNs(op.launch);
   }
 
   const Trace& trace_;
   const DeviceOps& ops_;
-  std::vector<const DeviceOp*> kernels_;  // kernels of the stream, by start
+  std::vector<uint32_t> kernels_;  // ops that are kernels of the stream, by start
   RangeHash hash_;
   std::map<StringId, std::vector<uint32_t>> positions_;
   size_t best_length_ = 0;

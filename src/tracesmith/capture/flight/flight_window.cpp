@@ -215,6 +215,7 @@ Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now
     return named;
   }
   writer = std::make_unique<TraceWriter>(std::move(*next));
+  kept_.countFile();
   part_begin_ns_ = now_ns;
   ++parts_;
   past_.push_back(part);

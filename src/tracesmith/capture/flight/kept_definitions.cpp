@@ -74,7 +74,6 @@ void KeptDefinitions::noteUse(const Trace& delta) {
 
 void KeptDefinitions::forgetNames() {
   constexpr size_t kWorthIt = 256 << 10;
-  ++file_;
   const auto isUnused = [&](size_t i) {
     return last_use_[i] < kForgotten && last_use_[i] + kForgottenAfter < file_;
   };

@@ -24,6 +24,8 @@ class KeptDefinitions {
   /// files, if they are worth it. Files that begin later have "" in their place, so that a name for
   /// each step does not make them grow for ever.
   void forgetNames();
+  /// After it has begun.
+  void countFile() { ++file_; }
   /// Everything kept so far, for the start of a file. Its size grows with the distinct names in
   /// use, processes, threads and launch shapes, and not with the events.
   Trace rows() const;

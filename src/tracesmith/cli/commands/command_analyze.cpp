@@ -233,7 +233,7 @@ class AnalyzeCommand : public Command {
 
   /// Whether an option needs a single trace.
   bool selectsParts() const {
-    return selects() || !range_.empty() || !as_hta_.empty() || !selects();
+    return selects() || !range_.empty() || !as_hta_.empty() || all_frames_;
   }
 
   /// One trace after the other, so that only one is in memory.
