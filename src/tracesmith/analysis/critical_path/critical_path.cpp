@@ -12,6 +12,7 @@
 #include "tracesmith/analysis/critical_path/last_ended.hpp"
 #include "tracesmith/analysis/critical_path/latest_ends.hpp"
 #include "tracesmith/analysis/timing/covered_time.hpp"
+#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/state/operation_graph.hpp"
 
 namespace tracesmith {
@@ -203,6 +204,7 @@ class Walk {
   /// Finds for each op its predecessor, in its stream or by events, that ended last; and for each
   /// host wait for an event its op.
   void findPredecessors() {
+    reserveInLargePages(before_, ops_.ops.size());
     before_.assign(ops_.ops.size(), DeviceOp::kNone);
     for (const StreamOps& s : ops_.streams) {
       uint32_t last = DeviceOp::kNone;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/huge_pages.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -12,11 +14,9 @@ class LatestEnds {
  public:
   LatestEnds(const DeviceOps& ops, const OpOrders& orders, const std::vector<Deadline>& deadlines,
              const std::vector<EventWait>& event_waits, int64_t end_ns)
-      : ops_(ops),
-        end_ns_(end_ns),
-        latest_(ops.ops.size(), end_ns),
-        by_begin_(orders.by_begin),
-        by_end_(orders.by_end) {
+      : ops_(ops), end_ns_(end_ns), by_begin_(orders.by_begin), by_end_(orders.by_end) {
+    reserveInLargePages(latest_, ops.ops.size());
+    latest_.assign(ops.ops.size(), end_ns);
     waits_of_.assign(event_waits.begin(), event_waits.end());
     std::sort(waits_of_.begin(), waits_of_.end(),
               [](const EventWait& a, const EventWait& b) { return a.from < b.from; });

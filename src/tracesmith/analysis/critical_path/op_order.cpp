@@ -5,6 +5,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/natural_sort.hpp"
 
 namespace tracesmith {
@@ -12,7 +13,9 @@ namespace {
 
 template <class Key>
 std::vector<uint32_t> sortedBy(const DeviceOps& ops, Key key) {
-  std::vector<uint32_t> order(ops.ops.size());
+  std::vector<uint32_t> order;
+  reserveInLargePages(order, ops.ops.size());
+  order.resize(ops.ops.size());
   std::iota(order.begin(), order.end(), uint32_t{0});
   naturalSort(order.begin(), order.end(),
               [&](uint32_t a, uint32_t b) { return key(ops.ops[a]) < key(ops.ops[b]); });

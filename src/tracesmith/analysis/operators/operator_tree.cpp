@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/natural_sort.hpp"
 
 namespace tracesmith {
@@ -283,6 +284,7 @@ uint64_t bytesOf(const Trace& trace, const DeviceOp& op) {
 OperatorTree OperatorTree::of(const Trace& trace, const DeviceOps& ops, OperatorRanges which) {
   OperatorTree tree;
   tree.nodes.emplace_back();
+  reserveInLargePages(tree.node_of_op, ops.ops.size());
   tree.node_of_op.resize(ops.ops.size());
   OperatorNames names(trace, which, tree.names);
   Threads threads;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/natural_sort.hpp"
 #include "tracesmith/model/names/collective_names.hpp"
 
@@ -188,7 +189,7 @@ DeviceOps DeviceOpsMaker::finish(OpsByStream ops) const {
 }
 
 void OpsByStream::push_back(const DeviceOp& op) {
-  constexpr size_t kLargestPart = (size_t{2} << 20) / sizeof(DeviceOp);  // less than a huge page
+  constexpr size_t kLargestPart = (size_t{8} << 20) / sizeof(DeviceOp);
   const StreamId stream =
       std::min(op.stream, static_cast<StreamId>(trace_.stream.size() + 1));  // damaged: beyond all
   if (last_ == nullptr || last_stream_ != stream) {
@@ -207,7 +208,7 @@ void OpsByStream::push_back(const DeviceOp& op) {
 void OpsByStream::finish(DeviceOps& out) {
   size_t size = 0;
   for (const auto& [id, stream] : streams_) size += stream.size;
-  out.ops.reserve(size);
+  reserveInLargePages(out.ops, size);
   for (auto& [id, stream] : streams_) {
     const size_t begin = out.ops.size();
     for (Column<DeviceOp>& part : stream.parts) {

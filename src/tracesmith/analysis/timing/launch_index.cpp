@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "tracesmith/base/huge_pages.hpp"
+
 namespace tracesmith {
 
 LaunchIndex::LaunchIndex(const Trace& trace) : calls_(trace.host_call) {
@@ -23,6 +25,7 @@ LaunchIndex::LaunchIndex(const Trace& trace) : calls_(trace.host_call) {
   if (count == 0) return;
   if (one_process && last - first < 16 * uint64_t{count} + 1024) {
     first_ = first;
+    reserveInLargePages(rows_, static_cast<size_t>(last - first) + 1);
     rows_.assign(static_cast<size_t>(last - first) + 1, kNone);
     bool distinct = true;
     for (size_t i = 0; i < calls_.size() && distinct; ++i) {

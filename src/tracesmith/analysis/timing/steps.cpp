@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tracesmith/base/huge_pages.hpp"
+
 namespace tracesmith {
 namespace {
 
@@ -239,7 +241,7 @@ class RangeSteps {
 /// Hashes of any range of a sequence: polynomials modulo 2^61 - 1.
 class RangeHash {
  public:
-  void reserve(size_t values) { sums_.reserve(values + 1); }
+  void reserve(size_t values) { reserveInLargePages(sums_, values + 1); }
   void add(uint64_t value) { sums_.push_back(mod(multiply(sums_.back(), kBase) + value + 1)); }
   /// In time logarithmic in the length of the range.
   uint64_t of(size_t begin, size_t end) const {
@@ -296,7 +298,7 @@ class KernelSteps {
         most_kernels = kernels;
       }
     }
-    kernels_.reserve(most_kernels);
+    reserveInLargePages(kernels_, most_kernels);
     hash_.reserve(most_kernels);
     for (const DeviceOp& op : most) {
       if (op.table != TableId::kKernel) continue;
