@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tracesmith/base/huge_pages.hpp"
+
 namespace tracesmith {
 
 LastEnded::LastEnded(const DeviceOps& ops, const OpOrders& orders) : ops_(ops) {
@@ -30,9 +32,15 @@ LastEnded::LastEnded(const DeviceOps& ops, const OpOrders& orders) : ops_(ops) {
 void LastEnded::listOps(const OpOrders& orders, const std::vector<bool>& is_listed,
                         const std::set<DeviceId>& listed_devices) {
   std::vector<bool> is_on_listed;  // by stream
+  std::map<std::pair<ProcessId, DeviceId>, size_t> sizes;
   for (const StreamOps& stream : ops_.streams) {
     is_on_listed.push_back(listed_devices.contains(stream.device));
+    if (is_on_listed.back()) {
+      sizes[{ops_.ops[stream.begin].process, stream.device}] += stream.end - stream.begin;
+    }
   }
+  // Most streams are of one process, so that this is exact.
+  for (const auto& [place, size] : sizes) reserveInLargePages(by_device_[place].list, size);
   const auto add = [](ByEnd& to, uint32_t op) {
     to.list.push_back(op);
     ++to.size;

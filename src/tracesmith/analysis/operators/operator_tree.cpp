@@ -259,6 +259,7 @@ struct Threads {
   struct Thread {
     std::vector<HostRange> ranges;
     std::vector<uint32_t> ops;
+    size_t launches = 0;
   };
   std::map<ThreadId, Thread> all;
 
@@ -296,6 +297,10 @@ OperatorTree OperatorTree::of(const Trace& trace, const DeviceOps& ops, Operator
     threads.of(r.thread_id[i])
         .ranges.push_back({r.start_ns[i], endOf(r.start_ns[i], r.duration_ns[i]), i, name});
   }
+  for (const DeviceOp& op : ops.ops) {
+    if (op.launch != DeviceOp::kNone) ++threads.of(trace.host_call.thread_id[op.launch]).launches;
+  }
+  for (auto& [id, thread] : threads.all) reserveInLargePages(thread.ops, thread.launches);
   TreeBuilder builder(trace, ops, which, tree);
   for (uint32_t i = 0; i < ops.ops.size(); ++i) {
     const DeviceOp& op = ops.ops[i];

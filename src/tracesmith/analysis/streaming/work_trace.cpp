@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
+#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/memory_limit.hpp"
 
 namespace tracesmith {
@@ -168,7 +169,7 @@ class WorkTraceReader {
           if (from.size() != block.rows) return of;
           of.is_complete = true;
           of.range = rangeOf(rows);
-          of.ops.reserve(from.size());
+          reserveInLargePages(of.ops, from.size());
           const std::vector<uint32_t> calls = launches.launchesOf(from);
           makers[thread].appendOps(from, calls, static_cast<uint32_t>(block.first_row), of.ops);
           std::copy(from.shape_id.begin(), from.shape_id.end(),
