@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "tracesmith/analysis/communication/comm_trace_test_util.hpp"
 #include "tracesmith/analysis/report/report.hpp"
 #include "tracesmith/analysis/streaming/random_work_test_util.hpp"
 #include "tracesmith/format/trace_scan.hpp"
@@ -151,6 +152,29 @@ TEST(ReportByBlock, HasTheTablesOfTheTraceInMemory) {
       expectEqual(**by_block, analyze(whole, options));
     }
   }
+}
+
+TEST(ReportByBlock, KnowsWhichRanksDidNotAnswer) {
+  test::CommTrace made(3);
+  const auto world = made.world("NCCL");
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    CommRow& row = made.call(rank, world[rank], "ncclAllReduce", CommKind::kCollective, 0, 0);
+    row.sequence = 10 - rank;
+    row.state = rank == 0 ? CommState::kScheduled : CommState::kUnknown;
+    made.add();
+  }
+  made.trace.attribute.push({.table = static_cast<uint32_t>(TableId::kCommunicator),
+                             .row_number = 2,
+                             .key = made.text("answered"),
+                             .value = made.text("false")});
+  test::TempFile file;
+  writeFile(made.trace, file.path());
+  auto scan = TraceScan::open(file.path());
+  ASSERT_TRUE(scan);
+  const ReportOptions options{.parts = {AnalysisPart::kCommunication}};
+  const auto by_block = analyzeByBlock(*scan, options);
+  ASSERT_TRUE(by_block && *by_block);
+  expectEqual(**by_block, analyze(*scan->reader().read(), options));
 }
 
 TEST(ReportByBlock, SomeTracesMustBeReadAsAWhole) {
