@@ -13,6 +13,8 @@ from harness import BIN, DEMO, PROGRAM, CommandTest, environment
 
 FLOOD = (os.path.join(BIN, "cl_flood"), "flood", "2", "0", "0")  # launches until it is killed
 HEAVY = os.path.join(BIN, "launch_heavy")
+WAIT_IN_FLOOD = 2 * 256
+WAIT_IN_HEAVY = 100
 WINDOW = ("--flight-recorder", "800ms")
 
 
@@ -41,14 +43,21 @@ class FlightWindow(CommandTest):
         except ProcessLookupError:
             pass
 
-    def parts(self, output="t.sbt"):
-        return glob.glob(self.path(f"{output}.session/trace.sbt.past-*"))
+    def parts(self):
+        return glob.glob(self.path("t.sbt.session/trace.sbt.past-*"))
 
-    def wait_for_a_window(self, output="t.sbt"):
-        """Until more than a window has gone by since the first event."""
+    def wait_for_a_window(self, processes=1):
+        """Until more than a window has gone by since each process had a kernel: before the first one they compile
+        for a while."""
+        part = self.path("t.sbt.session/trace.sbt")
+
         def newest():
-            return max((int(re.search(r"\d+$", name)[0]) for name in self.parts(output)), default=0)
-        self.wait_until(lambda: newest() >= 12, "no window goes by")
+            return max((int(re.search(r"\d+$", name)[0]) for name in self.parts()), default=0)
+
+        launching = f"SELECT count(DISTINCT process_id) AS n FROM kernel HAVING n = {processes}"
+        self.wait_until(lambda: self.has_rows(part, launching), "no kernel is recorded")
+        last = newest() + 12
+        self.wait_until(lambda: newest() >= last, "no window goes by")
 
     def end(self, process, sig=signal.SIGINT):
         process.send_signal(sig)
@@ -67,18 +76,18 @@ class FlightWindow(CommandTest):
     def reason(self, trace):
         return self.value(trace, "SELECT value FROM metadata WHERE key = 'flight_recorder.reason'")
 
-    def assert_window(self, trace):
+    def assert_window(self, trace, waiting=WAIT_IN_FLOOD):
+        """`waiting`: so many launches of the program may wait for the device."""
         verified = self.run_command("verify", trace)
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
         kernels = int(self.value(trace, "SELECT count(*) FROM kernel"))
-        span = int(self.value(trace, "SELECT max(start_ns) - min(start_ns) FROM kernel"))
         self.assertGreater(kernels, 10)
-        self.assertGreater(span, 700_000_000)
         launches = int(self.value(trace, "SELECT count(*) FROM kernel k JOIN host_call h ON "
                                          "h.correlation_id = k.correlation_id AND "
                                          "h.process_id = k.process_id"))
-        self.assertGreater(launches, kernels * 0.9)
-        return kernels
+        # Kernels at the beginning may have been launched before the window.
+        self.assertGreater(launches, 10)
+        self.assertGreaterEqual(launches, kernels - waiting)
 
     def test_saves_its_window_on_request_and_by_signal(self):
         process = self.start(HEAVY, "1000000")
@@ -86,7 +95,11 @@ class FlightWindow(CommandTest):
         asked = self.run_command("trigger", "t.sbt", "--reason", "I looked")
         self.assertEqual(asked.returncode, 0, asked.stderr)
         self.assertEqual(asked.stdout.decode(), self.path("t.trigger-1.sbt") + "\n")
-        self.assert_window("t.trigger-1.sbt")
+        self.assert_window("t.trigger-1.sbt", WAIT_IN_HEAVY)
+        # Which events it has is tested to the nanosecond in flight_follower_test.cpp. Here a busy machine may not let
+        # the program run for a part of it.
+        span = int(self.value("t.trigger-1.sbt", "SELECT max(start_ns) - min(start_ns) FROM host_call"))
+        self.assertGreater(span, 400_000_000)
         self.assertEqual(self.reason("t.trigger-1.sbt"), "I looked")
         by_pid = self.run_command("trigger", str(process.pid))
         self.assertIn(b"t.trigger-2.sbt", by_pid.stdout)
@@ -95,7 +108,7 @@ class FlightWindow(CommandTest):
         said = self.end(process)
         for number, reason in (1, "I looked"), (2, "tracesmith trigger"), (3, "SIGUSR2"):
             self.assertIn(f"t.trigger-{number}.sbt: saved ({reason})", said)
-        self.assert_window("t.sbt")
+        self.assert_window("t.sbt", WAIT_IN_HEAVY)
         self.assertEqual(self.files(), ["t.sbt", "t.sbt.summary", "t.trigger-1.sbt", "t.trigger-2.sbt",
                                         "t.trigger-3.sbt"])
         # The summary counts every launch; the fleet takes it for the trace and its windows.
@@ -148,19 +161,19 @@ class FlightWindow(CommandTest):
         self.kill_by(signal.SIGSEGV, self.pid_of("launch_heavy", process))
         process.wait(timeout=60)
         self.assertEqual(process.returncode, -signal.SIGSEGV)
-        self.assert_window("t.sbt")
+        self.assert_window("t.sbt", WAIT_IN_HEAVY)
         self.assertEqual(self.reason("t.sbt"), "signal 11 ended the program")
 
     def test_the_crash_of_one_process_of_several_saves_the_window(self):
         process = self.start("sh", "-c", f"{HEAVY} 1000000 & {' '.join(FLOOD)} & wait")
-        self.wait_for_a_window()
+        self.wait_for_a_window(processes=2)
         program = self.pid_of("launch_heavy", process)
         self.kill_by(signal.SIGABRT, program)
         self.wait_until(lambda: "t.trigger-1.sbt" in self.files(), "the crash was not seen")
         self.assertEqual(self.reason("t.trigger-1.sbt"), f"signal 6 ended process {program}")
         self.kill_by(signal.SIGTERM, self.pid_of("cl_flood", process))
         process.wait(timeout=60)
-        self.assert_window("t.sbt")
+        self.assert_window("t.sbt", WAIT_IN_HEAVY + WAIT_IN_FLOOD)
 
     @staticmethod
     def pid_of(name, process):
@@ -179,6 +192,19 @@ class FlightWindow(CommandTest):
             except (ProcessLookupError, FileNotFoundError):
                 return True
         self.wait_until(is_gone, f"it survives signal {sig}")
+
+    def test_a_program_that_hangs_keeps_its_last_events(self):
+        process = self.start(HEAVY, "1000000")
+        self.wait_for_a_window()
+        program = self.pid_of("launch_heavy", process)
+        os.kill(program, signal.SIGSTOP)
+        time.sleep(2)  # more than two windows
+        asked = self.run_command("trigger", "t.sbt", "--reason", "it hangs")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assert_window("t.trigger-1.sbt", WAIT_IN_HEAVY)
+        os.kill(program, signal.SIGKILL)  # which leaves no time to say more
+        self.end(process)
+        self.assert_window("t.sbt", WAIT_IN_HEAVY)
 
     def test_a_killed_recorder_leaves_its_window_to_recover(self):
         process = self.start(*FLOOD)

@@ -255,6 +255,30 @@ TEST_F(FlightTest, APartThatCannotBeginIsTriedAgain) {
   expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
 }
 
+TEST_F(FlightTest, AProgramThatHangsKeepsItsLastEvents) {
+  recordUntil(4);
+  const size_t before = files().size();
+  Trace nothing = simulation_.take();
+  nothing.launch_shape.clear();
+  for (int i = 0; i < 1000; ++i) {  // more parts than names are remembered for
+    nothing.clock_snapshot.clear();
+    nothing.clock_snapshot.push({.host_ns = at_ns_, .clock_value = at_ns_});
+    ASSERT_TRUE(writer_->write(nothing));
+    window_->note(nothing);
+    at_ns_ += kSecondNs / 4;
+    if (!window_->isDue(begin_ns_ + at_ns_)) continue;
+    ASSERT_TRUE(window_->rotate(writer_, begin_ns_ + at_ns_));
+    window_->settle();
+  }
+  EXPECT_THAT(files(), SizeIs(::testing::Le(before + 1)));
+  ASSERT_TRUE(window_->finish(*writer_));
+  ASSERT_TRUE(all_->finish());
+  expectIntact(path());
+  const Trace all = read(whole());
+  const int64_t end_ns = timeRange(all).end_ns;
+  expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
+}
+
 TEST_F(FlightTest, AFailedWriteLeavesTheParts) {
   recordUntil(4);
   const std::string blocker = newFile();  // where the finished trace is written

@@ -22,31 +22,40 @@ function download(table: Table): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+type Schema = { name: string; columns: string[] }[];
+const WORD = /[A-Za-z_][\w]*$/;
+/** The query, and the word before the cursor in lower case. */
+const NOTHING = { text: "", word: "" };
+
+/** Tables, columns and words of SQL that begin with the word before the cursor. */
+function completions(schema: Schema, { text, word }: typeof NOTHING): string[] {
+  if (word.length < 2) return [];
+  const columns = schema.filter((table) => text.includes(table.name)).flatMap((table) => table.columns);
+  const words = new Set([...schema.map((table) => table.name), ...columns, ...WORDS]);
+  return [...words].filter((w) => w.toLowerCase().startsWith(word) && w.toLowerCase() !== word).slice(0, 8);
+}
+
 export function Sql({ failed }: { failed: (error: Error) => void }) {
   const input = useRef<HTMLTextAreaElement>(null);
-  const [schema, setSchema] = useState<{ name: string; columns: string[] }[]>([]);
+  const [schema, setSchema] = useState<Schema>([]);
   const [queries, setQueries] = useState(() => kept<string[]>(STORE, []));
   const [result, setResult] = useState<{ table: Table; more: boolean } | { error: string } | "running" | null>(null);
-  const [matches, setMatches] = useState<string[]>([]);
+  const [typed, setTyped] = useState(NOTHING);
+  const matches = completions(schema, typed);
   const [chart, setChart] = useState(false);
   const ending = useRef<AbortController | null>(null);
   useEffect(() => () => ending.current?.abort(), []);
   useEffect(() => void server.schema().then(setSchema, failed), [failed]);
 
-  /** Tables, columns and words of SQL that begin with the word before the cursor. */
-  const complete = () => {
+  const remember = () => {
     const at = input.current;
-    const word = at ? /[A-Za-z_][\w]*$/.exec(at.value.slice(0, at.selectionStart))?.[0].toLowerCase() ?? "" : "";
-    const known = schema.filter((table) => at?.value.includes(table.name));
-    const words = [...schema.map((t) => t.name), ...known.flatMap((t) => t.columns), ...WORDS];
-    setMatches(word.length < 2 ? [] : [...new Set(words)].filter((w) => w.toLowerCase().startsWith(word) && w.toLowerCase() !== word).slice(0, 8));
+    setTyped(at ? { text: at.value, word: WORD.exec(at.value.slice(0, at.selectionStart))?.[0].toLowerCase() ?? "" } : NOTHING);
   };
   const accept = (word: string) => {
     const at = input.current;
     if (!at) return;
-    const begin = at.value.slice(0, at.selectionStart).search(/[A-Za-z_][\w]*$/);
-    at.setRangeText(word, begin, at.selectionStart, "end");
-    setMatches([]);
+    at.setRangeText(word, at.value.slice(0, at.selectionStart).search(WORD), at.selectionStart, "end");
+    setTyped(NOTHING);
     at.focus();
   };
 
@@ -84,7 +93,7 @@ export function Sql({ failed }: { failed: (error: Error) => void }) {
       </nav>
       <div className="main">
         <textarea ref={input} rows={5} spellCheck={false} aria-label="SQL query" defaultValue={queries[0] ?? FIRST}
-          onInput={complete} onClick={complete} aria-describedby="completions"
+          onInput={remember} onClick={remember} aria-describedby="completions"
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
               event.preventDefault();

@@ -61,6 +61,15 @@ std::string idIn(TraceReader& reader) {
   return metadata ? std::string(metadata->metadataValue(kIdKey)) : std::string();
 }
 
+bool hasEvents(const Trace& rows) {
+  bool found = false;
+  forEachTable(rows, [&](const auto& table) {
+    constexpr TableId id = std::decay_t<decltype(table)>::kId;
+    found = found || ((id >= TableId::kHostCall || id == TableId::kPending) && !table.empty());
+  });
+  return found;
+}
+
 /// Gives the file another name beside the old one; moves it where the file system has no links.
 /// Returns 0 or errno; EEXIST if there is a file.
 int linkOrMove(const std::string& from, const std::string& to) {
@@ -167,6 +176,7 @@ Status FlightWindow::takeParts(std::string_view id, Trace* events) {
 
 void FlightWindow::note(const Trace& delta) {
   kept_.add(delta);
+  has_events_ = has_events_ || hasEvents(delta);
   if (options_.observer != nullptr) {
     if (std::string reason = options_.observer->onRows(delta); !reason.empty()) {
       want(std::move(reason));
@@ -185,7 +195,8 @@ Status FlightWindow::rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns
     part_begin_ns_ = now_ns - part_ns_ + std::min(part_ns_, kRetryNs);
     return begun;
   }
-  removeOld(now_ns);
+  if (has_events_) removeOld(now_ns);
+  has_events_ = false;
   return {};
 }
 
@@ -203,20 +214,25 @@ Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now
     return tl::unexpected<Error>(std::move(next.error()));
   }
   const Part part{fmt::format("{}{}{}", path_, kPast, parts_ + 1), now_ns, parts_ + 1};
-  const int linked = linkOrMove(path_, part.path);
+  const int linked = has_events_ ? linkOrMove(path_, part.path) : 0;
   Status named;
   if (linked != 0) named = failErrno(linked, "cannot create", part.path);
   if (named && std::rename(made.c_str(), path_.c_str()) != 0) {
     named = failErrno(errno, "cannot create", path_);
-    if (isSameFile(path_, part.path)) unlink(part.path.c_str());
+    if (has_events_ && isSameFile(path_, part.path)) unlink(part.path.c_str());
   }
   if (!named) {
     unlink(made.c_str());
     return named;
   }
   writer = std::make_unique<TraceWriter>(std::move(*next));
-  kept_.countFile();
   part_begin_ns_ = now_ns;
+  if (has_events_) pass(part);
+  return {};
+}
+
+void FlightWindow::pass(const Part& part) {
+  kept_.countFile();
   ++parts_;
   past_.push_back(part);
   later([this, part] {
@@ -224,7 +240,6 @@ Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now
     const std::lock_guard lock(mutex_);
     observed_ = std::max(observed_, part.number);
   });
-  return {};
 }
 
 void FlightWindow::removeOld(int64_t now_ns) {

@@ -3,7 +3,9 @@
 //
 // The events are written to parts: files that each are a trace of their own, with everything that
 // their events refer to. The newest part is at the path of the trace. rotate() begins another one:
-// the part before stays as PATH.past-N until its events have left the window.
+// the part before stays as PATH.past-N until its events have left the window. A part without events
+// is replaced: if nothing happens, the window does not move, so that of a program that hangs its
+// last events remain.
 #pragma once
 
 #include <condition_variable>
@@ -108,6 +110,7 @@ class FlightWindow {
   /// Of the files that are being written: names that nobody can foresee.
   std::string newPath() const;
   Status beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now_ns);
+  void pass(const Part& part);
   void removeOld(int64_t now_ns);
   void removeParts();
   Status moveToFreeName(const std::string& made, SavedWindow& saved) const;
@@ -122,6 +125,7 @@ class FlightWindow {
   FlightOptions options_;
   int64_t part_ns_;
   int64_t part_begin_ns_;
+  bool has_events_ = false;  // the newest part
   KeptDefinitions kept_;
   std::deque<Part> past_;
   uint64_t parts_ = 0;
