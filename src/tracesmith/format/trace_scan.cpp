@@ -8,9 +8,33 @@
 #include <tuple>
 #include <type_traits>
 
+#include "tracesmith/base/spare_objects.hpp"
 #include "tracesmith/format/blocks/table_traits.hpp"
 
 namespace tracesmith {
+
+namespace {
+
+using SpareRows = SpareObjects<Trace, 2>;
+
+size_t memoryOf(const Trace& rows) {
+  size_t bytes = 0;
+  forEachTable(rows, [&](const auto& table) {
+    std::decay_t<decltype(table)>::visitColumns(table, [&](const ColumnInfo&, const auto& column) {
+      bytes += column.capacity() * sizeof(*column.data());
+    });
+  });
+  return bytes;
+}
+
+}  // namespace
+
+TraceScan::~TraceScan() {
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  for (Trace& rows : rows_) {
+    if (memoryOf(rows) <= kMostBytes) SpareRows::keep(std::move(rows));
+  }
+}
 
 Result<TraceScan> TraceScan::open(const std::string& path, unsigned threads) {
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
@@ -19,7 +43,7 @@ Result<TraceScan> TraceScan::open(const std::string& path, unsigned threads) {
     TS_TRY(TraceReader reader, TraceReader::open(path));
     scan.readers_.push_back(std::move(reader));
   }
-  scan.rows_.resize(threads);
+  for (unsigned i = 0; i < threads; ++i) scan.rows_.push_back(SpareRows::take());
   scan.rows_read_.resize(scan.readers_[0].blocks().size());
   ReadOptions options;
   options.tables = {TableId::kMetadata};

@@ -35,6 +35,9 @@ class TraceScan {
   /// Reads what is always read: dictionaries, processes, devices, clocks and the like. `threads`
   /// 0: as many as there are processors.
   static Result<TraceScan> open(const std::string& path, unsigned threads = 0);
+  ~TraceScan();
+  TraceScan(TraceScan&&) = default;
+  TraceScan& operator=(TraceScan&&) = default;
 
   /// Has no events.
   const Trace& tables() const { return *tables_; }

@@ -5,6 +5,9 @@
 #include <array>
 #include <atomic>
 #include <type_traits>
+#include <utility>
+
+#include "tracesmith/base/spare_objects.hpp"
 
 namespace tracesmith {
 namespace {
@@ -71,7 +74,16 @@ void appendOps(const Table& table, uint64_t first_row, const KernelClasses& clas
   }
 }
 
+using SpareRuns = SpareObjects<std::vector<StreamedOp>, 2>;
+
 }  // namespace
+
+void OpMerger::release(Run& run) {
+  constexpr size_t kMostOps = 256 << 10;
+  std::vector<StreamedOp> ops = std::exchange(run, {}).ops;
+  ops.clear();
+  if (ops.capacity() <= kMostOps) SpareRuns::keep(std::move(ops));
+}
 
 void OpMerger::add(std::vector<StreamedOp>&& sorted) {
   if (sorted.empty()) return;
@@ -117,7 +129,7 @@ Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
   TS_CHECK_OK(scan.forEach(
       blocks, kColumns,
       [&](const Trace& rows, const ScanBlock& block, unsigned thread) {
-        std::vector<StreamedOp> ops;
+        std::vector<StreamedOp> ops = SpareRuns::take();
         if (needs_whole) return ops;
         bool is_repeated = false;
         appendOps(rows.kernel, block.first_row, classes, launches, is_repeated, ops);

@@ -57,7 +57,7 @@ class OpMerger {
       if (run.next < run.ops.size()) {
         heads_.push({run.ops[run.next], head.run});
       } else {
-        run = {};
+        release(run);
         free_.push_back(head.run);
       }
     }
@@ -72,6 +72,9 @@ class OpMerger {
     std::vector<StreamedOp> ops;
     size_t next = 0;
   };
+  /// Keeps its memory for a later run, maybe of another file.
+  static void release(Run& run);
+
   struct Head {
     StreamedOp op;
     uint32_t run = 0;
