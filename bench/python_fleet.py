@@ -28,6 +28,27 @@ def dask(workers):
         yield client.get_executor()
 
 
+def arithmetic(rounds):
+    """Work that needs neither memory nor files."""
+    value = 0
+    for number in range(rounds):
+        value += number * number
+    return value
+
+
+def efficiency_of_the_machine():
+    """What two processes that share nothing get of two processors."""
+    best = {1: float("inf"), 2: float("inf")}
+    for _ in range(3):
+        for workers in best:
+            with pool(workers) as executor:
+                list(executor.map(arithmetic, [1] * 2))  # workers have started
+                begin = time.perf_counter()
+                list(executor.map(arithmetic, [1_000_000] * 60))
+                best[workers] = min(best[workers], time.perf_counter() - begin)
+    return best[1] / (2 * best[2])
+
+
 def seconds(executor, files):
     begin = time.perf_counter()
     result = fleet.analyze(files, executor, store=False, files_per_task=FILES_PER_TASK)
@@ -70,10 +91,15 @@ def main():
         one, two, task, result = measure(engine, files)
         print(f"{name:12} 1 worker {one:6.2f} s   2 workers {two:6.2f} s   efficiency {one / (2 * two):4.0%}   "
               f"{1e3 * task:.2f} ms a task that does nothing: {task / (FILES_PER_TASK * one / len(files)):.1%} of one that works")
+    print(f"{'arithmetic':12} in a ProcessPool, for comparison: efficiency {efficiency_of_the_machine():4.0%}")
+    groups = [result.files[i:i + FILES_PER_TASK] for i in range(0, len(files), FILES_PER_TASK)]
+    of_tasks = [fleet.Fleet(group).summary.to_bytes() for group in groups]
     begin = time.perf_counter()
-    again = fleet.Fleet(result.files)
+    total = fleet.FleetSummary()
+    for its_sum in of_tasks:
+        total.add_bytes(its_sum)
     add = (time.perf_counter() - begin) / len(files)
-    assert again.summary == result.summary
+    assert total == result.summary
     work, tasks = RANKS * one / len(files), RANKS / FILES_PER_TASK
     print(f"extrapolated to {RANKS:,} ranks: {work:.0f} s of workers' time, {tasks * task:.0f} s of Dask for {tasks:,.0f} tasks, "
           f"{RANKS * add:.0f} s to add up; with 64 workers {max(work / 64, tasks * task) + RANKS * add:.0f} s")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import concurrent.futures
 import datetime
 import fcntl
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
@@ -36,6 +37,8 @@ __all__ = ["Fleet", "FleetFile", "FleetSummary", "analyze", "expire", "summarize
 
 PathLike = Union[str, "os.PathLike[str]"]
 _Answer = tuple[str, str, str, str, bytes, int, int, int, str, bytes]
+# Of a task: its files and their sum, as FleetSummary.to_bytes() gives it.
+_Part = tuple[list[_Answer], bytes]
 
 # Tables of a report that have a row for each name; "traces" comes beside them.
 _TABLES = ("devices", "idle", "kernel_families", "kernels", "copies", "communication", "steps")
@@ -210,15 +213,15 @@ def analyze(paths: PathLike | Iterable[PathLike], executor: concurrent.futures.E
     answers = _run(executor, tasks, options)
     again_paths = [path for task, answer in zip(tasks, answers) if isinstance(answer, BaseException) for path in task]
     second = _run_apart(executor, again_paths, any(isinstance(answer, BrokenProcessPool) for answer in answers), options)
-    found: list[_Answer] = []
+    parts: list[_Part] = []
     for task, answer in zip(tasks, answers):
         if not isinstance(answer, BaseException):
-            found += answer
+            parts.append(answer)
             continue
         for path in task:
             single = second[path]
-            found += [_failed(path, single)] if isinstance(single, BaseException) else single
-    return Fleet(_without_repeated(found))
+            parts.append(_with_sum([_failed(path, single)]) if isinstance(single, BaseException) else single)
+    return _joined(parts)
 
 
 def summarize(path: PathLike, *, summaries: PathLike | None = None, store: bool = True, again: bool = False) -> FleetFile:
@@ -259,19 +262,42 @@ def _fixed_types() -> dict[str, Any]:
             **dict.fromkeys(("job", "host", "trace_id", "path"), arrow.string())}
 
 
-def _task(paths: list[str], folder: str, store: bool, again: bool, attempt: int) -> list[_Answer]:
+def _task(paths: list[str], folder: str, store: bool, again: bool, attempt: int) -> _Part:
     """What a worker does. Engines have several workers on a machine, so each takes one processor. `attempt` tells
     tasks apart: Dask takes one with equal arguments for the same, and gives its old answer."""
     del attempt
     _prepare(*paths, folder)
-    return summarize_files(paths, folder, store, again, 1)
+    return _with_sum(summarize_files(paths, folder, store, again, 1))
+
+
+def _with_sum(answers: list[_Answer]) -> _Part:
+    """Workers add up what they have found, so that whoever asked has little to do for very many files."""
+    its_sum = FleetSummary()
+    for answer in answers:
+        if _file(answer).counts:
+            its_sum.add_bytes(answer[-1])
+    return answers, its_sum.to_bytes()
+
+
+def _joined(parts: list[_Part]) -> Fleet:
+    """The fleet of all parts. The sum of a part holds unless one of its files repeats one of another part."""
+    fleet = Fleet(())
+    fleet.files = list(_without_repeated(answer for answers, _ in parts for answer in answers))
+    files = iter(fleet.files)
+    for answers, its_sum in parts:
+        of_part = list(itertools.islice(files, len(answers)))
+        if all(file.state == answer[1] for file, answer in zip(of_part, answers)):
+            fleet.summary.add_bytes(its_sum)
+        else:
+            fleet.summary += Fleet(of_part).summary
+    return fleet
 
 
 def _run(executor: concurrent.futures.Executor, tasks: list[list[str]],
-         options: tuple[str, bool, bool], attempt: int = 1) -> list[list[_Answer] | BaseException]:
+         options: tuple[str, bool, bool], attempt: int = 1) -> list[_Part | BaseException]:
     """The answer of each task, or why it has none."""
-    out: list[list[_Answer] | BaseException] = []
-    futures: list[concurrent.futures.Future[list[_Answer]] | Exception] = []
+    out: list[_Part | BaseException] = []
+    futures: list[concurrent.futures.Future[_Part] | Exception] = []
     for task in tasks:
         try:
             futures.append(executor.submit(_task, task, *options, attempt))
@@ -289,17 +315,17 @@ def _run(executor: concurrent.futures.Executor, tasks: list[list[str]],
 
 
 def _run_apart(executor: concurrent.futures.Executor, paths: list[str], is_broken: bool,
-               options: tuple[str, bool, bool]) -> dict[str, list[_Answer] | BaseException]:
+               options: tuple[str, bool, bool]) -> dict[str, _Part | BaseException]:
     """The files of tasks that failed, each as a task: all at once, and those that fail then one after the other.
     A worker that dies of one takes others with it, which are not to blame. A pool of processes is broken from then
     on, so others take its place."""
-    def run(its_paths: list[str], attempt: int, broken: bool) -> list[list[_Answer] | BaseException]:
+    def run(its_paths: list[str], attempt: int, broken: bool) -> list[_Part | BaseException]:
         with _pool_like(executor) if broken else nullcontext(executor) as engine:
             return _run(engine, [[path] for path in its_paths], options, attempt)
 
     # Only files of a group whose pool breaks too have to run alone.
     at_once = _FILES_PER_POOL if is_broken else max(1, len(paths))
-    answers: dict[str, list[_Answer] | BaseException] = {}
+    answers: dict[str, _Part | BaseException] = {}
     for i in range(0, len(paths), at_once):
         group = paths[i:i + at_once]
         answers.update(zip(group, run(group, 2, is_broken)))
