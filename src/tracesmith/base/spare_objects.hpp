@@ -11,35 +11,30 @@
 
 namespace tracesmith {
 
-/// At most `kMost` objects of the process. T can be moved and has a default. [any thread]
-template <class T, size_t kMost>
+/// T can be moved and has a default. [any thread]
+template <class T>
 class SpareObjects {
  public:
+  /// `most`: so many objects are kept.
+  explicit SpareObjects(size_t most) : most_(most) { objects_.reserve(most); }
+
   /// One that was kept, or a new one.
-  static T take() {
-    SpareObjects& all = instance();
+  T take() {
     // A forked child may have a locked mutex that nobody unlocks.
-    const std::unique_lock lock(all.mutex_, std::try_to_lock);
-    if (!lock || all.objects_.empty()) return T();
-    T object = std::move(all.objects_.back());
-    all.objects_.pop_back();
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || objects_.empty()) return T();
+    T object = std::move(objects_.back());
+    objects_.pop_back();
     return object;
   }
-  static void keep(T&& object) {
+  void keep(T&& object) {
     T here = std::move(object);  // is released without the lock if there are enough
-    SpareObjects& all = instance();
-    const std::unique_lock lock(all.mutex_, std::try_to_lock);
-    if (lock && all.objects_.size() < kMost) all.objects_.push_back(std::move(here));
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock && objects_.size() < most_) objects_.push_back(std::move(here));
   }
 
  private:
-  SpareObjects() { objects_.reserve(kMost); }
-  /// It is never destroyed: threads may still use it when the program ends.
-  static SpareObjects& instance() {
-    static auto* const objects = new SpareObjects;
-    return *objects;
-  }
-
+  const size_t most_;
   std::mutex mutex_;
   std::vector<T> objects_;
 };

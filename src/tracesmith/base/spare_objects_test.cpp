@@ -13,25 +13,27 @@ namespace {
 struct Buffer {
   std::string text;
 };
-using Spare = SpareObjects<Buffer, 2>;
+using Spare = SpareObjects<Buffer>;
 
 TEST(SpareObjectsTest, GivesBackWhatWasKept) {
-  EXPECT_EQ(Spare::take().text, "");
-  for (const char* text : {"a", "b", "one too many"}) Spare::keep({text});
-  EXPECT_EQ(Spare::take().text, "b");
-  EXPECT_EQ(Spare::take().text, "a");
-  EXPECT_EQ(Spare::take().text, "");
+  Spare spare(2);
+  EXPECT_EQ(spare.take().text, "");
+  for (const char* text : {"a", "b", "one too many"}) spare.keep({text});
+  EXPECT_EQ(spare.take().text, "b");
+  EXPECT_EQ(spare.take().text, "a");
+  EXPECT_EQ(spare.take().text, "");
 }
 
 TEST(SpareObjectsTest, GivesEachToOneThread) {
+  Spare spare(2);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([i] {
+    threads.emplace_back([&spare, i] {
       for (int k = 0; k < 1000; ++k) {
-        Buffer buffer = Spare::take();
+        Buffer buffer = spare.take();
         buffer.text = std::to_string(i);
         ASSERT_EQ(buffer.text, std::to_string(i));
-        Spare::keep(std::move(buffer));
+        spare.keep(std::move(buffer));
       }
     });
   }

@@ -15,7 +15,11 @@ namespace tracesmith {
 
 namespace {
 
-using SpareRows = SpareObjects<Trace, 2>;
+/// Those of the process. They are never destroyed: threads may still use them when it ends.
+SpareObjects<Trace>& spareRows() {
+  static auto* const rows = new SpareObjects<Trace>(2);
+  return *rows;
+}
 
 size_t memoryOf(const Trace& rows) {
   size_t bytes = 0;
@@ -32,7 +36,7 @@ size_t memoryOf(const Trace& rows) {
 TraceScan::~TraceScan() {
   constexpr size_t kMostBytes = size_t{16} << 20;
   for (Trace& rows : rows_) {
-    if (memoryOf(rows) <= kMostBytes) SpareRows::keep(std::move(rows));
+    if (memoryOf(rows) <= kMostBytes) spareRows().keep(std::move(rows));
   }
 }
 
@@ -43,7 +47,7 @@ Result<TraceScan> TraceScan::open(const std::string& path, unsigned threads) {
     TS_TRY(TraceReader reader, TraceReader::open(path));
     scan.readers_.push_back(std::move(reader));
   }
-  for (unsigned i = 0; i < threads; ++i) scan.rows_.push_back(SpareRows::take());
+  for (unsigned i = 0; i < threads; ++i) scan.rows_.push_back(spareRows().take());
   scan.rows_read_.resize(scan.readers_[0].blocks().size());
   ReadOptions options;
   options.tables = {TableId::kMetadata};

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 /// The definition, applied to each pair of ops until nothing changes.
 std::vector<int64_t> byDefinition(const DeviceOps& all, const std::vector<Deadline>& deadlines,
                                   const std::vector<EventWait>& event_waits, int64_t end_ns) {
-  const std::vector<DeviceOp>& ops = all.ops;
+  const Column<DeviceOp>& ops = all.ops;
   std::vector<int64_t> latest(ops.size(), end_ns);
   for (bool changed = true; changed;) {
     changed = false;

@@ -203,7 +203,7 @@ class OfWork : public InMemory {
     std::call_once(is_swept_, [this] {
       std::optional<StepSweep> steps;
       if (has_steps_) steps.emplace(work_.trace, stepsOf(work_.trace, work_.ops));
-      const std::vector<DeviceOp>& ops = work_.ops.ops;
+      const Column<DeviceOp>& ops = work_.ops.ops;
       const std::vector<uint32_t>& order = work_.orders.by_begin;
       // Neighbours in this order are far from each other in memory.
       constexpr size_t kAhead = 16;

@@ -74,7 +74,11 @@ void appendOps(const Table& table, uint64_t first_row, const KernelClasses& clas
   }
 }
 
-using SpareRuns = SpareObjects<std::vector<StreamedOp>, 2>;
+/// Those of the process. They are never destroyed: threads may still use them when it ends.
+SpareObjects<std::vector<StreamedOp>>& spareRuns() {
+  static auto* const runs = new SpareObjects<std::vector<StreamedOp>>(2);
+  return *runs;
+}
 
 }  // namespace
 
@@ -82,7 +86,7 @@ void OpMerger::release(Run& run) {
   constexpr size_t kMostOps = 256 << 10;
   std::vector<StreamedOp> ops = std::exchange(run, {}).ops;
   ops.clear();
-  if (ops.capacity() <= kMostOps) SpareRuns::keep(std::move(ops));
+  if (ops.capacity() <= kMostOps) spareRuns().keep(std::move(ops));
 }
 
 void OpMerger::add(std::vector<StreamedOp>&& sorted) {
@@ -129,7 +133,7 @@ Result<StreamEnd> streamDeviceOps(TraceScan& scan, const LaunchTimes& launches,
   TS_CHECK_OK(scan.forEach(
       blocks, kColumns,
       [&](const Trace& rows, const ScanBlock& block, unsigned thread) {
-        std::vector<StreamedOp> ops = SpareRuns::take();
+        std::vector<StreamedOp> ops = spareRuns().take();
         if (needs_whole) return ops;
         bool is_repeated = false;
         appendOps(rows.kernel, block.first_row, classes, launches, is_repeated, ops);

@@ -11,6 +11,7 @@
 #include "tracesmith/analysis/timing/launch_index.hpp"
 #include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/memory_limit.hpp"
+#include "tracesmith/base/spare_objects.hpp"
 
 namespace tracesmith {
 namespace {
@@ -161,6 +162,7 @@ class WorkTraceReader {
     std::vector<CallPathCosts> costs(scan_.threads(), path_costs_);
     const bool has_stacks = !trace_.call_path.empty();
     bool is_whole = true;
+    SpareObjects<std::vector<DeviceOp>> spare_ops(size_t{2} * scan_.threads());
     TS_CHECK_OK(scan_.forEach(
         blocks, kColumns,
         [&](const Trace& rows, const ScanBlock& block, unsigned thread) {
@@ -169,6 +171,7 @@ class WorkTraceReader {
           if (from.size() != block.rows) return of;
           of.is_complete = true;
           of.range = rangeOf(rows);
+          of.ops = spare_ops.take();
           reserveInLargePages(of.ops, from.size());
           const std::vector<uint32_t> calls = launches.launchesOf(from);
           makers[thread].appendOps(from, calls, static_cast<uint32_t>(block.first_row), of.ops);
@@ -182,6 +185,8 @@ class WorkTraceReader {
           is_whole = is_whole && of.is_complete;
           if (!is_whole) return;
           for (const DeviceOp& op : of.ops) ops.push_back(op);
+          of.ops.clear();
+          spare_ops.keep(std::move(of.ops));
           extend(of.range);
         }));
     for (const CallPathCosts& each : costs) path_costs_.add(each);

@@ -3,21 +3,44 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <future>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tracesmith/analysis/timing/launch_index.hpp"
-#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/natural_sort.hpp"
 #include "tracesmith/model/names/collective_names.hpp"
 
 namespace tracesmith {
 namespace {
+
+/// Calls f(i) for each i below `parts`, on several threads if there are many ops.
+template <class F>
+void inParallel(size_t parts, size_t ops, F&& f) {
+  constexpr size_t kMany = size_t{1} << 20;
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < parts; i = next++) f(i);
+  };
+  std::vector<std::future<void>> others;
+  try {
+    const size_t threads = ops < kMany ? 1 : std::thread::hardware_concurrency();
+    for (size_t i = 1; i < std::min(threads, parts); ++i) {
+      others.push_back(std::async(std::launch::async, work));
+    }
+  } catch (const std::system_error&) {  // no more threads: this one does it
+  }
+  work();
+  for (std::future<void>& other : others) other.get();
+}
 
 bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -206,33 +229,59 @@ void OpsByStream::push_back(const DeviceOp& op) {
 }
 
 void OpsByStream::finish(DeviceOps& out) {
+  struct Copy {
+    Column<DeviceOp>* part;
+    size_t to;
+  };
+  std::vector<Copy> copies;
   size_t size = 0;
-  for (const auto& [id, stream] : streams_) size += stream.size;
-  reserveInLargePages(out.ops, size);
   for (auto& [id, stream] : streams_) {
-    const size_t begin = out.ops.size();
     for (Column<DeviceOp>& part : stream.parts) {
-      out.ops.insert(out.ops.end(), part.begin(), part.end());
-      part = {};
+      copies.push_back({&part, size});
+      size += part.size();
     }
-    naturalSort(out.ops.begin() + static_cast<std::ptrdiff_t>(begin), out.ops.end(),
+  }
+  out.ops.resize(size);
+  inParallel(copies.size(), size, [&](size_t i) {
+    Column<DeviceOp> part = std::move(*copies[i].part);
+    std::copy(part.begin(), part.end(), out.ops.begin() + copies[i].to);
+  });
+  sortStreams(out);
+  streams_.clear();
+  last_ = nullptr;
+}
+
+void OpsByStream::sortStreams(DeviceOps& out) const {
+  std::vector<std::pair<size_t, size_t>> ranges;  // of the known streams, and of all others
+  size_t end = 0;
+  for (const auto& [id, stream] : streams_) {
+    ranges.emplace_back(end, end + stream.size);
+    end += stream.size;
+  }
+  DeviceOp* const ops = out.ops.data();
+  inParallel(ranges.size(), end, [&](size_t i) {
+    naturalSort(ops + ranges[i].first, ops + ranges[i].second,
                 [](const DeviceOp& a, const DeviceOp& b) {
                   return std::tie(a.stream, a.begin_ns) < std::tie(b.stream, b.begin_ns);
                 });
-  }
-  streams_.clear();
-  last_ = nullptr;
-  for (size_t i = 0; i < out.ops.size(); ++i) {
-    const StreamId id = out.ops[i].stream;
-    if (out.streams.empty() || out.streams.back().stream != id) {
+  });
+  for (const auto& [first, last] : ranges) {
+    for (size_t i = first; i < last;) {
+      const StreamId id = ops[i].stream;
       const auto index = static_cast<size_t>(id);
       if (index <= trace_.stream.size()) {
         out.stream_by_id.resize(index + 1);
         out.stream_by_id[index] = static_cast<uint32_t>(out.streams.size());
       }
-      out.streams.push_back({id, trace_.deviceOf(id), static_cast<uint32_t>(i), 0});
+      size_t next = last;  // a known stream has the range alone
+      if (index > trace_.stream.size()) {
+        next = i + 1;
+        while (next < last && ops[next].stream == id) ++next;
+      }
+      out.streams.push_back(
+          {id, trace_.deviceOf(id), static_cast<uint32_t>(i), static_cast<uint32_t>(next)});
+      i = next;
     }
-    out.streams.back().end = static_cast<uint32_t>(i) + 1;
   }
 }
 

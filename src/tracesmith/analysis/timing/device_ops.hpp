@@ -90,7 +90,7 @@ class HostCallTimes {
 };
 
 struct DeviceOps {
-  std::vector<DeviceOp> ops;  ///< by stream, then start
+  Column<DeviceOp> ops;  ///< by stream, then start
   std::vector<StreamOps> streams;
   HostCallTimes calls;
   std::vector<uint32_t> call_of_sync;  ///< by row of sync: the host call; DeviceOp::kNone: unknown
@@ -124,6 +124,8 @@ class OpsByStream {
     std::vector<Column<DeviceOp>> parts;  // each is freed when it is copied
     size_t size = 0;
   };
+  void sortStreams(DeviceOps& out) const;
+
   const Trace& trace_;
   std::map<StreamId, OfStream> streams_;  // all that the trace does not have are one
   OfStream* last_ = nullptr;
