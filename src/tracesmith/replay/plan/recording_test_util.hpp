@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tracesmith/base/sanitized.hpp"
 #include "tracesmith/base/temp_folder_test_util.hpp"
 #include "tracesmith/recording/recording_file.hpp"
 #include "tracesmith/replay/plan/replay_plan.hpp"
@@ -19,17 +20,7 @@ namespace rec = recording;
 
 /// False with sanitizers: drivers are not instrumented and generate code of their own. Nothing is
 /// executed then, and tests that need execution are skipped.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kRunsDrivers = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kRunsDrivers = false;
-#else
-constexpr bool kRunsDrivers = true;
-#endif
-#else
-constexpr bool kRunsDrivers = true;
-#endif
+constexpr bool kRunsDrivers = !kIsSanitized;
 
 class RecordingBuilder {
  public:
