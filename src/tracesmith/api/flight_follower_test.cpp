@@ -108,6 +108,14 @@ class FlightTest : public ::testing::Test {
     }
     EXPECT_GT(expected, 100u);
   }
+  void finishAndExpectWindow() {
+    ASSERT_TRUE(window_->finish(*writer_));
+    ASSERT_TRUE(all_->finish());
+    expectIntact(path());
+    const Trace all = read(whole());
+    const int64_t end_ns = timeRange(all).end_ns;
+    expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
+  }
   /// A file that is being written has this name.
   std::string newFile() {
     Trace described;
@@ -226,12 +234,8 @@ TEST_F(FlightTest, ContinuesAfterARecorderThatDied) {
       TraceWriter::resume(path(), UINT64_MAX, static_cast<uint32_t>(newest.strings.size()));
   ASSERT_TRUE(writer) << writer.error().toString();
   writer_ = std::make_unique<TraceWriter>(std::move(*writer));
-  ASSERT_TRUE(window_->finish(*writer_));
-  ASSERT_TRUE(all_->finish());
-  expectIntact(path());
-  const Trace all = read(whole());
-  const int64_t end_ns = timeRange(all).end_ns;
-  expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
+  ASSERT_TRUE(window_->rotate(writer_, begin_ns_ + at_ns_));  // the newest part had events
+  finishAndExpectWindow();
   EXPECT_THAT(files(), ::testing::ElementsAre("job.sbt"));
 }
 
@@ -248,11 +252,7 @@ TEST_F(FlightTest, APartThatCannotBeginIsTriedAgain) {
   EXPECT_TRUE(window_->isDue(now));
   ASSERT_TRUE(window_->rotate(writer_, now));
   recordUntil(5);
-  ASSERT_TRUE(window_->finish(*writer_));
-  ASSERT_TRUE(all_->finish());
-  const Trace all = read(whole());
-  const int64_t end_ns = timeRange(all).end_ns;
-  expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
+  finishAndExpectWindow();
 }
 
 TEST_F(FlightTest, AProgramThatHangsKeepsItsLastEvents) {
@@ -271,12 +271,7 @@ TEST_F(FlightTest, AProgramThatHangsKeepsItsLastEvents) {
     window_->settle();
   }
   EXPECT_THAT(files(), SizeIs(::testing::Le(before + 1)));
-  ASSERT_TRUE(window_->finish(*writer_));
-  ASSERT_TRUE(all_->finish());
-  expectIntact(path());
-  const Trace all = read(whole());
-  const int64_t end_ns = timeRange(all).end_ns;
-  expectWindow(read(path()), all, end_ns - kWindowNs, end_ns);
+  finishAndExpectWindow();
 }
 
 TEST_F(FlightTest, AFailedWriteLeavesTheParts) {

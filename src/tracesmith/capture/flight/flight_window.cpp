@@ -174,9 +174,13 @@ Status FlightWindow::takeParts(std::string_view id, Trace* events) {
   return {};
 }
 
+void FlightWindow::keep(const Trace& newest_part) {
+  kept_.add(newest_part);
+  has_events_ = has_events_ || hasEvents(newest_part);
+}
+
 void FlightWindow::note(const Trace& delta) {
-  kept_.add(delta);
-  has_events_ = has_events_ || hasEvents(delta);
+  keep(delta);
   if (options_.observer != nullptr) {
     if (std::string reason = options_.observer->onRows(delta); !reason.empty()) {
       want(std::move(reason));

@@ -64,7 +64,7 @@ class FlightWindow {
   /// Takes the rows of a write: call it after each one.
   void note(const Trace& delta);
   /// The same of rows that an earlier recorder has written.
-  void keep(const Trace& newest_part) { kept_.add(newest_part); }
+  void keep(const Trace& newest_part);
   /// Whether it is time to begin another part.
   bool isDue(int64_t now_ns) const { return now_ns - part_begin_ns_ >= part_ns_; }
   /// Begins another part, and removes those that have left the window. Rows are counted from 0
