@@ -2,6 +2,7 @@
 """Many traces with one worker and with two: a pool of processes, and Dask. What a task costs by itself, and what
 follows for 100,000 ranks. Usage: python_fleet.py FOLDER"""
 import concurrent.futures
+import pickle
 import sys
 import time
 from contextlib import contextmanager
@@ -83,6 +84,18 @@ def measure(engine, files):
     return best[1], best[2], task, result
 
 
+def cost_of_joining(files, result):
+    """Seconds that whoever asked needs for what the workers send: to receive it, and to add it up."""
+    options = ("", False, False, 1)
+    sent = [pickle.dumps(fleet._task([str(file) for file in files[i:i + FILES_PER_TASK]], *options))
+            for i in range(0, len(files), FILES_PER_TASK)]
+    begin = time.perf_counter()
+    joined = fleet._joined([pickle.loads(part) for part in sent])
+    took = time.perf_counter() - begin
+    assert joined.summary == result.summary
+    return took
+
+
 def main():
     files = sorted(Path(sys.argv[1]).iterdir())
     size = sum(file.stat().st_size for file in files)
@@ -92,14 +105,7 @@ def main():
         print(f"{name:12} 1 worker {one:6.2f} s   2 workers {two:6.2f} s   efficiency {one / (2 * two):4.0%}   "
               f"{1e3 * task:.2f} ms a task that does nothing: {task / (FILES_PER_TASK * one / len(files)):.1%} of one that works")
     print(f"{'arithmetic':12} in a ProcessPool, for comparison: efficiency {efficiency_of_the_machine():4.0%}")
-    groups = [result.files[i:i + FILES_PER_TASK] for i in range(0, len(files), FILES_PER_TASK)]
-    of_tasks = [fleet.Fleet(group).summary.to_bytes() for group in groups]
-    begin = time.perf_counter()
-    total = fleet.FleetSummary()
-    for its_sum in of_tasks:
-        total.add_bytes(its_sum)
-    add = (time.perf_counter() - begin) / len(files)
-    assert total == result.summary
+    add = cost_of_joining(files, result) / len(files)
     work, tasks = RANKS * one / len(files), RANKS / FILES_PER_TASK
     print(f"extrapolated to {RANKS:,} ranks: {work:.0f} s of workers' time, {tasks * task:.0f} s of Dask for {tasks:,.0f} tasks, "
           f"{RANKS * add:.0f} s to add up; with 64 workers {max(work / 64, tasks * task) + RANKS * add:.0f} s")

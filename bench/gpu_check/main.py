@@ -39,7 +39,7 @@ STEPS = (*steps_truth.STEPS, *steps_memory.STEPS, *steps_work.STEPS, *steps_cloc
          *steps_pytorch.STEPS, *steps_nccl.STEPS, *steps_cost.LATER_STEPS, *steps_use.LATER_PYTHON_STEPS,
          *steps_sanitizer.STEPS, *steps_clock.LATER_STEPS, *steps_cost.PYTHON_STEPS, *steps_use.LAST_STEPS)
 NO_TIME = "the time of the whole check was over"
-PATIENCE = 3  # with stand-ins: times of the limits, since such a machine may be busy with other tests
+PATIENCE = 6  # with stand-ins: times of the limits, since such a machine may be busy with other tests
 LEAST_SHARE = 1 / 3  # of its limit: with less time left a step does not start
 PASSED, FAILED, USAGE, NO_DEVICE, NO_CUPTI = 0, 1, 2, 3, 4
 

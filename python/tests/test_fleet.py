@@ -101,6 +101,13 @@ def test_any_executor(traces, files_per_task):
     assert result.summary == alone.summary == twice.summary and states(result) == states(alone)
 
 
+def test_sums_that_are_too_large_are_made_here(traces, monkeypatch):
+    alone = fleet.analyze(traces, store=False)
+    monkeypatch.setattr(fleet, "_MOST_BYTES_OF_SUM", 10)
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        assert fleet.analyze(traces, executor, store=False, files_per_task=2).summary == alone.summary
+
+
 def test_a_pool_whose_process_dies(traces, monkeypatch):
     """Its executor is broken then: other processes take its place, and only the file to blame fails."""
     alone = fleet.analyze(traces, store=False)

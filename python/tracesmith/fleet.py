@@ -39,6 +39,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 _Answer = tuple[str, str, str, str, bytes, int, int, int, str, bytes]
 # Of a task: its files and their sum, as FleetSummary.to_bytes() gives it.
 _Part = tuple[list[_Answer], bytes]
+_MOST_BYTES_OF_SUM = 1 << 20
 
 # Tables of a report that have a row for each name; "traces" comes beside them.
 _TABLES = ("devices", "idle", "kernel_families", "kernels", "copies", "communication", "steps")
@@ -271,12 +272,16 @@ def _task(paths: list[str], folder: str, store: bool, again: bool, attempt: int)
 
 
 def _with_sum(answers: list[_Answer]) -> _Part:
-    """Workers add up what they have found, so that whoever asked has little to do for very many files."""
+    """Workers add up what they have found, so that whoever asked has little to do for very many files. b"": there is
+    nothing to add up, or the sum is much larger than a summary."""
+    summaries = [answer[-1] for answer in answers if _file(answer).counts]
+    if len(summaries) < 2:
+        return answers, b""
     its_sum = FleetSummary()
-    for answer in answers:
-        if _file(answer).counts:
-            its_sum.add_bytes(answer[-1])
-    return answers, its_sum.to_bytes()
+    for summary in summaries:
+        its_sum.add_bytes(summary)
+    total = its_sum.to_bytes()
+    return answers, total if len(total) <= _MOST_BYTES_OF_SUM else b""
 
 
 def _joined(parts: list[_Part]) -> Fleet:
@@ -286,7 +291,7 @@ def _joined(parts: list[_Part]) -> Fleet:
     files = iter(fleet.files)
     for answers, its_sum in parts:
         of_part = list(itertools.islice(files, len(answers)))
-        if all(file.state == answer[1] for file, answer in zip(of_part, answers)):
+        if its_sum and all(file.state == answer[1] for file, answer in zip(of_part, answers)):
             fleet.summary.add_bytes(its_sum)
         else:
             fleet.summary += Fleet(of_part).summary

@@ -120,51 +120,50 @@ class FlightWindow(CommandTest):
         process = self.start(HEAVY, "1000000", options=("--trigger-most", "1000"))
         self.wait_for_a_window()
 
-        def is_long():  # a busy machine may not let the program run for a part of a window, but not for ever
+        spans = []
+
+        def are_long():  # a busy machine may not let the program run for a part of a window, but not for ever
             asked = self.run_command("trigger", "t.sbt")
             self.assertEqual(asked.returncode, 0, asked.stderr)
             saved = asked.stdout.decode().strip()
-            span = int(self.value(saved, "SELECT max(start_ns) - min(start_ns) FROM kernel"))
+            spans.append(int(self.value(saved, "SELECT max(start_ns) - min(start_ns) FROM kernel")))
             os.remove(saved)
-            return span > 700_000_000
+            return sum(span > 700_000_000 for span in spans) >= 3
 
-        self.wait_until(is_long, "no window is as long as was asked for")
+        self.wait_until(are_long, "no window is as long as was asked for")
+        # Two windows, and what is not written yet.
+        self.assertLess(min(spans), 2_000_000_000, spans)
         self.end(process)
 
-    def test_two_requests_at_once_are_both_answered(self):
-        process = self.start(*FLOOD)
+    def test_each_request_is_answered_or_refused(self):
+        most = 4
+        process = self.start(*FLOOD, options=("--trigger-most", str(most)))
         self.wait_for_a_window()
-        both = [subprocess.Popen([PROGRAM, "trigger", "t.sbt"], cwd=self.dir, stdout=subprocess.PIPE)
-                for _ in range(2)]
-        said = [one.communicate()[0] for one in both]
-        self.assertEqual([one.returncode for one in both], [0, 0], said)
-        self.assertEqual(sorted(os.path.basename(line.split()[-1]) for line in said),
-                         [b"t.trigger-1.sbt", b"t.trigger-2.sbt"])
-        self.end(process)
-
-    def test_a_request_that_was_given_up_hinders_no_other(self):
-        process = self.start(*FLOOD)
-        self.wait_for_a_window()
-        given_up = subprocess.Popen([PROGRAM, "trigger", "t.sbt"], cwd=self.dir, stdout=subprocess.DEVNULL)
-        time.sleep(0.02)
-        given_up.kill()
-        given_up.wait()
-        began = time.monotonic()
-        self.assertEqual(self.run_command("trigger", "t.sbt", "--reason", "mine").returncode, 0)
-        self.assertLess(time.monotonic() - began, 30)
-        newest = sorted(name for name in self.files() if ".trigger-" in name)[-1]
-        self.assertEqual(self.reason(newest), "mine")
-        self.end(process)
-
-    def test_saves_no_more_often_than_allowed(self):
-        process = self.start(*FLOOD, options=("--trigger-most", "1"))
-        self.wait_for_a_window()
-        self.assertEqual(self.run_command("trigger", "t.sbt").returncode, 0)
-        refused = self.run_command("trigger", "t.sbt")
-        self.assert_fails(refused, 1, "--trigger-most")
-        said = self.end(process)
-        self.assertIn("1 reason after the window had been saved 1 times", said)
-        self.assertNotIn("t.trigger-2.sbt", self.files())
+        with self.subTest("two at once"):
+            both = [subprocess.Popen([PROGRAM, "trigger", "t.sbt"], cwd=self.dir, stdout=subprocess.PIPE)
+                    for _ in range(2)]
+            said = [one.communicate()[0] for one in both]
+            self.assertEqual([one.returncode for one in both], [0, 0], said)
+            self.assertEqual(sorted(os.path.basename(line.split()[-1]) for line in said),
+                             [b"t.trigger-1.sbt", b"t.trigger-2.sbt"])
+        with self.subTest("one that was given up hinders no other"):
+            given_up = subprocess.Popen([PROGRAM, "trigger", "t.sbt"], cwd=self.dir, stdout=subprocess.DEVNULL)
+            time.sleep(0.02)
+            given_up.kill()
+            given_up.wait()
+            began = time.monotonic()
+            self.assertEqual(self.run_command("trigger", "t.sbt", "--reason", "mine").returncode, 0)
+            self.assertLess(time.monotonic() - began, 30)
+            newest = sorted(name for name in self.files() if ".trigger-" in name)[-1]
+            self.assertEqual(self.reason(newest), "mine")
+        with self.subTest("no more often than allowed"):
+            refused = self.run_command("trigger", "t.sbt")
+            if refused.returncode == 0:  # the one that was given up had asked for nothing yet
+                refused = self.run_command("trigger", "t.sbt")
+            self.assert_fails(refused, 1, "--trigger-most")
+            said = self.end(process)
+            self.assertIn(f"1 reason after the window had been saved {most} times", said)
+            self.assertNotIn(f"t.trigger-{most + 1}.sbt", self.files())
 
     def test_a_crash_leaves_the_last_seconds(self):
         process = self.start(HEAVY, "1000000")

@@ -108,6 +108,7 @@ class FlightTest : public ::testing::Test {
     }
     EXPECT_GT(expected, 100u);
   }
+  size_t addPart(int64_t now, int64_t range_end_ns);
   void finishAndExpectWindow() {
     ASSERT_TRUE(window_->finish(*writer_));
     ASSERT_TRUE(all_->finish());
@@ -211,8 +212,10 @@ TEST_F(FlightTest, SavesTheWindowWhileTheRecordingGoesOn) {
     expectIntact(each.path);
     const Trace trace = read(each.path);
     EXPECT_EQ(trace.metadataValue("flight_recorder.reason"), each.reason);
-    const int64_t end_ns = kSecondNs + (each.number == 1 ? 4 : 7) * kSecondNs;
-    expectWindow(trace, all, end_ns - kWindowNs, end_ns);
+    const int64_t saved_ns = kSecondNs + (each.number == 1 ? 4 : 7) * kSecondNs;
+    const int64_t end_ns = timeRange(trace).end_ns;
+    EXPECT_NEAR(static_cast<double>(end_ns), static_cast<double>(saved_ns), kSecondNs / 10);
+    expectWindow(trace, all, end_ns - kWindowNs, saved_ns);
   }
   EXPECT_EQ(saved[0].path, folder_.path("job.trigger-1.sbt"));
 }
@@ -272,6 +275,60 @@ TEST_F(FlightTest, AProgramThatHangsKeepsItsLastEvents) {
   }
   EXPECT_THAT(files(), SizeIs(::testing::Le(before + 1)));
   finishAndExpectWindow();
+}
+
+TEST_F(FlightTest, EventsThatAreWrittenLateMakeTheWindowNoShorter) {
+  recordUntil(4);
+  begin_ns_ += 5 * kSecondNs;  // the recorder was stopped for more than two windows
+  recordUntil(4.5);
+  finishAndExpectWindow();
+}
+
+TEST_F(FlightTest, TimesOfADeviceDoNotCount) {
+  recordUntil(4);
+  Trace of_device;
+  of_device.kernel.push({.start_ns = INT64_MAX / 2,
+                         .duration_ns = 10,
+                         .correlation_id = 1,
+                         .flags = op_flags::kDeviceClock | op_flags::kNoDeviceTime});
+  window_->note(of_device);
+  begin_ns_ += kSecondNs;
+  recordUntil(4.5);
+  finishAndExpectWindow();
+}
+
+/// Adds a part with one range, which ends at this time. Returns the number of files then.
+size_t FlightTest::addPart(int64_t now, int64_t range_end_ns) {
+  Trace delta;
+  delta.range.push({.start_ns = range_end_ns - 10, .duration_ns = 10});
+  EXPECT_TRUE(writer_->write(delta));
+  window_->note(delta);
+  EXPECT_TRUE(window_->rotate(writer_, now));
+  window_->settle();
+  return files().size();
+}
+
+TEST_F(FlightTest, EventsOfWrongTimesKeepNoMoreThanTwoWindows) {
+  int64_t now = begin_ns_;
+  size_t most = 0;
+  for (int i = 0; i < 100; ++i) {
+    most = std::max(most, addPart(now += kWindowNs / kPartsOfWindow, 1000));
+  }
+  EXPECT_GE(most, static_cast<size_t>(2 * kPartsOfWindow));
+  EXPECT_LE(most, static_cast<size_t>(2 * kPartsOfWindow + 2));
+}
+
+TEST_F(FlightTest, AnEventOfTheFutureRemovesNothing) {
+  int64_t now = begin_ns_;
+  size_t files = 0;
+  for (int64_t i = 0; i < 2 * kPartsOfWindow; ++i) {
+    now += kWindowNs / kPartsOfWindow;
+    files = addPart(now, now);
+  }
+  now += kWindowNs / kPartsOfWindow;
+  EXPECT_EQ(addPart(now, INT64_MAX - 1), files);
+  now += kWindowNs / kPartsOfWindow;
+  EXPECT_EQ(addPart(now, now), files);
 }
 
 TEST_F(FlightTest, AFailedWriteLeavesTheParts) {

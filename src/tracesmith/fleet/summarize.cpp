@@ -21,7 +21,7 @@ namespace tracesmith {
 
 FleetSummary summarizeTrace(const Trace& trace) {
   SummaryBuilder builder(trace, 1);
-  const std::vector<StreamedOp> ops = streamedOpsOf(trace, DeviceOps::of(trace));
+  const std::vector<StreamedOp> ops = streamedOpsOf(trace, DeviceOps::of(trace, {}, 1));
   builder.addBlock(ops, 0);
   for (const StreamedOp& op : ops) builder.addOp(op);
   builder.addComm(trace.comm);

@@ -10,7 +10,8 @@ StepSweep::StepSweep(const Trace& tables, Steps steps)
 
 void StepSweep::add(const StreamedOp& op) {
   if (!steps_.device_times && op.launch_ns == LaunchTimes::kNone) return;
-  const size_t step = finder_.stepAt(op.process, steps_.device_times ? op.begin_ns : op.launch_ns);
+  const size_t step =
+      finder_.stepAt(op.process, steps_.device_times ? op.begin_ns : op.launch_ns, last_);
   if (step >= uses_.size()) return;
   ++uses_[step].launched;
   uses_[step].devices[tables_.deviceOf(op.stream)].add(op);

@@ -25,6 +25,7 @@ class StepSweep {
   const Trace& tables_;
   Steps steps_;
   StepFinder finder_;
+  StepFinder::Found last_;
   std::vector<Use> uses_;
 };
 

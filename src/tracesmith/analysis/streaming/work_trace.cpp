@@ -8,10 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "tracesmith/analysis/timing/device_ops_maker.hpp"
 #include "tracesmith/analysis/timing/launch_index.hpp"
-#include "tracesmith/base/huge_pages.hpp"
 #include "tracesmith/base/memory_limit.hpp"
-#include "tracesmith/base/spare_objects.hpp"
 
 namespace tracesmith {
 namespace {
@@ -59,18 +58,20 @@ class WorkTraceReader {
     TS_CHECK_OK(readOtherTables());
     const auto& flows = trace_.flow.kind;
     if (std::find(flows.begin(), flows.end(), FlowKind::kWait) != flows.end()) return false;
+    extend(rangeOf(trace_));  // has no calls and kernels yet
     TS_TRY(const bool has_calls, readCalls());
     if (!has_calls) return false;
-    extend(rangeOf(trace_));  // without kernels, whose columns are not read
     LaunchIndex launches(trace_);
     if (launches.hasRepeatedIds()) return false;
     if (trace_.comm.empty()) {  // nothing else looks for ids of calls
       trace_.host_call.correlation_id = {};
       trace_.host_call.correlation_id.resize(trace_.host_call.size());
     }
-    OpsByStream ops(trace_);
-    TS_TRY(const bool has_kernels, readKernels(launches, ops));
+    OpsByStream ops(trace_, scan_.threads());
+    TS_TRY(const bool has_kernels, countOps(ops));
     if (!has_kernels) return false;
+    TS_TRY(const bool has_all, readKernels(launches, ops));
+    if (!has_all) return false;
     finish(launches, ops);
     TS_CHECK_OK(readOtherTimes());
     out_.range = range_.value_or(TimeRange());
@@ -108,6 +109,12 @@ class WorkTraceReader {
     return {};
   }
 
+  /// What one block of calls or kernels leaves.
+  struct OfBlock {
+    std::optional<TimeRange> range;
+    bool is_complete = false;
+  };
+
   Result<bool> readCalls() {
     // start_ns, duration_ns, name, process_id, thread_id, stream_id, correlation_id, kind,
     // call_path_id
@@ -123,7 +130,7 @@ class WorkTraceReader {
         blocks, kColumns,
         [&](const Trace& rows, const ScanBlock& block, unsigned) {
           const HostCallTable& from = rows.host_call;
-          if (from.size() != block.rows) return false;
+          if (from.size() != block.rows) return OfBlock();
           const auto copy = [&](const auto& column, auto& to) {
             std::copy(column.begin(), column.end(), to.data() + block.first_row);
           };
@@ -136,25 +143,44 @@ class WorkTraceReader {
           copy(from.correlation_id, calls.correlation_id);
           copy(from.kind, calls.kind);
           if (has_stacks) copy(from.call_path_id, calls.call_path_id);
-          return true;
+          return OfBlock{rangeOf(rows), true};
         },
-        [&](bool is_complete) { is_whole = is_whole && is_complete; }));
+        [&](const OfBlock& of) {
+          is_whole = is_whole && of.is_complete;
+          extend(of.range);
+        }));
     return is_whole;
   }
 
-  /// What one block of kernels leaves.
-  struct OfKernels {
-    std::vector<DeviceOp> ops;
-    std::optional<TimeRange> range;
-    bool is_complete = false;
-  };
+  /// Each block of kernels, and each other table of device work, is a part.
+  Result<bool> countOps(OpsByStream& ops) {
+    constexpr std::array<uint16_t, 2> kColumns = {6, 9};  // stream_id, flags
+    kernel_blocks_ = blocksByRow(scan_, TableId::kKernel);
+    if (!isGapless(kernel_blocks_)) return false;
+    const DeviceOpsMaker maker(trace_);
+    bool is_whole = true;
+    TS_CHECK_OK(scan_.forEach(
+        kernel_blocks_, kColumns,
+        [&](const Trace& rows, const ScanBlock& block, unsigned) {
+          return rows.kernel.size() == block.rows ? std::optional(maker.countsOf(rows.kernel, ops))
+                                                  : std::nullopt;
+        },
+        [&](std::optional<OpsByStream::Counts>&& counts) {
+          is_whole = is_whole && counts;
+          if (counts) ops.add(std::move(*counts));
+        }));
+    ops.add(maker.countsOf(trace_.copy, ops));
+    ops.add(maker.countsOf(trace_.fill, ops));
+    ops.add(maker.countsOf(trace_.sync, ops));
+    ops.makeRoom();
+    return is_whole;
+  }
 
   Result<bool> readKernels(const LaunchIndex& launches, OpsByStream& ops) {
     // start_ns, duration_ns, name, process_id, stream_id, correlation_id, shape_id, flags,
     // call_path_id
     constexpr std::array<uint16_t, 9> kColumns = {1, 2, 3, 4, 6, 7, 8, 9, 13};
-    const std::vector<ScanBlock> blocks = blocksByRow(scan_, TableId::kKernel);
-    if (!isGapless(blocks)) return false;
+    const std::vector<ScanBlock>& blocks = kernel_blocks_;
     if (blocks.empty()) return true;
     KernelTable& kernels = trace_.kernel;
     kernels.resize(blocks.back().first_row + blocks.back().rows);
@@ -162,31 +188,24 @@ class WorkTraceReader {
     std::vector<CallPathCosts> costs(scan_.threads(), path_costs_);
     const bool has_stacks = !trace_.call_path.empty();
     bool is_whole = true;
-    SpareObjects<std::vector<DeviceOp>> spare_ops(size_t{2} * scan_.threads());
     TS_CHECK_OK(scan_.forEach(
         blocks, kColumns,
         [&](const Trace& rows, const ScanBlock& block, unsigned thread) {
-          OfKernels of;
           const KernelTable& from = rows.kernel;
-          if (from.size() != block.rows) return of;
-          of.is_complete = true;
-          of.range = rangeOf(rows);
-          of.ops = spare_ops.take();
-          reserveInLargePages(of.ops, from.size());
+          if (from.size() != block.rows) return OfBlock();
           const std::vector<uint32_t> calls = launches.launchesOf(from);
-          makers[thread].appendOps(from, calls, static_cast<uint32_t>(block.first_row), of.ops);
+          const auto part = static_cast<size_t>(&block - blocks.data());
+          // The file must not have changed since the rows were counted.
+          const bool is_complete = makers[thread].writeOps(
+              from, calls, static_cast<uint32_t>(block.first_row), ops.writer(part));
           std::copy(from.shape_id.begin(), from.shape_id.end(),
                     kernels.shape_id.data() + block.first_row);
           if (has_stacks) costs[thread].addWork(from, calls, trace_.host_call);
           on_kernels_(from, thread);
-          return of;
+          return OfBlock{rangeOf(rows), is_complete};
         },
-        [&](OfKernels&& of) {
+        [&](const OfBlock& of) {
           is_whole = is_whole && of.is_complete;
-          if (!is_whole) return;
-          for (const DeviceOp& op : of.ops) ops.push_back(op);
-          of.ops.clear();
-          spare_ops.keep(std::move(of.ops));
           extend(of.range);
         }));
     for (const CallPathCosts& each : costs) path_costs_.add(each);
@@ -196,14 +215,15 @@ class WorkTraceReader {
   void finish(const LaunchIndex& launches, OpsByStream& ops) {
     DeviceOpsMaker maker(trace_);
     const bool has_stacks = !trace_.call_path.empty();
-    const auto append = [&](const auto& table) {
+    size_t part = kernel_blocks_.size();
+    const auto write = [&](const auto& table) {
       std::vector<uint32_t> calls = launches.launchesOf(table);
-      maker.appendOps(table, calls, 0, ops);
+      maker.writeOps(table, calls, 0, ops.writer(part++));
       return calls;
     };
-    const std::vector<uint32_t> of_copies = append(trace_.copy);
-    const std::vector<uint32_t> of_fills = append(trace_.fill);
-    std::vector<uint32_t> of_syncs = append(trace_.sync);
+    const std::vector<uint32_t> of_copies = write(trace_.copy);
+    const std::vector<uint32_t> of_fills = write(trace_.fill);
+    std::vector<uint32_t> of_syncs = write(trace_.sync);
     if (has_stacks) {
       path_costs_.addCalls(trace_.host_call);
       path_costs_.addWork(trace_.copy, of_copies, trace_.host_call);
@@ -238,6 +258,7 @@ class WorkTraceReader {
   WorkTrace& out_;
   Trace& trace_;
   CallPathCosts path_costs_;
+  std::vector<ScanBlock> kernel_blocks_;  // by row
   std::optional<TimeRange> range_;
 };
 

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -106,63 +104,9 @@ struct DeviceOps {
     return id < stream_by_id.size() ? stream_by_id[id] : searchStreamOf(op);
   }
   uint32_t searchStreamOf(uint32_t op) const;
-  static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {});
-};
-
-/// Collects device work in the order of tables and rows, and sorts it by stream and start. Takes
-/// little more memory than the result.
-class OpsByStream {
- public:
-  /// `trace` has the streams.
-  explicit OpsByStream(const Trace& trace) : trace_(trace) {}
-  void push_back(const DeviceOp& op);  // NOLINT(readability-identifier-naming): as a container
-  /// Sets `ops` and what concerns streams. Has nothing afterwards.
-  void finish(DeviceOps& out);
-
- private:
-  struct OfStream {
-    std::vector<Column<DeviceOp>> parts;  // each is freed when it is copied
-    size_t size = 0;
-  };
-  void sortStreams(DeviceOps& out) const;
-
-  const Trace& trace_;
-  std::map<StreamId, OfStream> streams_;  // all that the trace does not have are one
-  OfStream* last_ = nullptr;
-  StreamId last_stream_{};
-};
-
-/// Makes DeviceOps of the rows of tables, or of parts of tables.
-class DeviceOpsMaker {
- public:
-  /// `trace` has the streams and names, and outlives this.
-  explicit DeviceOpsMaker(const Trace& trace, const AnalysisOptions& options = {});
-
-  /// Appends to `out` what is device work among the rows of a kernel, copy, fill or sync table.
-  /// `first_row` is the number of the first one in the whole table; `launches` has for each the row
-  /// of host_call or DeviceOp::kNone.
-  template <class Table, class Out>
-  void appendOps(const Table& rows, std::span<const uint32_t> launches, uint32_t first_row,
-                 Out& out);
-  /// `ops` are those of all kernels, then copies, fills and waits, each by row.
-  DeviceOps finish(OpsByStream ops) const;
-
- private:
-  static constexpr int8_t kNotKnown = -1;
-
-  template <class Table>
-  bool isDeviceWork(const Table& table, size_t row) const;
-  // A template by table, so that each table gets its own compiled loop.
-  template <TableId kTable>
-  bool setTimes(DeviceOp& op, int64_t start_ns, int64_t duration_ns) const;
-  template <TableId kTable>
-  WorkClass classOf(StringId name);
-
-  const Trace& trace_;
-  const AnalysisOptions options_;
-  const HostCallTimes calls_;
-  std::optional<int64_t> until_ns_;
-  std::vector<int8_t> classes_;  // by name
+  /// On at most `threads` threads; 0: as many as there are processors.
+  static DeviceOps of(const Trace& trace, const AnalysisOptions& options = {},
+                      unsigned threads = 0);
 };
 
 }  // namespace tracesmith

@@ -23,8 +23,8 @@ size_t StepFinder::stepOf(const DeviceOp& op) const {
   return stepAt(op.process, ops_->calls.beginNs(op.launch));
 }
 
-size_t StepFinder::stepAt(ProcessId process, int64_t at) const {
-  const size_t none = steps_.all.size();
+StepFinder::Found StepFinder::findAt(ProcessId process, int64_t at) const {
+  const Found none{.step = steps_.all.size()};
   auto found = places_.find(process);
   if (found == places_.end()) {
     // If only one process has steps, the others may work for it. In a container, tools may also
@@ -36,11 +36,17 @@ size_t StepFinder::stepAt(ProcessId process, int64_t at) const {
   const auto after = std::upper_bound(
       places.begin(), places.end(), at,
       [&](int64_t time, const Place& place) { return time < steps_.all[place.step].begin_ns; });
-  auto place = after == places.begin() ? kNone : static_cast<uint32_t>(after - places.begin() - 1);
+  if (after == places.begin()) return none;
+  const Step& last = steps_.all[(after - 1)->step];
+  if (at < last.end_ns) {
+    const int64_t next_ns = after == places.end() ? INT64_MAX : steps_.all[after->step].begin_ns;
+    return {(after - 1)->step, process, last.begin_ns, std::min(last.end_ns, next_ns)};
+  }
+  auto place = static_cast<uint32_t>(after - places.begin() - 1);
   while (place != kNone && steps_.all[places[place].step].end_ns <= at) {
     place = places[place].longer;
   }
-  return place == kNone ? none : places[place].step;
+  return place == kNone ? none : Found{.step = places[place].step};
 }
 
 StepUses stepUses(const Trace& trace, const DeviceOps& ops) {

@@ -24,9 +24,25 @@ class StepFinder {
   /// process marks steps, they apply to all processes. all.size(): none.
   size_t stepOf(const DeviceOp& op) const;
   /// The same for work of a process that was launched (started) at this time; needs no ops.
-  size_t stepAt(ProcessId process, int64_t time) const;
+  size_t stepAt(ProcessId process, int64_t time) const { return findAt(process, time).step; }
+
+  /// A step and a time in which all work of the process belongs to it, for a search that may often
+  /// find the same step again.
+  struct Found {
+    size_t step = 0;
+    ProcessId process{};
+    int64_t begin_ns = 0, end_ns = 0;  ///< end_ns <= begin_ns: at no time
+  };
+  /// stepAt(), and what is found goes to `last`.
+  size_t stepAt(ProcessId process, int64_t time, Found& last) const {
+    const bool is_same = process == last.process && time >= last.begin_ns && time < last.end_ns;
+    if (!is_same) last = findAt(process, time);
+    return last.step;
+  }
 
  private:
+  Found findAt(ProcessId process, int64_t time) const;
+
   /// Steps of one process, by start.
   struct Place {
     uint32_t step = 0;

@@ -149,6 +149,19 @@ TEST_F(StepsTest, WorkBelongsToTheInnermostOpenStepOfItsProcess) {
   std::vector<size_t> of;
   for (const DeviceOp& op : ops.ops) of.push_back(finder.stepOf(op));
   EXPECT_THAT(of, ElementsAre(0, 1, 2, 1, 0, 4, 4, 3));
+  // The same if the last step is remembered, from any time to any other.
+  for (const ProcessId from_process : {static_cast<ProcessId>(1), other}) {
+    for (int64_t from = -1; from <= 201; ++from) {
+      for (int64_t at = -1; at <= 201; ++at) {
+        StepFinder::Found last;
+        finder.stepAt(from_process, from, last);
+        ASSERT_EQ(finder.stepAt(other, at, last), finder.stepAt(other, at)) << from << ' ' << at;
+        ASSERT_EQ(finder.stepAt(static_cast<ProcessId>(1), at, last),
+                  finder.stepAt(static_cast<ProcessId>(1), at))
+            << from << ' ' << at;
+      }
+    }
+  }
 }
 
 TEST_F(StepsTest, OfOneProcessAloneAreThoseOfAll) {

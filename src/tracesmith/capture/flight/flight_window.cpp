@@ -70,6 +70,31 @@ bool hasEvents(const Trace& rows) {
   return found;
 }
 
+/// When the last event ended, as far as that is known in host time yet; 0: of none.
+int64_t lastEventNs(const Trace& rows) {
+  int64_t last_ns = 0;
+  const auto add = [&](const auto& table, auto&& is_known) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (is_known(i)) last_ns = std::max(last_ns, endOf(table.start_ns[i], table.duration_ns[i]));
+    }
+  };
+  const auto addAll = [&](const auto& table) { add(table, [](size_t) { return true; }); };
+  const auto addWork = [&](const auto& table) {
+    add(table, [&](size_t i) { return (table.flags[i] & op_flags::kDeviceClock) == 0; });
+  };
+  addAll(rows.host_call);
+  addAll(rows.range);
+  addAll(rows.program_build);
+  addAll(rows.comm);
+  addWork(rows.kernel);
+  addWork(rows.copy);
+  addWork(rows.fill);
+  addWork(rows.sync);
+  for (const int64_t time_ns : rows.memory_event.time_ns) last_ns = std::max(last_ns, time_ns);
+  for (const int64_t time_ns : rows.counter.time_ns) last_ns = std::max(last_ns, time_ns);
+  return last_ns;
+}
+
 /// Gives the file another name beside the old one; moves it where the file system has no links.
 /// Returns 0 or errno; EEXIST if there is a file.
 int linkOrMove(const std::string& from, const std::string& to) {
@@ -176,7 +201,9 @@ Status FlightWindow::takeParts(std::string_view id, Trace* events) {
 
 void FlightWindow::keep(const Trace& newest_part) {
   kept_.add(newest_part);
-  has_events_ = has_events_ || hasEvents(newest_part);
+  if (!hasEvents(newest_part)) return;
+  has_events_ = true;
+  last_event_ns_ = std::max(last_event_ns_, lastEventNs(newest_part));
 }
 
 void FlightWindow::note(const Trace& delta) {
@@ -199,8 +226,9 @@ Status FlightWindow::rotate(std::unique_ptr<TraceWriter>& writer, int64_t now_ns
     part_begin_ns_ = now_ns - part_ns_ + std::min(part_ns_, kRetryNs);
     return begun;
   }
-  if (has_events_) removeOld(now_ns);
+  if (has_events_) removeOld();
   has_events_ = false;
+  last_event_ns_ = 0;
   return {};
 }
 
@@ -217,7 +245,8 @@ Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now
     unlink(made.c_str());
     return tl::unexpected<Error>(std::move(next.error()));
   }
-  const Part part{fmt::format("{}{}{}", path_, kPast, parts_ + 1), now_ns, parts_ + 1};
+  const int64_t last_event_ns = std::max(newest_event_ns_, std::min(last_event_ns_, now_ns));
+  const Part part{fmt::format("{}{}{}", path_, kPast, parts_ + 1), last_event_ns, parts_ + 1};
   const int linked = has_events_ ? linkOrMove(path_, part.path) : 0;
   Status named;
   if (linked != 0) named = failErrno(linked, "cannot create", part.path);
@@ -238,6 +267,7 @@ Status FlightWindow::beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now
 void FlightWindow::pass(const Part& part) {
   kept_.countFile();
   ++parts_;
+  newest_event_ns_ = part.last_event_ns;
   past_.push_back(part);
   later([this, part] {
     if (options_.observer != nullptr) options_.observer->onPart(part.path, false);
@@ -246,9 +276,14 @@ void FlightWindow::pass(const Part& part) {
   });
 }
 
-void FlightWindow::removeOld(int64_t now_ns) {
+bool FlightWindow::hasLeftWindow(const Part& part) const {
+  return part.last_event_ns < newest_event_ns_ - options_.window_ns ||
+         past_.size() > 2 * static_cast<size_t>(kPartsOfWindow);
+}
+
+void FlightWindow::removeOld() {
   const std::lock_guard lock(mutex_);
-  while (!past_.empty() && past_.front().end_ns < now_ns - options_.window_ns) {
+  while (!past_.empty() && hasLeftWindow(past_.front())) {
     if (past_.front().number > observed_ && past_.size() <= kMostParts) return;
     unlink(past_.front().path.c_str());
     past_.pop_front();

@@ -3,9 +3,10 @@
 //
 // The events are written to parts: files that each are a trace of their own, with everything that
 // their events refer to. The newest part is at the path of the trace. rotate() begins another one:
-// the part before stays as PATH.past-N until its events have left the window. A part without events
-// is replaced: if nothing happens, the window does not move, so that of a program that hangs its
-// last events remain.
+// the part before stays as PATH.past-N until its events have left the window, which ends at the
+// newest event and not now: events are written some time after they happened, and later on a busy
+// machine. A part without events is replaced: if nothing happens, the window does not move, so that
+// of a program that hangs its last events remain.
 #pragma once
 
 #include <condition_variable>
@@ -41,7 +42,8 @@ Status recoverWindow(const std::string& path);
 /// completes it and moves it to the first free SAVED_BASE.trigger-N.sbt.
 Status keepDeadWindow(const std::string& path, const std::string& saved_base);
 
-/// Parts per window: at most one more than these is kept.
+/// Parts per window. One more is kept, and up to twice as many while events are written later and
+/// later, or have wrong times.
 constexpr int64_t kPartsOfWindow = 8;
 
 class FlightWindow {
@@ -103,7 +105,7 @@ class FlightWindow {
  private:
   struct Part {
     std::string path;
-    int64_t end_ns = 0;
+    int64_t last_event_ns = 0;  // no event of it ended later
     uint64_t number = 0;
   };
   Result<WindowCopy> copyOf(const TraceWriter& writer) const;
@@ -111,7 +113,8 @@ class FlightWindow {
   std::string newPath() const;
   Status beginPart(std::unique_ptr<TraceWriter>& writer, int64_t now_ns);
   void pass(const Part& part);
-  void removeOld(int64_t now_ns);
+  bool hasLeftWindow(const Part& part) const;
+  void removeOld();
   void removeParts();
   Status moveToFreeName(const std::string& made, SavedWindow& saved) const;
   void later(std::function<void()> task);
@@ -125,7 +128,9 @@ class FlightWindow {
   FlightOptions options_;
   int64_t part_ns_;
   int64_t part_begin_ns_;
-  bool has_events_ = false;  // the newest part
+  bool has_events_ = false;      // the newest part
+  int64_t last_event_ns_ = 0;    // of the newest part: when an event ended last
+  int64_t newest_event_ns_ = 0;  // the same of all parts before
   KeptDefinitions kept_;
   std::deque<Part> past_;
   uint64_t parts_ = 0;
