@@ -93,7 +93,7 @@ class Sources(QueryTest):
 VALUES = {"instant", "scheduled", "started", "completed", "called", "trace", "file_name", "position", "machine",
           "numa", "host_bridge", "pci_switch", "gpu", "nic", "nvswitch", "pci_device", "clock_id", "send", "receive",
           "exchange", "completion", "probe", "setup", "other", "operation", "host", "device_events", "MPI_Wait",
-          "MPI_COMM_WORLD"}
+          "MPI_COMM_WORLD", "user", "running", "runnable", "sleeping", "disk_wait", "stopped", "waiting"}
 
 
 class Page(QueryTest):

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "tracesmith/analysis/host_time/late_host.hpp"
 #include "tracesmith/base/human_units.hpp"
 #include "tracesmith/base/shell_words.hpp"
 #include "tracesmith/findings/rules.hpp"
@@ -32,7 +33,7 @@ enum class Gaps : uint8_t {
 };
 
 /// What launching threads did during gaps: time by the name of the outermost call.
-struct HostActivity {
+struct GapActivity {
   std::vector<CallTime> calls;  ///< the longest first
   uint64_t count = 0;
   int64_t in_calls_ns = 0;
@@ -44,9 +45,9 @@ struct HostActivity {
 
 /// Of calls that `keep` chooses. A call may lie in gaps of several devices.
 template <class Keep>
-HostActivity activityIn(const Facts& facts, Gaps gaps, const Keep& keep) {
+GapActivity activityIn(const Facts& facts, Gaps gaps, const Keep& keep) {
   CallTimes times(facts.trace);
-  HostActivity out;
+  GapActivity out;
   int64_t late_ns = 0;
   facts.forEachGap([&](const Gap& gap) {
     const bool slow = gap.cause == GapCause::kInLaunch && gaps == Gaps::kLateOrSlow;
@@ -76,7 +77,7 @@ double part(int64_t ns, int64_t whole) {
 
 /// "in the program's own code (outside of API calls) for 71.0 % of these gaps, in cudaFree for 12.0
 /// %".
-std::string inWords(const Facts& facts, const HostActivity& activity) {
+std::string inWords(const Facts& facts, const GapActivity& activity) {
   constexpr size_t kMostCalls = 3;
   std::string out =
       fmt::format("in the program's own code (outside of API calls) for {} of these gaps",
@@ -90,12 +91,49 @@ std::string inWords(const Facts& facts, const HostActivity& activity) {
   return out;
 }
 
-std::string adviceFor(const Facts& facts, const HostActivity& activity, const GapTotal& late) {
+/// " They were waiting for 38.0 %, computing for 17.0 %, ..., longest in prepareInput (17.0 %).";
+/// "" if the trace does not say it.
+std::string asSampled(const Facts& facts) {
+  constexpr size_t kMostCauses = 4;
+  const HostActivity activity(facts.trace);
+  if (activity.empty()) return {};
+  std::vector<LateGap> gaps;
+  facts.forEachGap([&](const Gap& gap) {
+    if (gap.cause != GapCause::kHostLate) return;
+    const uint32_t launch = facts.ops.ops[gap.after].launch;
+    gaps.push_back({gap.begin_ns, facts.ops.calls.beginNs(launch), gap.end_ns,
+                    facts.trace.host_call.thread_id[launch]});
+  });
+  const LateHost late = activity.explain(gaps);
+  std::string out;
+  for (size_t i = 0; i < std::min(kMostCauses, late.causes.size()); ++i) {
+    const LateCause& cause = late.causes[i];
+    const double share = part(cause.ns, late.total_ns);
+    if (share < kLeastShare) break;
+    out += fmt::format("{}{}{} for {}", out.empty() ? " They were " : ", ", toString(cause.cause),
+                       cause.detail.empty() ? "" : " (" + cause.detail + ")", formatPercent(share));
+  }
+  if (out.empty()) return out;
+  const std::map<std::string, int64_t> by_function = timeByFunction(facts.trace, late);
+  const auto longest =
+      std::max_element(by_function.begin(), by_function.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (longest != by_function.end() && part(longest->second, late.total_ns) >= kLeastShare) {
+    out += fmt::format(", longest in {} ({})", longest->first,
+                       formatPercent(part(longest->second, late.total_ns)));
+  }
+  return out + ".";
+}
+
+std::string adviceFor(const Facts& facts, const GapActivity& activity, const GapTotal& late) {
   if (2 * activity.outside_ns > activity.total_ns || activity.calls.empty()) {
     if (late.ns / static_cast<int64_t>(late.count) >= kLongGapNs) {
-      return "Find out what the program does on the host in the longest gaps, with a profiler for "
-             "the CPU (loading or preparing data, reading results, logging). Do it in another "
-             "thread, or before the run, and launch ahead.";
+      const std::string find_out =
+          !hasHostActivity(facts.trace)
+              ? "Find out what the program does on the host in the longest gaps, with "
+                "profile --system (loading or preparing data, reading results, logging). "
+              : "";
+      return find_out + "Do it in another thread, or before the run, and launch ahead.";
     }
     return "Do less on the host between launches: prepare inputs in other threads, launch ahead, "
            "capture repeated launches in a graph, or compile the model.";
@@ -132,13 +170,13 @@ void findLateHost(const Context& context) {
   const GapTotal& late = facts.gapsOf(GapCause::kHostLate);
   const double share = facts.shareOfRun(late.ns);
   if (share < kLeastShare) return;
-  const HostActivity activity = activityIn(facts, Gaps::kLate, [](uint32_t) { return true; });
+  const GapActivity activity = activityIn(facts, Gaps::kLate, [](uint32_t) { return true; });
   Finding out;
   out.rule = kHostLate;
   out.title =
       fmt::format("The host was late: devices idled {} of the run before work was launched.",
                   formatPercent(share));
-  out.cause = "The launching threads were " + inWords(facts, activity) + ".";
+  out.cause = "The launching threads were " + inWords(facts, activity) + "." + asSampled(facts);
   out.share = out.possible = share;
   context.setGaps(out, late);
   out.evidence.command = context.command("analyze", "--idle --hotspots");
@@ -263,7 +301,7 @@ void findLaunchBound(const Context& context) {
 void findSlowLaunches(const Context& context) {
   const Facts& facts = context.facts;
   const HostCallTable& calls = facts.trace.host_call;
-  const HostActivity slow = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
+  const GapActivity slow = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
     return calls.kind[row] == CallKind::kLaunch &&
            facts.ops.calls.endNs(row) - facts.ops.calls.beginNs(row) >= kSlowLaunchNs;
   });
@@ -290,7 +328,7 @@ void findSlowLaunches(const Context& context) {
 
 void findAllocations(const Context& context) {
   const Facts& facts = context.facts;
-  const HostActivity memory = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
+  const GapActivity memory = activityIn(facts, Gaps::kLateOrSlow, [&](uint32_t row) {
     return facts.trace.host_call.kind[row] == CallKind::kMemory;
   });
   const double share = facts.shareOfRun(memory.in_calls_ns);
@@ -341,7 +379,7 @@ void findBuilds(const Context& context) {
   }
   const double share = facts.shareOfTime(coveredNs(std::move(intervals)));
   if (share < kLeastShare) return;
-  const HostActivity in_gaps = activityIn(
+  const GapActivity in_gaps = activityIn(
       facts, Gaps::kLateOrSlow, [&](uint32_t row) { return calls.kind[row] == CallKind::kBuild; });
   Finding out;
   out.rule = "build";

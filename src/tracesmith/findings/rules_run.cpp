@@ -171,7 +171,7 @@ void findStartAndEnd(const Context& context) {
   out.advice =
       "If only the steps between matter, record only these (profile --range, the schedule of "
       "PyTorch's profiler). Otherwise start device work earlier, and look at the host's own code "
-      "with a profiler for the CPU.";
+      "(profile --system).";
   out.gain = cannotSay("the simulation changes device work and its launches, and none are there");
   context.add(std::move(out));
 }

@@ -69,6 +69,13 @@ std::string_view toString(CommWorkKind v) {
 std::string_view toString(TimingSource v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "device", "host", "device_events"}));
 }
+std::string_view toString(CpuMode v) {
+  return nameOf(v, std::to_array<std::string_view>({"unknown", "user", "kernel"}));
+}
+std::string_view toString(RunState v) {
+  return nameOf(v, std::to_array<std::string_view>({"unknown", "running", "runnable", "sleeping",
+                                                    "disk_wait", "stopped", "waiting"}));
+}
 std::string_view toString(RankSource v) {
   return nameOf(v, std::to_array<std::string_view>({"unknown", "trace", "file_name", "position"}));
 }

@@ -158,6 +158,20 @@ enum class TimingSource : uint8_t {
   kDeviceEvents = 3,  ///< the duration is between two events of the device, the start of the host
 };
 
+/// What a processor was doing.
+enum class CpuMode : uint8_t { kUnknown = 0, kUser = 1, kKernel = 2 };
+/// What the scheduler had done with a thread.
+enum class RunState : uint8_t {
+  kUnknown = 0,
+  kRunning = 1,
+  kRunnable = 2,  ///< it could run, but had no processor
+  kSleeping = 3,  ///< it waits, and a signal would wake it
+  kDiskWait = 4,  ///< it waits, and nothing else wakes it: for a disk, or a page
+  kStopped = 5,   ///< by a signal or a debugger
+  kWaiting = 6,   ///< sleeping, in disk wait or stopped, and maybe runnable at the end: who records
+                  ///< may not see which
+};
+
 /// Bits of the `flags` column of kernel, copy, fill and sync rows.
 namespace op_flags {
 constexpr uint32_t kDeviceClock = 1;    ///< on disk: start is in the clock of the row's device
@@ -214,6 +228,8 @@ std::string_view toString(CommKind v);
 std::string_view toString(CommState v);
 std::string_view toString(CommWorkKind v);
 std::string_view toString(TimingSource v);
+std::string_view toString(CpuMode v);
+std::string_view toString(RunState v);
 std::string_view toString(TopologyNodeKind v);
 std::string_view toString(TopologyLinkType v);
 

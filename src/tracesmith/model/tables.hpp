@@ -370,6 +370,51 @@ struct ColumnInfo {
   X(17, ClockDomainId, clock_domain_id, kId,                                                  \
     "on disk: clock of device_start, if start_ns is a first estimate")
 
+/// Where a thread was when it was interrupted, at a fixed rate while it runs.
+#define TS_CPU_SAMPLE_COLUMNS(X)                                                            \
+  X(1, int64_t, time_ns, kTime, "host time")                                                \
+  X(2, ProcessId, process_id, kId, "process")                                               \
+  X(3, ThreadId, thread_id, kId, "thread")                                                  \
+  X(4, CallPathId, call_path_id, kId, "its stack, with that in the kernel if it was there") \
+  X(5, CpuMode, mode, kId, "user or kernel")                                                \
+  X(6, uint32_t, cpu, kCount, "number of the processor")                                    \
+  X(7, uint32_t, weight_ns, kCount, "processor time that it stands for")
+
+/// What the scheduler did with a thread.
+#define TS_THREAD_STATE_COLUMNS(X)                                            \
+  X(1, int64_t, start_ns, kTime, "host time")                                 \
+  X(2, int64_t, duration_ns, kCount, "how long it was so")                    \
+  X(3, RunState, state, kId, "running, runnable, sleeping, disk_wait, ...")   \
+  X(4, ProcessId, process_id, kId, "process")                                 \
+  X(5, ThreadId, thread_id, kId, "thread")                                    \
+  X(6, uint32_t, cpu, kCount, "processor that it ran on, or had run on last") \
+  X(7, CallPathId, call_path_id, kId, "of a wait: where it waited")           \
+  X(8, StringId, instead, kId, "of runnable: the program that had the processor longest")
+
+/// Who ended the wait of a thread.
+#define TS_WAKEUP_COLUMNS(X)                                                             \
+  X(1, int64_t, time_ns, kTime, "host time")                                             \
+  X(2, ProcessId, process_id, kId, "process that was woken")                             \
+  X(3, ThreadId, thread_id, kId, "thread that was woken")                                \
+  X(4, ProcessId, waker_process_id, kId, "process of the waker")                         \
+  X(5, ThreadId, waker_thread_id, kId, "thread that woke it, if it is one of the trace") \
+  X(6, StringId, waker, kId, "what woke it if not: another program, or an interrupt")    \
+  X(7, uint32_t, cpu, kCount, "processor that it was to run on")
+
+/// Calls of the system that took long.
+#define TS_SYSTEM_CALL_COLUMNS(X)                                                             \
+  X(1, int64_t, start_ns, kTime, "host time at which it started")                             \
+  X(2, int64_t, duration_ns, kCount, "how long it took")                                      \
+  X(3, StringId, name, kId, "name, as futex")                                                 \
+  X(4, ProcessId, process_id, kId, "calling process")                                         \
+  X(5, ThreadId, thread_id, kId, "calling thread")                                            \
+  X(6, int64_t, result, kCount, "what it returned; below 0: minus the error's number")        \
+  X(7, StringId, subject, kId, "file or socket that it was about, as far as known")           \
+  X(8, int64_t, descriptor, kCount, "file descriptor; -1: none")                              \
+  X(9, uint64_t, lock_address, kCount, "of futex: address of the lock")                       \
+  X(10, ThreadId, owner_thread_id, kId, "of a mutex: thread that had it when the call began") \
+  X(11, CallPathId, call_path_id, kId, "where it was called")
+
 #define TS_DEVICE_COLUMNS(X)                                                                \
   X(1, DeviceId, id, kTime, "id of this row")                                               \
   X(2, PlatformType, backend, kId, "API it is used through")                                \
@@ -508,49 +553,61 @@ struct ColumnInfo {
   X(10, StringId, library, kId, "MPI, NCCL, gloo, ...")                                            \
   X(11, uint32_t, nodes, kCount, "hosts that its ranks are on; 0: unknown")
 
+/// How often a process called the system, short calls included.
+#define TS_SYSTEM_CALL_COUNT_COLUMNS(X)               \
+  X(1, ProcessId, process_id, kId, "calling process") \
+  X(2, StringId, name, kId, "name, as futex")         \
+  X(3, uint64_t, calls, kCount, "how often")          \
+  X(4, uint64_t, total_ns, kCount, "time in them, in sum")
+
 #define TS_METADATA_COLUMNS(X)                                    \
   X(1, StringId, key, kId, "key; the last value of a key counts") \
   X(2, StringId, value, kId, "value")
 
 /// All tables except `string` and `source`: Y(number, C++ name, SQL name, column list).
-#define TS_TABLES(Y)                                              \
-  Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                   \
-  Y(3, Process, process, TS_PROCESS_COLUMNS)                      \
-  Y(4, Thread, thread, TS_THREAD_COLUMNS)                         \
-  Y(5, Device, device, TS_DEVICE_COLUMNS)                         \
-  Y(6, Context, context, TS_CONTEXT_COLUMNS)                      \
-  Y(7, Stream, stream, TS_STREAM_COLUMNS)                         \
-  Y(8, LaunchShape, launch_shape, TS_LAUNCH_SHAPE_COLUMNS)        \
-  Y(9, CallPath, call_path, TS_CALL_PATH_COLUMNS)                 \
-  Y(10, Frame, frame, TS_FRAME_COLUMNS)                           \
-  Y(11, ClockDomain, clock_domain, TS_CLOCK_DOMAIN_COLUMNS)       \
-  Y(12, ClockSnapshot, clock_snapshot, TS_CLOCK_SNAPSHOT_COLUMNS) \
-  Y(13, CounterTrack, counter_track, TS_COUNTER_TRACK_COLUMNS)    \
-  Y(14, Loss, loss, TS_LOSS_COLUMNS)                              \
-  Y(15, Object, object, TS_OBJECT_COLUMNS)                        \
-  Y(16, Commit, commit_mark, TS_COMMIT_COLUMNS)                   \
-  Y(17, Pending, pending, TS_PENDING_COLUMNS)                     \
-  Y(23, Symbol, symbol, TS_SYMBOL_COLUMNS)                        \
-  Y(24, Module, module, TS_MODULE_COLUMNS)                        \
-  Y(25, Rank, rank, TS_RANK_COLUMNS)                              \
-  Y(26, TopologyNode, topology_node, TS_TOPOLOGY_NODE_COLUMNS)    \
-  Y(27, TopologyLink, topology_link, TS_TOPOLOGY_LINK_COLUMNS)    \
-  Y(28, ClockOffset, clock_offset, TS_CLOCK_OFFSET_COLUMNS)       \
-  Y(29, Communicator, communicator, TS_COMMUNICATOR_COLUMNS)      \
-  Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                \
-  Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                        \
-  Y(34, Copy, copy, TS_COPY_COLUMNS)                              \
-  Y(35, Fill, fill, TS_FILL_COLUMNS)                              \
-  Y(36, Sync, sync, TS_SYNC_COLUMNS)                              \
-  Y(37, MemoryEvent, memory_event, TS_MEMORY_EVENT_COLUMNS)       \
-  Y(38, Flow, flow, TS_FLOW_COLUMNS)                              \
-  Y(39, ProgramBuild, program_build, TS_PROGRAM_BUILD_COLUMNS)    \
-  Y(40, Counter, counter, TS_COUNTER_COLUMNS)                     \
-  Y(41, Range, range, TS_RANGE_COLUMNS)                           \
-  Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)               \
-  Y(43, FlowEvent, flow_event, TS_FLOW_EVENT_COLUMNS)             \
-  Y(44, Comm, comm, TS_COMM_COLUMNS)                              \
-  Y(45, CommWork, comm_work, TS_COMM_WORK_COLUMNS)
+#define TS_TABLES(Y)                                                      \
+  Y(2, Metadata, metadata, TS_METADATA_COLUMNS)                           \
+  Y(3, Process, process, TS_PROCESS_COLUMNS)                              \
+  Y(4, Thread, thread, TS_THREAD_COLUMNS)                                 \
+  Y(5, Device, device, TS_DEVICE_COLUMNS)                                 \
+  Y(6, Context, context, TS_CONTEXT_COLUMNS)                              \
+  Y(7, Stream, stream, TS_STREAM_COLUMNS)                                 \
+  Y(8, LaunchShape, launch_shape, TS_LAUNCH_SHAPE_COLUMNS)                \
+  Y(9, CallPath, call_path, TS_CALL_PATH_COLUMNS)                         \
+  Y(10, Frame, frame, TS_FRAME_COLUMNS)                                   \
+  Y(11, ClockDomain, clock_domain, TS_CLOCK_DOMAIN_COLUMNS)               \
+  Y(12, ClockSnapshot, clock_snapshot, TS_CLOCK_SNAPSHOT_COLUMNS)         \
+  Y(13, CounterTrack, counter_track, TS_COUNTER_TRACK_COLUMNS)            \
+  Y(14, Loss, loss, TS_LOSS_COLUMNS)                                      \
+  Y(15, Object, object, TS_OBJECT_COLUMNS)                                \
+  Y(16, Commit, commit_mark, TS_COMMIT_COLUMNS)                           \
+  Y(17, Pending, pending, TS_PENDING_COLUMNS)                             \
+  Y(23, Symbol, symbol, TS_SYMBOL_COLUMNS)                                \
+  Y(24, Module, module, TS_MODULE_COLUMNS)                                \
+  Y(25, Rank, rank, TS_RANK_COLUMNS)                                      \
+  Y(26, TopologyNode, topology_node, TS_TOPOLOGY_NODE_COLUMNS)            \
+  Y(27, TopologyLink, topology_link, TS_TOPOLOGY_LINK_COLUMNS)            \
+  Y(28, ClockOffset, clock_offset, TS_CLOCK_OFFSET_COLUMNS)               \
+  Y(29, Communicator, communicator, TS_COMMUNICATOR_COLUMNS)              \
+  Y(30, SystemCallCount, system_call_count, TS_SYSTEM_CALL_COUNT_COLUMNS) \
+  Y(32, HostCall, host_call, TS_HOST_CALL_COLUMNS)                        \
+  Y(33, Kernel, kernel, TS_KERNEL_COLUMNS)                                \
+  Y(34, Copy, copy, TS_COPY_COLUMNS)                                      \
+  Y(35, Fill, fill, TS_FILL_COLUMNS)                                      \
+  Y(36, Sync, sync, TS_SYNC_COLUMNS)                                      \
+  Y(37, MemoryEvent, memory_event, TS_MEMORY_EVENT_COLUMNS)               \
+  Y(38, Flow, flow, TS_FLOW_COLUMNS)                                      \
+  Y(39, ProgramBuild, program_build, TS_PROGRAM_BUILD_COLUMNS)            \
+  Y(40, Counter, counter, TS_COUNTER_COLUMNS)                             \
+  Y(41, Range, range, TS_RANGE_COLUMNS)                                   \
+  Y(42, Attribute, attribute, TS_ATTRIBUTE_COLUMNS)                       \
+  Y(43, FlowEvent, flow_event, TS_FLOW_EVENT_COLUMNS)                     \
+  Y(44, Comm, comm, TS_COMM_COLUMNS)                                      \
+  Y(45, CommWork, comm_work, TS_COMM_WORK_COLUMNS)                        \
+  Y(46, CpuSample, cpu_sample, TS_CPU_SAMPLE_COLUMNS)                     \
+  Y(47, ThreadState, thread_state, TS_THREAD_STATE_COLUMNS)               \
+  Y(48, Wakeup, wakeup, TS_WAKEUP_COLUMNS)                                \
+  Y(49, SystemCall, system_call, TS_SYSTEM_CALL_COLUMNS)
 
 enum class TableId : uint16_t {
   kString = 1,

@@ -127,6 +127,11 @@ CollectedParts collectedFor(const PartSet& parts) {
           .shapes = parts.has(AnalysisPart::kOccupancy)};
 }
 
+/// Whether the trace says what the host did while it was late.
+bool tellsOfHost(TraceScan& scan) {
+  return scan.reader().rows(TableId::kThreadState) + scan.reader().rows(TableId::kCpuSample) > 0;
+}
+
 std::shared_ptr<const KernelLabels> labelsFor(TraceScan& scan, const ReportOptions& options) {
   if (!options.short_names) return std::make_shared<KernelLabels>();
   return std::make_shared<KernelLabels>(scan.tables().strings, scan.reader().kernelNames());
@@ -208,7 +213,8 @@ Result<std::optional<std::vector<ReportTable>>> analyzeByBlock(
     const std::function<void(const WorkTrace&)>& on_work) {
   if (options.analysis.as_hta) return std::nullopt;
   const PartSet parts(options);
-  bool need_work = on_work || parts.hasAny(kPartsOfWork);
+  bool need_work = on_work || parts.hasAny(kPartsOfWork) ||
+                   (parts.has(AnalysisPart::kIdle) && tellsOfHost(scan));
   std::optional<Steps> steps;
   if (parts.has(AnalysisPart::kSteps) && !need_work) {
     TS_TRY(steps, readNamedSteps(scan));

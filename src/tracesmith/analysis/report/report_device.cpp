@@ -107,6 +107,7 @@ void addIdleTimes(Maker& maker) {
     table.rows.push_back(std::move(row));
   }
   keepLargest(maker, table, "idle_ns");
+  addLateHost(maker);
 }
 
 void addStreams(Maker& maker) {

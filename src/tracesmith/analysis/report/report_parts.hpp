@@ -116,6 +116,8 @@ std::string callStackText(const Maker& maker, const CallPathTable& paths,
 void addUtilization(Maker& maker);
 void addOverlap(Maker& maker);
 void addIdleTimes(Maker& maker);
+/// Part of idle times; adds nothing if the trace does not say what the host did.
+void addLateHost(Maker& maker);
 /// Part of hotspots; adds nothing if the trace has no stacks.
 void addCallStacks(Maker& maker);
 void addStreams(Maker& maker);

@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/join/recorded_system.hpp"
+#include "tracesmith/capture/system/system_recorder.hpp"
 #include "tracesmith/topology/topology_rows.hpp"
 
 namespace tracesmith {
@@ -184,6 +186,23 @@ void Collector::takePeerOffsets() {
   }
 }
 
+void Collector::followSystem(SystemRecorder& recorder) {
+  system_ = &recorder;
+  system_rows_ = std::make_unique<RecordedSystem>(
+      shared_, [this](const SampledProcess& process) { return sampledProcess(process); });
+}
+
+uint64_t Collector::cpuSamples() const {
+  return system_rows_ == nullptr ? 0 : system_rows_->samples();
+}
+
+void Collector::takeSystemEvents() {
+  if (system_ == nullptr) return;
+  const SystemEvents events = system_->takeNew();
+  system_rows_->add(events);
+  system_lost_ = events.lost;
+}
+
 void Collector::noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                          std::string_view reason) {
   LossId& id = losses_[std::string(source)];
@@ -339,6 +358,7 @@ uint64_t Collector::poll() {
   updateHeartbeat();
   takeTopology(false);
   takePeerOffsets();
+  takeSystemEvents();
   readUnreadCudaRecords();
   checkLiveness();
   if (commitDue()) {
@@ -371,6 +391,13 @@ Status Collector::finish() {
   takeTopology(true);
   if (peers_ != nullptr) peers_->finish();
   takePeerOffsets();
+  if (system_ != nullptr) {
+    system_->finish();
+    takeSystemEvents();
+    const uint64_t written = system_rows_->samples() + system_rows_->others();
+    noteLoss("processor records", written + system_lost_, system_lost_,
+             system_lost_ > 0 ? "they came faster than they could be read" : "");
+  }
   finished_ = true;
   for (auto& [key, process] : processes_) {
     const int64_t ended = process_rows_[key].end_ns;

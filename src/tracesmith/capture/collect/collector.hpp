@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -37,6 +38,10 @@
 #include "tracesmith/format/trace_writer.hpp"
 
 namespace tracesmith {
+
+class RecordedSystem;
+class SystemRecorder;
+struct SampledProcess;
 
 struct CollectorOptions {
   bool keep_kernels = true;
@@ -105,6 +110,8 @@ class Collector {
   void readTopology(const TopologyProbe& probe = kBriefTopologyProbe);
   /// Adds what peers say of their clocks, until finish(). `peers` outlives this object.
   void followPeers(PeerClocks& peers) { peers_ = &peers; }
+  /// Adds what the recorder sees, until finish(). `recorder` outlives this object.
+  void followSystem(SystemRecorder& recorder);
   void noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,
                 std::string_view reason);
 
@@ -125,6 +132,9 @@ class Collector {
   CollectorTotals totals() const;
   /// Number of rows for functions traced by XRay.
   uint64_t functionCalls() const;
+  /// Number of rows of `cpu_sample`, and of records of processors that were lost.
+  uint64_t cpuSamples() const;
+  uint64_t systemLost() const { return system_lost_; }
   /// Number of rows for NVTX ranges and marks.
   uint64_t annotations() const;
   /// What agents could not do, without duplicates. With `whole`, only the reasons why an agent
@@ -207,11 +217,14 @@ class Collector {
   void readUnreadCudaRecords();
   void takeTopology(bool wait);
   void takePeerOffsets();
+  void takeSystemEvents();
+  ProcessId sampledProcess(const SampledProcess& process);
   Process& processOf(arena::ArenaHeader& header);
   /// Finds a process by the ids that it reports itself.
   Process* findByOwnIds(uint32_t own_pid, uint64_t start_ticks, uint64_t pid_namespace);
   Process& addProcess(arena::ArenaHeader& header);
   ProcessId processId(const ProcessKey& key);
+  void settleStart(const ProcessKey& key);
   void noteProcess(const ProcessKey& key, const ProcessRow& row, std::string_view command_line,
                    std::string_view executable, std::string_view boot_id, std::string_view seen_by);
   uint64_t pass();
@@ -261,6 +274,9 @@ class Collector {
   std::unique_ptr<FlightWindow> window_;  // of a flight recorder
   std::unique_ptr<TopologyReading> topology_;
   PeerClocks* peers_ = nullptr;
+  SystemRecorder* system_ = nullptr;
+  std::unique_ptr<RecordedSystem> system_rows_;
+  uint64_t system_lost_ = 0;
   Status write_status_;
   SharedRows shared_;
   std::vector<std::unique_ptr<Arena>> arenas_;
@@ -268,6 +284,8 @@ class Collector {
   std::unordered_map<std::string, bool> known_files_;
   std::map<ProcessKey, std::unique_ptr<Process>> processes_;
   std::map<ProcessKey, ProcessRow> process_rows_;
+  // Of these the start is a little uncertain: who says it exactly may mean the same process.
+  std::set<ProcessKey> uncertain_starts_;
   std::map<std::string, LossId> losses_;
   // From a resumed session: committed position of each ring of each arena.
   std::map<std::pair<std::string, uint32_t>, CommitRow> resumed_;

@@ -15,8 +15,10 @@ constexpr uint32_t kCommitRows = 128 << 10;
 bool Collector::commitDue() const {
   if (monotonicNs() - last_commit_ns_ >= options_.commit_interval_ns) return true;
   const Trace& d = shared_.delta;
-  if (d.host_call.size() + d.kernel.size() + d.copy.size() + d.range.size() >= kCommitRows)
-    return true;
+  const size_t rows = d.host_call.size() + d.kernel.size() + d.copy.size() + d.range.size() +
+                      d.cpu_sample.size() + d.thread_state.size() + d.system_call.size() +
+                      d.wakeup.size();
+  if (rows >= kCommitRows) return true;
   for (const auto& arena : arenas_) {
     for (const Ring& ring : arena->rings) {
       if (ring.position - ring.committed > arena->file.ringBytes() / 4) return true;

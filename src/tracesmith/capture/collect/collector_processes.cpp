@@ -9,11 +9,15 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/collect/collector.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
+#include "tracesmith/capture/system/sampled_processes.hpp"
 
 namespace tracesmith {
 namespace {
 
 constexpr int64_t kLivenessIntervalNs = 100'000'000;
+/// Of a start that is known by the time of a fork: so many ticks it may be off.
+constexpr uint64_t kTickSlack = 2;
+uint64_t earliestOf(uint64_t ticks) { return ticks - std::min(ticks, kTickSlack); }
 
 /// The signal that ended a recorded process because of a fault, or because memory was short.
 std::string crashOf(const ProcessRow& row) {
@@ -26,6 +30,7 @@ std::string crashOf(const ProcessRow& row) {
 }  // namespace
 
 ProcessId Collector::processId(const ProcessKey& key) {
+  settleStart(key);
   auto [it, is_new] = process_rows_.try_emplace(key);
   if (is_new) {
     it->second.id = static_cast<ProcessId>(++shared_.processes);
@@ -33,6 +38,54 @@ ProcessId Collector::processId(const ProcessKey& key) {
     it->second.start_ticks = std::get<1>(key);
   }
   return it->second.id;
+}
+
+/// A process that the kernel told of may have ended before its start could be read.
+ProcessId Collector::sampledProcess(const SampledProcess& process) {
+  const ProcessKey key{process.pid, process.start_ticks, 0};
+  if (process.start_ticks == 0) {  // its begin was not seen, nor is it there any more
+    const auto after = process_rows_.upper_bound({process.pid, UINT64_MAX, UINT64_MAX});
+    if (after != process_rows_.begin() && std::get<0>(std::prev(after)->first) == process.pid) {
+      return std::prev(after)->second.id;
+    }
+  }
+  if (!process.is_exact) {
+    const auto near = process_rows_.lower_bound({process.pid, earliestOf(process.start_ticks), 0});
+    if (near != process_rows_.end() && std::get<0>(near->first) == process.pid &&
+        std::get<1>(near->first) <= process.start_ticks + kTickSlack) {
+      return near->second.id;
+    }
+  }
+  const bool is_new = !process_rows_.contains(key);
+  const ProcessId id = processId(key);
+  if (is_new) {
+    noteProcess(
+        key,
+        {.pid = process.pid,
+         .parent_pid = process.parent_pid,
+         .start_ticks = process.start_ticks,
+         .start_ns = process.start_ticks == 0 ? 0 : startTicksToMonotonicNs(process.start_ticks)},
+        {}, {}, {}, "kernel");
+    if (!process.is_exact) uncertain_starts_.insert(key);
+  }
+  return id;
+}
+
+/// Gives the row of a process whose start was uncertain its exact one.
+void Collector::settleStart(const ProcessKey& key) {
+  if (uncertain_starts_.empty() || process_rows_.contains(key)) return;
+  const auto& [pid, start_ticks, elsewhere] = key;
+  const auto near = uncertain_starts_.lower_bound({pid, earliestOf(start_ticks), 0});
+  if (near == uncertain_starts_.end() || std::get<0>(*near) != pid ||
+      std::get<1>(*near) > start_ticks + kTickSlack || elsewhere != 0) {
+    return;
+  }
+  auto row = process_rows_.extract(*near);
+  uncertain_starts_.erase(near);
+  if (row.empty()) return;
+  row.key() = key;
+  row.mapped().start_ticks = start_ticks;
+  process_rows_.insert(std::move(row));
 }
 
 Collector::Process* Collector::findByOwnIds(uint32_t own_pid, uint64_t start_ticks,

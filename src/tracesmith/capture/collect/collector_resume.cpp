@@ -191,10 +191,7 @@ void Collector::restoreProcesses(const Trace& file) {
 }
 
 void Collector::restoreIds(const Trace& file, const ProcessIndex& processes) {
-  raiseToHighest(shared_.threads, file.thread);
-  processes.forRowsOf(file.thread, [&](RecordJoiner& joiner, size_t i) {
-    joiner.restoreThread(file.thread.tid[i], file.thread.id[i], file.thread.name[i]);
-  });
+  for (size_t i = 0; i < file.thread.size(); ++i) shared_.threads.restore(file.thread.row(i));
   raiseToHighest(shared_.contexts, file.context);
   processes.forRowsOf(file.context, [&](RecordJoiner& joiner, size_t i) {
     joiner.restoreCudaContext(file.context.row(i));

@@ -184,32 +184,17 @@ void RecordJoiner::joinUnwrappedLoader(ByteView record) {
 void RecordJoiner::joinThread(ByteView record) {
   arena::ThreadRecord r;
   if (!takePart(record, r)) return countDamaged();
-  nvtx_.threadBegins(thread(r.header.aux, r.name));
+  const std::string_view name(r.name, strnlen(r.name, sizeof r.name));
+  nvtx_.threadBegins(shared_.threads.thread(process_, r.header.aux, name));
 }
 
-/// A name given by the program takes precedence over the system's.
 void RecordJoiner::nameThread(uint32_t tid, std::string_view name) {
-  const ThreadId id = thread(tid);
-  const StringId text = shared_.delta.strings.intern(name);
-  named_threads_.insert(tid);
-  if (thread_names_[tid] == text) return;
-  thread_names_[tid] = text;
-  shared_.delta.thread.push({.id = id, .process_id = process_, .tid = tid, .name = text});
+  shared_.threads.thread(process_, tid, name, NamedBy::kProgram);
 }
 
-ThreadId RecordJoiner::thread(uint32_t tid, const char* name) {
-  StringId text{};
-  if (named_threads_.count(tid) > 0) name = nullptr;
-  if (name != nullptr) {
-    text = shared_.delta.strings.intern({name, strnlen(name, sizeof arena::ThreadRecord::name)});
-  }
-  auto [it, is_new] = threads_.try_emplace(tid, ThreadId::kNone);
-  if (is_new) it->second = static_cast<ThreadId>(++shared_.threads);
-  if (is_new || (name != nullptr && thread_names_[tid] != text)) {
-    if (name != nullptr) thread_names_[tid] = text;
-    shared_.delta.thread.push(
-        {.id = it->second, .process_id = process_, .tid = tid, .name = thread_names_[tid]});
-  }
+ThreadId RecordJoiner::thread(uint32_t tid) {
+  const auto [it, is_new] = threads_.try_emplace(tid, ThreadId::kNone);
+  if (is_new) it->second = shared_.threads.thread(process_, tid);
   return it->second;
 }
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tracesmith/base/bytes.hpp"
@@ -23,6 +22,7 @@
 #include "tracesmith/capture/join/recorded_nccl.hpp"
 #include "tracesmith/capture/join/recorded_nvtx.hpp"
 #include "tracesmith/capture/join/recorded_stacks.hpp"
+#include "tracesmith/capture/join/thread_rows.hpp"
 #include "tracesmith/capture/join/traced_programs.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
 #include "tracesmith/model/trace.hpp"
@@ -34,7 +34,7 @@ namespace tracesmith {
 struct SharedRows {
   Trace delta;
   uint32_t processes = 0;  // ids assigned so far
-  uint32_t threads = 0;
+  ThreadRows threads{delta};
   uint32_t contexts = 0;
   uint32_t streams = 0;
   uint32_t losses = 0;
@@ -128,10 +128,6 @@ class RecordJoiner {
   /// Restores the state that another collector left in the file: objects, commands under way.
   void restoreObject(const ObjectRow& row);
   void restorePending(const PendingRow& row);
-  void restoreThread(uint32_t tid, ThreadId id, StringId name) {
-    threads_[tid] = id;
-    thread_names_[tid] = name;
-  }
   void restoreStream(StreamId id, DeviceId device) { stream_devices_[id] = device; }
   void restoreCall(const HostCallRow& row) { cuda_.restoreCall(row); }
   /// Call it before restorePending().
@@ -232,7 +228,7 @@ class RecordJoiner {
   bool isFirstLaunch(const PendingRow& row, const Object* kernel, int64_t stamp,
                      const LaunchShapeRow& shape);
 
-  ThreadId thread(uint32_t tid, const char* name = nullptr);
+  ThreadId thread(uint32_t tid);
   void nameThread(uint32_t tid, std::string_view name);
   StreamId stream(uint64_t handle, int64_t stamp) const;
   ContextId context(uint64_t handle, int64_t stamp) const;
@@ -264,8 +260,6 @@ class RecordJoiner {
   std::unordered_map<uint64_t, Pending> pending_;
   std::unordered_map<uint64_t, Completion> early_;
   std::unordered_map<uint32_t, ThreadId> threads_;
-  std::unordered_map<uint32_t, StringId> thread_names_;
-  std::unordered_set<uint32_t> named_threads_;  // named by the program
   std::unordered_map<StreamId, DeviceId> stream_devices_;
   std::set<std::tuple<StringId, uint64_t, DeviceId, uint64_t>> launched_;
   std::map<std::string, arena::UnwrappedLoader> unwrapped_loaders_;

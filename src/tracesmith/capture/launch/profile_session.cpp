@@ -22,6 +22,8 @@
 #include "tracesmith/capture/protocol/process_log_layout.hpp"
 #include "tracesmith/capture/session_directory/session_directory.hpp"
 #include "tracesmith/capture/session_directory/unrecorded_messages.hpp"
+#include "tracesmith/capture/system/perf_events.hpp"
+#include "tracesmith/capture/system/system_recorder.hpp"
 
 namespace tracesmith {
 namespace {
@@ -105,6 +107,7 @@ class ProgramSession {
   ProfileOutcome finish();
 
  private:
+  Status recordSystem(pid_t pid);
   bool isContinued(const TimeLimit& limit, int64_t now_ns);
   void addWarningsOfOptions();
 
@@ -115,6 +118,7 @@ class ProgramSession {
   const std::string command_line_;
   Environment env_;
   std::unique_ptr<PeerClocks> peers_;
+  std::unique_ptr<SystemRecorder> system_;
   std::unique_ptr<Collector> collector_;
   std::unique_ptr<RecordingDrain> recording_;
   ProfileOutcome outcome_;
@@ -164,7 +168,9 @@ Status ProgramSession::start() {
     }
   }
   unrecorded_.emplace(dir_);
-  TS_TRY(Launcher program, Launcher::start(options_.command, env_));
+  TS_TRY(Launcher program, Launcher::start(options_.command, env_, [this](pid_t pid) {
+           return options_.system ? recordSystem(pid) : Status();
+         }));
   program_.emplace(std::move(program));
   signals_.relay.follow(*program_);
   if (recording_) {
@@ -183,6 +189,18 @@ Status ProgramSession::start() {
     }
   }
   collector_->readTopology();
+  return {};
+}
+
+Status ProgramSession::recordSystem(pid_t pid) {
+  TS_TRY(system_, SystemRecorder::start(pid, *options_.system));
+  collector_->followSystem(*system_);
+  const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
+  collector_->noteMetadata("system_rights", has_kernel ? "user and kernel" : "user");
+  collector_->noteMetadata("samples_per_second",
+                           std::to_string(options_.system->samples_per_second));
+  const std::string& why_no_calls = system_->whyNoCalls();
+  collector_->noteMetadata("system_calls", why_no_calls.empty() ? "recorded" : why_no_calls);
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/capture/collect/recording_drain.hpp"
 #include "tracesmith/capture/flight/flight_options.hpp"
+#include "tracesmith/capture/system/system_options.hpp"
 #include "tracesmith/model/kinds.hpp"
 
 namespace tracesmith {
@@ -83,6 +84,7 @@ struct ProfileOptions {
   std::optional<RecordOptions> record;
   std::optional<StackOptions> stacks;
   std::optional<FunctionOptions> functions;
+  std::optional<SystemOptions> system;  ///< samples and states of threads (`--system`)
   std::optional<FlightOptions> flight;  ///< keep only the last seconds (`--flight-recorder`)
   std::vector<std::string> sync_with;   ///< hosts to compare the clock with (clock_probe.hpp)
   bool force = false;                   ///< a trace without events may replace one with events
@@ -99,6 +101,7 @@ struct ProfileOutcome {
   uint64_t host_calls = 0;
   uint64_t function_calls = 0;  ///< calls of functions that XRay traces
   uint64_t annotations = 0;     ///< NVTX ranges and marks
+  uint64_t cpu_samples = 0;
   uint64_t dropped = 0;
   uint64_t without_ring = 0;  ///< part of `dropped` that larger rings would not have avoided
   uint64_t unresolved = 0;

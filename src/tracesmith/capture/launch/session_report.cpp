@@ -97,6 +97,7 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
   outcome.host_calls = rows.host_calls;
   outcome.function_calls = collector.functionCalls();
   outcome.annotations = collector.annotations();
+  outcome.cpu_samples = collector.cpuSamples();
   for (const std::string& problem : collector.agentProblems()) outcome.warnings.push_back(problem);
   if (totals.without_ring > 0) {
     outcome.warnings.push_back(
@@ -109,6 +110,12 @@ void takeTotals(const Collector& collector, const SessionDir& dir, ProfileOutcom
         fmt::format("{} command buffers were enqueued (cl_khr_command_buffer), whose commands are "
                     "not recorded: their kernels are missing in the trace",
                     totals.command_buffers));
+  }
+  if (collector.systemLost() > 0) {
+    outcome.warnings.push_back(fmt::format(
+        "{} records of processors were lost: they came faster than they could be read; fewer "
+        "samples: --sample-rate N",
+        collector.systemLost()));
   }
   if (const FlightWindow* window = collector.window()) {
     outcome.saved_windows = window->saved();
@@ -128,13 +135,14 @@ namespace {
 void countFileContents(const std::string& path, ProfileOutcome& outcome) {
   const bool functions = outcome.function_calls > 0;
   outcome.kernels = outcome.copies = outcome.host_calls = outcome.function_calls = 0;
-  outcome.annotations = 0;
+  outcome.annotations = outcome.cpu_samples = 0;
   const auto reader = TraceReader::open(path);
   if (!reader) return;
   for (const BlockInfo& block : reader->blocks()) {
     if (block.table == TableId::kKernel) outcome.kernels += block.rows;
     if (block.table == TableId::kCopy) outcome.copies += block.rows;
     if (block.table == TableId::kHostCall) outcome.host_calls += block.rows;
+    if (block.table == TableId::kCpuSample) outcome.cpu_samples += block.rows;
     if (block.table == TableId::kRange) {
       (functions ? outcome.function_calls : outcome.annotations) += block.rows;
     }

@@ -19,12 +19,6 @@ constexpr uint64_t kTickSlack = 2;
 // A newly loaded program may not have written its record yet.
 constexpr int64_t kGraceNs = 100'000'000;
 
-uint64_t ticksAt(int64_t monotonic_ns) {
-  const int64_t asleep_ns = clockNs(CLOCK_BOOTTIME) - monotonicNs();
-  const int64_t per_tick = 1'000'000'000 / clockTicksPerSecond();
-  return static_cast<uint64_t>(std::max<int64_t>(monotonic_ns + asleep_ns, per_tick) / per_tick);
-}
-
 bool near(uint64_t a, uint64_t b) { return (a > b ? a - b : b - a) <= kTickSlack; }
 
 }  // namespace
@@ -118,7 +112,7 @@ void DescendantTable::setRoot(uint32_t pid, const std::optional<ProcessStat>& st
   expected_parent_ = 0;
   if (family.empty()) {
     const int64_t now_ns = monotonicNs();
-    const uint64_t ticks = stat ? stat->start_ticks : ticksAt(now_ns);
+    const uint64_t ticks = stat ? stat->start_ticks : monotonicNsToStartTicks(now_ns);
     Entry& entry = add(pid, stat ? stat->parent_pid : 0, ticks, stat.has_value());
     entry.start_ns = std::min(startTicksToMonotonicNs(ticks), now_ns);
     entry.programs = {newProgram(entry.start_ns)};
@@ -133,13 +127,13 @@ void DescendantTable::fork(const ProcessEvent& event) {
   const bool ours = live_.count(event.parent_pid) != 0 ||
                     (expected_parent_ != 0 && event.parent_pid == expected_parent_);
   Entry* entry = liveEntry(event.pid);
-  if (entry != nullptr && !near(entry->start_ticks, ticksAt(event.time_ns))) {
+  if (entry != nullptr && !near(entry->start_ticks, monotonicNsToStartTicks(event.time_ns))) {
     end(*entry, event.time_ns);  // its pid was reused: the event of its end was lost
     entry = nullptr;
   }
   if (!ours) return;
   if (entry == nullptr) {
-    entry = &add(event.pid, event.parent_pid, ticksAt(event.time_ns), false);
+    entry = &add(event.pid, event.parent_pid, monotonicNsToStartTicks(event.time_ns), false);
     if (const Entry* parent = liveEntry(event.parent_pid)) {
       entry->inherited = parent->program();
       entry->pid_namespace = parent->pid_namespace;
@@ -209,7 +203,7 @@ DescendantTable::Entry& DescendantTable::addLogged(const LoggedProcess& logged) 
   const std::optional<size_t> neighbour =
       live_.count(logged.pid) != 0 ? std::optional(live_[logged.pid]) : std::nullopt;
   Entry& entry = add(logged.pid, logged.parent_pid,
-                     exact ? logged.start_ticks : ticksAt(logged.time_ns), exact);
+                     exact ? logged.start_ticks : monotonicNsToStartTicks(logged.time_ns), exact);
   entry.start_ns = std::min(startTicksToMonotonicNs(entry.start_ticks), logged.time_ns);
   entry.pid_namespace = logged.pid_namespace;
   entry.namespace_pid = logged.pid;

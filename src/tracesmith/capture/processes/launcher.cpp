@@ -97,7 +97,8 @@ Error execProgram(const std::vector<std::string>& command,
 
 Result<Launcher> Launcher::start(
     const std::vector<std::string>& command,
-    const std::vector<std::pair<std::string, std::string>>& environment) {
+    const std::vector<std::pair<std::string, std::string>>& environment,
+    const std::function<Status(pid_t)>& before_exec) {
   if (command.empty()) return fail(ErrorCode::kInvalidArgument, "no command to run");
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = environmentWith(environment);
@@ -106,15 +107,29 @@ Result<Launcher> Launcher::start(
 
   // exec closes this pipe; a failed exec sends its errno through it.
   int report[2];
+  // The child waits for a byte of this one.
+  int hold[2];
   if (pipe2(report, O_CLOEXEC) != 0) return failErrno(errno, "cannot make a pipe");
+  if (pipe2(hold, O_CLOEXEC) != 0) {
+    const int pipe_errno = errno;
+    close(report[0]);
+    close(report[1]);
+    return failErrno(pipe_errno, "cannot make a pipe");
+  }
   const pid_t pid = fork();
   if (pid < 0) {
     const int fork_errno = errno;
-    close(report[0]);
-    close(report[1]);
+    for (const int fd : {report[0], report[1], hold[0], hold[1]}) close(fd);
     return failErrno(fork_errno, "cannot start a process");
   }
   if (pid == 0) {
+    close(hold[1]);
+    char go = 0;
+    ssize_t got = 0;
+    do {
+      got = read(hold[0], &go, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got != 1) _exit(127);  // who started it is gone
     restoreSignals();
     execvpe(argv[0], argv.data(), envp.data());
     const int exec_errno = errno;
@@ -122,15 +137,20 @@ Result<Launcher> Launcher::start(
     _exit(127);
   }
   close(report[1]);
+  close(hold[0]);
+  Status ready = before_exec ? before_exec(pid) : Status();
+  if (ready && write(hold[1], "g", 1) != 1) ready = failErrno(errno, "cannot start the program");
+  close(hold[1]);  // without the byte, it ends
   int exec_errno = 0;
   ssize_t n = 0;
   do {
     n = read(report[0], &exec_errno, sizeof exec_errno);
   } while (n < 0 && errno == EINTR);
   close(report[0]);
-  if (n == static_cast<ssize_t>(sizeof exec_errno)) {
+  if (!ready || n == static_cast<ssize_t>(sizeof exec_errno)) {
     int ignored = 0;
     waitpid(pid, &ignored, 0);
+    if (!ready) return tl::unexpected<Error>(ready.error());
     return tl::unexpected<Error>(execError(exec_errno, command[0]));
   }
   return Launcher(pid);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,11 +26,13 @@ struct ExitStatus {
 class Launcher {
  public:
   /// Starts `command` (argv; found on PATH as a shell does) with `environment` added to ours.
+  /// `before_exec` is called when the process is there and before it becomes the program; if it
+  /// fails, nothing was started.
   /// Errors: kNotFound (no such command), kPermission (not executable), other codes (cannot be
   /// started).
-  static Result<Launcher> start(
-      const std::vector<std::string>& command,
-      const std::vector<std::pair<std::string, std::string>>& environment);
+  static Result<Launcher> start(const std::vector<std::string>& command,
+                                const std::vector<std::pair<std::string, std::string>>& environment,
+                                const std::function<Status(pid_t)>& before_exec = {});
 
   pid_t pid() const { return pid_; }
   /// Its exit status once it has ended; does not wait.

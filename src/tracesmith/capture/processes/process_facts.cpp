@@ -352,4 +352,10 @@ int64_t startTicksToMonotonicNs(uint64_t start_ticks) {
   return static_cast<int64_t>(ns) - asleep_ns;
 }
 
+uint64_t monotonicNsToStartTicks(int64_t monotonic_ns) {
+  const int64_t asleep_ns = clockNs(CLOCK_BOOTTIME) - monotonicNs();
+  const int64_t per_tick = 1'000'000'000 / clockTicksPerSecond();
+  return static_cast<uint64_t>(std::max<int64_t>(monotonic_ns + asleep_ns, per_tick) / per_tick);
+}
+
 }  // namespace tracesmith

@@ -92,5 +92,7 @@ uint64_t ownPidNamespace();
 int64_t clockTicksPerSecond();
 /// Converts a start in ticks since boot to CLOCK_MONOTONIC ns; the result is the start of the tick.
 int64_t startTicksToMonotonicNs(uint64_t start_ticks);
+/// The tick since boot in which a time of CLOCK_MONOTONIC lies.
+uint64_t monotonicNsToStartTicks(int64_t monotonic_ns);
 
 }  // namespace tracesmith

@@ -66,7 +66,7 @@ class ExportCommand : public Command {
                               "Only rank N of a merged trace; another trace must be of this rank");
     text("--ranks", ranks_, "LIST", "Only these ranks of a merged trace, for example 0-3,7")
         .excludes(rank);
-    choice("--by", by_, "WHAT", {"device-time", "host-time", "launches", "bytes"},
+    choice("--by", by_, "WHAT", {"device-time", "host-time", "launches", "bytes", "cpu-time"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
            "of the calls, number of launches or allocated bytes; as folded, speedscope or svg. "
            "Without call stacks, "

@@ -24,6 +24,10 @@ class ProfileCommand : public Command {
         ".pftrace, the trace is exported to it and also written beside it as .sbt",
         Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
+    const Option system =
+        flag("--system", system_,
+             "Also record what the processors do: samples of all threads with their stacks, and "
+             "when threads ran and waited");
     // Options for TraceSmith's own agents, which have no meaning for another tool.
     const std::array of_agents = {
         size("-b,--buffer", buffer_, "Ring buffer of each thread (default: 4M)"),
@@ -48,6 +52,11 @@ class ProfileCommand : public Command {
         flag("--per-host", per_host_,
              "Record all ranks on this host in one trace, OUTPUT-HOST.sbt; for ranks that each are "
              "'tracesmith profile', as mpirun or srun start them"),
+        system,
+        count("--sample-rate", sample_rate_, "N",
+              "Of --system: samples of each thread in a second of its running (default: 1000; 0: "
+              "none)")
+            .needs(system),
         flag("--xray", xray_,
              "Record calls of the program's own functions; needs a build with clang's "
              "-fxray-instrument"),
@@ -205,7 +214,7 @@ class ProfileCommand : public Command {
     if (inject_ == "layer") profile.injection = Injection::kLayer;
     if (inject_ == "preload") profile.injection = Injection::kPreload;
     profile.wait_for_descendants = wait_ != "primary";
-    if (!addStacks(profile)) return kExitNotStarted;
+    if (!addStacks(profile) || !addSystem(profile)) return kExitNotStarted;
     if (xray_min_ && !xray_) {
       say("profile: --xray-min needs --xray");
       return kExitNotStarted;
@@ -253,6 +262,14 @@ class ProfileCommand : public Command {
       return "profile: --flight-recorder and --record exclude each other: a recording for replay "
              "needs all commands";
     }
+    if (per_host_ && system_) {
+      return "profile: --per-host and --system exclude each other: only the first rank's "
+             "processors "
+             "would be recorded; without --per-host, each rank has a trace of its own";
+    }
+    if (flight_.window_ns && system_) {
+      return "profile: --flight-recorder and --system exclude each other in this version";
+    }
     if (per_host_ && (output_ == "-" || output_.ends_with('/'))) {
       return "profile: --per-host needs the name of a file, to which it adds the host's";
     }
@@ -278,11 +295,25 @@ class ProfileCommand : public Command {
     return true;
   }
 
+  /// The same of --system.
+  bool addSystem(ProfileOptions& profile) const {
+    if (!system_) return true;
+    if (sample_rate_.value_or(0) > kMostSamplesPerSecond) {
+      say(fmt::format("profile: --sample-rate must be at most {}", kMostSamplesPerSecond));
+      return false;
+    }
+    profile.system.emplace();
+    if (sample_rate_) profile.system->samples_per_second = static_cast<uint32_t>(*sample_rate_);
+    return true;
+  }
+
   std::string output_;
   std::vector<std::string> sync_with_;
   FlightRequest flight_;
   bool perfetto_ = false;
   bool studio_ = false;
+  bool system_ = false;
+  std::optional<uint64_t> sample_rate_;
   bool xray_ = false;
   bool mpi_ = false;
   std::string nccl_;

@@ -50,7 +50,7 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
                                   : fmt::format(" (larger rings: -b {}K)", larger >> 10)));
   }
   if (outcome.gpu_processes == 0 && outcome.unobserved == 0 && outcome.warnings.empty() &&
-      outcome.trace_status) {
+      !request.profile.system && outcome.trace_status) {
     say("nothing was recorded: no process called OpenCL or CUDA. Try: tracesmith devices (what can "
         "be recorded here), tracesmith info " +
         outputs.trace + " (lists the processes)");
@@ -72,6 +72,10 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
                   static_cast<double>(outcome.file_bytes) / 1024,
                   flight ? fmt::format(": the last {:g} s", flight->window_ns / 1e9) : "",
                   outputs.trace));
+}
+
+bool hasStacks(const ProfileOptions& profile) {
+  return profile.stacks.has_value() || profile.system.has_value();
 }
 
 /// Adds function names to the trace. Done now, because the program no longer waits for it.
@@ -140,7 +144,7 @@ void finishFlight(const ProfileOutcome& outcome, const RecordingRequest& request
                              saved.status.error().toString()));
       continue;
     }
-    if (request.profile.stacks) nameStacks(saved.path);
+    if (hasStacks(request.profile)) nameStacks(saved.path);
     if (!request.quiet) say(fmt::format("{}: saved ({})", saved.path, saved.reason));
   }
   if (outcome.unsaved_windows > 0) {
@@ -234,6 +238,9 @@ std::string recordingSummary(const ProfileOutcome& outcome) {
   if (outcome.annotations > 0) {
     calls += ", " + plural(outcome.annotations, "range or mark", "ranges and marks");
   }
+  if (outcome.cpu_samples > 0) {
+    calls += ", " + plural(outcome.cpu_samples, "processor sample", "processor samples");
+  }
   return fmt::format("{}, {}, {} from {} of {}", plural(outcome.kernels, "kernel", "kernels"),
                      plural(outcome.copies, "copy", "copies"), calls, outcome.gpu_processes,
                      plural(outcome.processes, "process", "processes"));
@@ -324,7 +331,7 @@ int runRecording(RecordingRequest request, const Session& session) {
   line.clear();
   sayProblems(*outcome);
   takeTraceName(outcome->trace, request.outputs);
-  if (request.profile.stacks && outcome->trace_status) nameStacks(request.outputs.trace);
+  if (hasStacks(request.profile) && outcome->trace_status) nameStacks(request.outputs.trace);
   if (request.profile.flight) finishFlight(*outcome, request, follower);
   if (!request.quiet) sayOutcome(*outcome, request);
   if (studio && request.outputs.trace == request.profile.output) studio->wait();

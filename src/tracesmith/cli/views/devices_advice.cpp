@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/cli/views/devices_advice.hpp"
 
+#include "tracesmith/capture/system/kernel_symbols.hpp"
+#include "tracesmith/capture/system/perf_events.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -51,6 +54,30 @@ std::string adviceFor(const BackendReport& report) {
                     installing("pocl-opencl-icd");
 }
 
+namespace {
+
+/// What profile --system can see, and what allows more.
+std::string systemText() {
+  const std::string more = howToAllowPerf();
+  switch (perfRights()) {
+    case PerfRights::kUserAndKernel:
+      return std::string("Processors (profile --system): samples of programs and of the kernel, ") +
+             "switches of threads" +
+             (KernelSymbols::areVisible()
+                  ? ".\n"
+                  : "; names of the kernel's functions: sysctl kernel.kptr_restrict=0.\n");
+    case PerfRights::kUser:
+      return "Processors (profile --system): samples of programs, switches of threads; where they "
+             "were in the kernel: " +
+             more + ".\n";
+    case PerfRights::kNothing:
+      return "Processors (profile --system): nothing; " + more + ".\n";
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string nextStepsText(const std::vector<BackendReport>& reports) {
   std::string recorded, advice, without_agent;
   for (const BackendReport& report : reports) {
@@ -65,6 +92,7 @@ std::string nextStepsText(const std::vector<BackendReport>& reports) {
           ? std::string("Nothing can be recorded here yet.\n")
           : fmt::format("Can be recorded here: {}. Next: tracesmith profile -- PROGRAM\n",
                         recorded);
+  out += systemText();
   if (!advice.empty()) out += "Missing here:\n" + advice;
   if (!without_agent.empty()) {
     out += fmt::format("This version does not record {}; files of their tools: tracesmith import\n",

@@ -46,13 +46,16 @@ class Collection {
       case StackWeight::kBytes:
         addAllocations();
         break;
+      case StackWeight::kCpuTime:
+        addSamples();
+        break;
     }
     // Call sites in the same functions are merged into one line.
     std::map<std::vector<uint32_t>, uint64_t> by_names;
     for (const auto& [key, sum] : sums_) {
       if (sum == 0) continue;
       std::vector<uint32_t> frames = framesOfPath(key.first);
-      frames.push_back(key.second);
+      frames.insert(weight == StackWeight::kCpuTime ? frames.begin() : frames.end(), key.second);
       by_names[std::move(frames)] += sum;
     }
     return stacksOf(by_names);
@@ -111,6 +114,17 @@ class Collection {
           table.bytes[i]);
     }
   }
+  void addSamples() {
+    const CpuSampleTable& table = trace_.cpu_sample;
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (!selection_.instant(table.time_ns[i])) continue;
+      add(table.call_path_id[i], threadName(table.thread_id[i]), table.weight_ns[i]);
+    }
+  }
+  std::string_view threadName(ThreadId id) const {
+    const bool is_known = id != ThreadId::kNone && indexOf(id) < trace_.thread.size();
+    return is_known ? trace_.text(trace_.thread.name[indexOf(id)]) : std::string_view();
+  }
   uint64_t weightOf(int64_t duration_ns) const {
     return counts_ ? 1 : static_cast<uint64_t>(duration_ns);
   }
@@ -155,6 +169,8 @@ std::string_view titleOf(const Trace& trace, StackWeight weight) {
       return "host time by call stack";
     case StackWeight::kLaunches:
       return trace.call_path.empty() ? "launches by host range" : "launches by call stack";
+    case StackWeight::kCpuTime:
+      return "processor time by call stack";
     default:
       return "allocated bytes by call stack";
   }

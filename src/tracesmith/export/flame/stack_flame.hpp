@@ -21,6 +21,7 @@ enum class StackWeight : uint8_t {
   kHostTime,    ///< ns of API calls; the innermost frame is the call's name
   kBytes,       ///< bytes allocated
   kLaunches,    ///< kernels, copies and fills, each of weight 1
+  kCpuTime,     ///< ns of processors, by samples; the outermost frame is the thread's name
 };
 
 /// Which way round a flame graph is.

@@ -92,6 +92,7 @@ std::optional<StackWeight> stackWeightByName(std::string_view name) {
   if (name == "host-time") return StackWeight::kHostTime;
   if (name == "launches") return StackWeight::kLaunches;
   if (name == "bytes") return StackWeight::kBytes;
+  if (name == "cpu-time") return StackWeight::kCpuTime;
   return std::nullopt;
 }
 

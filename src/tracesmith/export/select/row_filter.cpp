@@ -24,6 +24,10 @@ constexpr bool isEvent(TableId id) {
     case TableId::kFlowEvent:
     case TableId::kComm:
     case TableId::kCommWork:
+    case TableId::kCpuSample:
+    case TableId::kThreadState:
+    case TableId::kWakeup:
+    case TableId::kSystemCall:
       return true;
     default:
       return false;

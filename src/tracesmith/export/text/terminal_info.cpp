@@ -140,7 +140,8 @@ constexpr TableId kCounted[] = {TableId::kKernel,       TableId::kCopy,      Tab
                                 TableId::kSync,         TableId::kHostCall,  TableId::kMemoryEvent,
                                 TableId::kProgramBuild, TableId::kFlow,      TableId::kCounter,
                                 TableId::kRange,        TableId::kFlowEvent, TableId::kComm,
-                                TableId::kCommWork};
+                                TableId::kCommWork,     TableId::kCpuSample, TableId::kThreadState,
+                                TableId::kWakeup,       TableId::kSystemCall};
 
 bool isImported(const Trace& t) { return !t.metadataValue("imported_format").empty(); }
 

@@ -73,6 +73,11 @@ constexpr std::pair<TableId, const char*> kMeanings[] = {
     {TableId::kComm, "calls of MPI and NCCL: messages, collectives, and what completed them"},
     {TableId::kCommWork,
      "when rows of comm moved data, if after the call: on the device or by threads of the library"},
+    {TableId::kCpuSample, "where threads were, at a fixed rate while they ran"},
+    {TableId::kThreadState, "when threads ran, could have run, and waited"},
+    {TableId::kWakeup, "who ended the waits of threads"},
+    {TableId::kSystemCall, "calls of the system that took long"},
+    {TableId::kSystemCallCount, "how often processes called the system"},
     {TableId::kFlowEvent, "flow arrows of the trace's source, one row per end"},
     {TableId::kProgramBuild, "compilations of device programs"},
     {TableId::kCounter, "samples of counters"},
@@ -141,6 +146,8 @@ bool zeroIsNull(TableId table, std::string_view column) {
                             "group_id"});
     case TableId::kCommWork:
       return oneOf(column, {"correlation_id", "bytes", "steps", "device_start"});
+    case TableId::kSystemCall:
+      return column == "lock_address";
     case TableId::kClockOffset:
       return column == "rank_id";
     case TableId::kClockSnapshot:

@@ -64,7 +64,7 @@ enum Op : uint8_t {
 
 class Machine {
  public:
-  Machine(ExpressionInput& input, StackMemory& memory) : input_(input), memory_(memory) {}
+  Machine(ExpressionInput& input, WordSource& memory) : input_(input), memory_(memory) {}
 
   void push(uint64_t value) {
     if (depth_ == kDepth) {
@@ -129,7 +129,7 @@ class Machine {
   bool step(uint8_t op, CfiBytes& in);
 
   ExpressionInput& input_;
-  StackMemory& memory_;
+  WordSource& memory_;
   uint64_t stack_[kDepth];
   uint32_t depth_ = 0;
   bool ok_ = true;
@@ -337,7 +337,7 @@ bool codeOf(const uint8_t* expression, const uint8_t* limit, CfiBytes& out) {
 }  // namespace
 
 bool evaluate(const uint8_t* expression, const uint8_t* limit, const uint64_t* cfa,
-              ExpressionInput& input, StackMemory& memory, uint64_t& out) {
+              ExpressionInput& input, WordSource& memory, uint64_t& out) {
   CfiBytes code(expression, limit);
   if (!codeOf(expression, limit, code)) return false;
   Machine machine(input, memory);

@@ -24,7 +24,7 @@ struct ExpressionInput {
 /// divides by zero, runs too long, or reads inaccessible memory. Words that it reads are noted in
 /// `memory`.
 bool evaluate(const uint8_t* expression, const uint8_t* limit, const uint64_t* cfa,
-              ExpressionInput& input, StackMemory& memory, uint64_t& out);
+              ExpressionInput& input, WordSource& memory, uint64_t& out);
 
 /// An expression of the form "register + offset", or the word at that address.
 struct SimpleExpression {

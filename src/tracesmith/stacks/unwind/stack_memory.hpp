@@ -22,9 +22,21 @@ ThreadStack findThreadStack();
 /// Whether the 8 bytes at `address` can be read; uses a system call.
 bool isReadable(uint64_t address);
 
-/// The memory that a walk reads. The thread's own stack, from the start of the walk, is read
+/// What a walk reads: words of a stack, and of code.
+class WordSource {
+ public:
+  /// Reads the word at `address`; false when it cannot be read.
+  virtual bool read(uint64_t address, uint64_t& out) = 0;
+  /// Notes that the result of the walk depends on this word. False when there is no space for it.
+  virtual bool note(uint64_t address, uint64_t value) = 0;
+
+ protected:
+  ~WordSource() = default;
+};
+
+/// The memory of this process. The thread's own stack, from the start of the walk, is read
 /// directly. Other memory is checked first, page by page.
-class StackMemory {
+class StackMemory final : public WordSource {
  public:
   static constexpr uint32_t kMostSlots = 1024;
 
@@ -37,17 +49,15 @@ class StackMemory {
     count_ = 0;
   }
 
-  /// Reads the word at `address`; false when it cannot be read. Excluded from AddressSanitizer,
-  /// because the word may belong to any object.
-  __attribute__((no_sanitize("address"))) bool read(uint64_t address, uint64_t& out) {
+  /// Excluded from AddressSanitizer, because the word may belong to any object.
+  __attribute__((no_sanitize("address"))) bool read(uint64_t address, uint64_t& out) override {
     const uint64_t at = address - low_;
     if (__builtin_expect(at >= bytes_ || bytes_ - at < 8, 0) && !mayRead(address)) return false;
     __builtin_memcpy(&out, reinterpret_cast<const void*>(address), sizeof out);
     return true;
   }
 
-  /// Notes that the result of the walk depends on this word. False when there is no space for it.
-  bool note(uint64_t address, uint64_t value) {
+  bool note(uint64_t address, uint64_t value) override {
     if (count_ == kMostSlots) return false;
     addresses_[count_] = address;
     values_[count_++] = value;

@@ -19,7 +19,8 @@ Result<StackWeight> weightOf(const std::string& name) {
       {"device", StackWeight::kDeviceTime},
       {"host", StackWeight::kHostTime},
       {"launches", StackWeight::kLaunches},
-      {"bytes", StackWeight::kBytes}};
+      {"bytes", StackWeight::kBytes},
+      {"cpu", StackWeight::kCpuTime}};
   for (const auto& [text, weight] : kWeights) {
     if (text == name) return weight;
   }

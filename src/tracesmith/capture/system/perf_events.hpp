@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interrupts the threads of a program at a fixed rate, and notes when they get and lose a
+// processor: by perf events, which need no rights for one's own programs on most systems.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/system/perf_records.hpp"
+
+namespace tracesmith {
+
+struct PerfOptions {
+  uint32_t samples_per_second = 1000;   ///< of each thread, while it runs; 0: none
+  uint32_t stack_bytes = 16 << 10;      ///< copied of each sampled stack; a multiple of 8
+  size_t ring_bytes = size_t{8} << 20;  ///< of each processor; less if the system grants less
+  bool has_switches = true;             ///< when threads get and lose a processor
+  bool starts_at_exec = true;           ///< begin when the program is executed, and not at once
+};
+
+/// What the kernel lets this process see of the programs that it starts.
+enum class PerfRights : uint8_t {
+  kNothing,
+  kUser,           ///< code of programs, and their switches
+  kUserAndKernel,  ///< also where in the kernel they were
+};
+PerfRights perfRights();
+/// The command that allows more, for people; "": everything is allowed.
+std::string howToAllowPerf();
+
+class PerfEvents {
+ public:
+  /// For a process of one thread, and all threads and processes that it starts. Errors:
+  /// kPermission (says which setting forbids it), kUnsupported (no such events), kNotFound (no such
+  /// process), kNoSpace (too many open files).
+  static Result<PerfEvents> forProgram(pid_t pid, const PerfOptions& options = {});
+  PerfEvents(PerfEvents&&) noexcept;
+  PerfEvents& operator=(PerfEvents&&) noexcept;
+  ~PerfEvents();
+
+  /// Calls `visit` for what was recorded until then, in the order of time; INT64_MAX: for the last
+  /// time, all. Views in a record end with the call.
+  void drain(int64_t until_ns, const std::function<void(const PerfRecord&)>& visit);
+  bool hasKernelStacks() const { return has_kernel_; }
+  /// Of each processor.
+  size_t ringBytes() const { return ring_bytes_; }
+  /// Records that the kernel could not write, and those that could not be read. Before the last
+  /// drain(), and with kernels before 6.0, only those of which the kernel has told.
+  uint64_t lost() const { return lost_; }
+
+ private:
+  class Ring;
+  PerfEvents() = default;
+  Status openRings(pid_t pid, const PerfOptions& options);
+  Status mapRings(size_t bytes);
+
+  std::vector<std::unique_ptr<Ring>> rings_;  // of each processor
+  std::vector<uint8_t> copied_;               // records, aligned to 8 bytes
+  size_t ring_bytes_ = 0;
+  bool has_kernel_ = false;
+  bool counts_lost_ = false;
+  uint64_t told_ = 0, unreadable_ = 0;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace tracesmith

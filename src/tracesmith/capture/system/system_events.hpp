@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a SystemRecorder gives, in batches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tracesmith/capture/system/sampled_paths.hpp"
+#include "tracesmith/capture/system/sampled_processes.hpp"
+#include "tracesmith/capture/system/thread_states.hpp"
+
+namespace tracesmith {
+
+/// Processes, frames and paths have numbers. Those of `processes`, `frames` and `paths` go on from
+/// one batch to the next; of frames and paths they begin at 1, and 0 is none.
+struct SystemEvents {
+  struct Sample {
+    int64_t time_ns = 0;
+    uint32_t process = 0, tid = 0, cpu = 0;
+    uint32_t path = 0;
+    CpuMode mode = CpuMode::kUnknown;
+  };
+  struct Wakeup {
+    int64_t time_ns = 0;
+    uint32_t process = 0, tid = 0, cpu = 0;
+    uint32_t waker_process = 0, waker_tid = 0;  ///< tid 0: none of these threads
+    std::string waker;                          ///< what else it was
+  };
+  struct Call {
+    int64_t start_ns = 0, duration_ns = 0, result = 0;
+    uint32_t process = 0, tid = 0;
+    uint32_t path = 0;
+    std::string_view name;  ///< of a table
+    std::string subject;
+    int64_t descriptor = -1;
+    uint64_t lock_address = 0;
+    uint32_t owner_tid = 0;  ///< thread of the process; 0: unknown
+  };
+  struct CallCount {
+    uint32_t process = 0;
+    std::string_view name;
+    uint64_t calls = 0, total_ns = 0;
+  };
+  struct ThreadName {
+    uint32_t process = 0, tid = 0;
+    std::string name;
+  };
+
+  std::vector<SampledProcess> processes;
+  std::vector<SampledFrame> frames;
+  std::vector<SampledPath> paths;
+  std::vector<ThreadName> names;
+  std::vector<Sample> samples;
+  std::vector<StateSpan> states;
+  std::vector<Wakeup> wakeups;
+  std::vector<Call> calls;
+  std::vector<CallCount> counts;
+  uint32_t sample_ns = 0;  ///< processor time of a sample
+  uint64_t lost = 0;       ///< records that the kernel could not write, so far
+};
+
+}  // namespace tracesmith

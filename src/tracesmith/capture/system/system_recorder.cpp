@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracesmith/capture/system/system_recorder.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/processes/signal_free_thread.hpp"
+#include "tracesmith/capture/system/system_call_names.hpp"
+
+namespace tracesmith {
+namespace {
+
+constexpr int64_t kLongestPauseNs = 20'000'000, kShortestPauseNs = 1'000'000;
+/// A stack, registers and what else a sample has.
+constexpr int64_t kSampleBytes = 17 << 10;
+
+/// Until a quarter of a ring is full of samples.
+int64_t pauseFor(size_t ring_bytes, uint32_t samples_per_second) {
+  const int64_t per_second = kSampleBytes * std::max<int64_t>(samples_per_second, 1);
+  const auto quarter = static_cast<int64_t>(ring_bytes / 4);
+  return std::clamp(quarter * 1'000'000'000 / per_second, kShortestPauseNs, kLongestPauseNs);
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>&& from) {
+  if (to.empty()) {
+    to = std::move(from);
+  } else {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+  from.clear();
+}
+
+}  // namespace
+
+SystemRecorder::SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> tracer,
+                               std::string why_no_calls, const SystemOptions& options)
+    : options_(options),
+      events_(std::move(events)),
+      tracer_(std::move(tracer)),
+      why_no_calls_(std::move(why_no_calls)),
+      walker_(options.most_frames),
+      states_([this](StateSpan&& span) { kernel_events_.takeState(std::move(span)); }),
+      kernel_events_(processes_, paths_, walker_, states_, now_) {
+  new_.sample_ns = options.samples_per_second > 0 ? 1'000'000'000 / options.samples_per_second : 0;
+}
+
+Result<std::unique_ptr<SystemRecorder>> SystemRecorder::start(pid_t pid,
+                                                              const SystemOptions& options) {
+  std::unique_ptr<KernelTracer> tracer;
+  std::string why_no_calls;
+  if (options.in_kernel) {
+    auto started = KernelTracer::start();
+    if (started) {
+      tracer = std::move(*started);
+      TS_CHECK_OK(tracer->followFromExec(pid));
+    } else {
+      why_no_calls = started.error().toString();
+    }
+  }
+  TS_TRY(PerfEvents events,
+         PerfEvents::forProgram(pid, {.samples_per_second = options.samples_per_second,
+                                      .has_switches = tracer == nullptr}));
+  std::unique_ptr<SystemRecorder> out(
+      new SystemRecorder(std::move(events), std::move(tracer), std::move(why_no_calls), options));
+  TS_CHECK_OK(out->processes_.begin(pid));
+  if (out->hasKernelStacks()) out->paths_.readKernelSymbols();  // before the program runs
+  SystemRecorder* const recorder = out.get();
+  TS_TRY(out->thread_, startSignalFreeThread([recorder] { recorder->run(); }));
+  return out;
+}
+
+SystemRecorder::~SystemRecorder() { finish(); }
+
+void SystemRecorder::finish() {
+  if (!thread_.joinable()) return;
+  stop_.store(true);
+  thread_.join();
+}
+
+SystemEvents SystemRecorder::takeNew() {
+  const std::lock_guard lock(mutex_);
+  SystemEvents out = std::move(new_);
+  new_ = {};
+  new_.sample_ns = out.sample_ns;
+  new_.lost = out.lost;
+  return out;
+}
+
+void SystemRecorder::run() {
+  const timespec pause{0, pauseFor(events_.ringBytes(), options_.samples_per_second)};
+  while (!stop_.load()) {
+    drain(false);
+    nanosleep(&pause, nullptr);
+  }
+  drain(true);
+}
+
+/// The tracer's records so far. A record that comes later than those of other processors is put in
+/// its place.
+void SystemRecorder::readTracer() {
+  if (tracer_ == nullptr) return;
+  tracer_->drain([this](std::span<const uint8_t> bytes) {
+    const int64_t time_ns = KernelEvents::timeOf(bytes);
+    auto at = traced_.end();
+    while (at != traced_.begin() && std::prev(at)->time_ns > time_ns) --at;
+    traced_.insert(at, {time_ns, {bytes.begin(), bytes.end()}});
+  });
+  const uint64_t lost = tracer_->lost();
+  if (lost != traced_lost_) states_.forget(drained_ns_);  // a switch may be among them
+  traced_lost_ = lost;
+}
+
+void SystemRecorder::takeTraced(int64_t until_ns) {
+  while (!traced_.empty() && traced_.front().time_ns <= until_ns) {
+    kernel_events_.take(traced_.front().bytes);
+    traced_.pop_front();
+  }
+}
+
+void SystemRecorder::drain(bool all) {
+  const int64_t until_ns = all ? INT64_MAX : monotonicNs();
+  readTracer();
+  drained_ns_ = until_ns;
+  events_.drain(until_ns, [this](const PerfRecord& record) {
+    takeTraced(record.place.time_ns);
+    take(record);
+  });
+  takeTraced(until_ns);
+  processes_.refreshAfterLoss(monotonicNs());
+  if (all) finishAll();
+  now_.processes = processes_.takeNew();
+  now_.frames = paths_.takeFrames();
+  now_.paths = paths_.takePaths();
+  const std::lock_guard lock(mutex_);
+  append(new_.processes, std::move(now_.processes));
+  append(new_.frames, std::move(now_.frames));
+  append(new_.paths, std::move(now_.paths));
+  append(new_.names, std::move(now_.names));
+  append(new_.samples, std::move(now_.samples));
+  append(new_.states, std::move(now_.states));
+  append(new_.wakeups, std::move(now_.wakeups));
+  append(new_.calls, std::move(now_.calls));
+  append(new_.counts, std::move(now_.counts));
+  new_.lost = events_.lost() + traced_lost_;
+}
+
+/// What goes on ends with the recording.
+void SystemRecorder::finishAll() {
+  processes_.forEach([this](uint32_t pid, const SampledProcesses::Process& process) {
+    countCalls(pid, process.number);
+  });
+  states_.finish(monotonicNs());
+  kernel_events_.finish();
+}
+
+void SystemRecorder::countCalls(uint32_t pid, uint32_t process) {
+  if (tracer_ == nullptr) return;
+  for (const SystemCallCount& count : tracer_->takeCallsOf(static_cast<pid_t>(pid))) {
+    now_.counts.push_back({.process = process,
+                           .name = systemCallName(count.number),
+                           .calls = count.calls,
+                           .total_ns = count.total_ns});
+  }
+}
+
+void SystemRecorder::take(const PerfRecord& record) {
+  const PerfPlace& place = record.place;
+  if (const auto* const ended = std::get_if<PerfExit>(&record.what))
+    takeExit(*ended, place.time_ns);
+  processes_.take(record);
+  if (const auto* const sample = std::get_if<PerfSample>(&record.what)) {
+    takeSample(place, *sample);
+  } else if (const auto* const change = std::get_if<PerfSwitch>(&record.what)) {
+    const uint32_t process = processes_.at(place.pid).number;
+    if (change->is_out) {
+      states_.leave(process, place.tid, place.cpu,
+                    change->is_preempted ? RunState::kRunnable : RunState::kWaiting, place.time_ns);
+    } else {
+      states_.enter(process, place.tid, place.cpu, place.time_ns);
+    }
+  } else if (const auto* const fork = std::get_if<PerfFork>(&record.what)) {
+    const uint32_t process = processes_.at(fork->pid).number;
+    states_.begin(process, fork->tid, place.cpu, RunState::kRunnable, place.time_ns);
+    // A thread has the name of the one that made it, until it gets another one.
+    std::string name(kernel_events_.nameOf(fork->parent_tid));
+    kernel_events_.nameThread(fork->tid, name);
+    now_.names.push_back({process, fork->tid, std::move(name)});
+  } else if (const auto* const name = std::get_if<PerfName>(&record.what)) {
+    const uint32_t process = processes_.at(name->pid).number;
+    // With this the recording of the first process begins.
+    if (name->is_exec) {
+      states_.endOthers(process, name->tid, place.time_ns);  // they end with the program before
+      states_.enter(process, name->tid, place.cpu, place.time_ns);
+    }
+    kernel_events_.nameThread(name->tid, name->name);
+    now_.names.push_back({process, name->tid, std::string(name->name)});
+  } else if (const auto* const lost = std::get_if<PerfLost>(&record.what)) {
+    // The records of a processor until now are known up to the last one that it has written.
+    if (!lost->only_samples && tracer_ == nullptr) states_.forget(last_ns_[place.cpu]);
+  }
+  last_ns_[place.cpu] = place.time_ns;
+}
+
+void SystemRecorder::takeExit(const PerfExit& ended, int64_t time_ns) {
+  const SampledProcesses::Process* const process = processes_.find(ended.pid);
+  if (process == nullptr) return;
+  states_.end(process->number, ended.tid, time_ns);
+  kernel_events_.endThread(process->number, ended.tid);
+  if (process->threads > 1) return;
+  states_.endProcess(process->number, time_ns);
+  countCalls(ended.pid, process->number);
+}
+
+void SystemRecorder::takeSample(const PerfPlace& place, const PerfSample& sample) {
+  SampledProcesses::Process& process = processes_.at(place.pid);
+  stacks::CopiedStackWalker::Walk walk;
+  walk.end = stacks::WalkEnd::kNoInformation;
+  if (sample.has_user_registers) {
+    walk = walker_.walk({sample.registers, sample.stack}, process.code);
+  }
+  const bool has_stack = sample.has_user_registers || !sample.kernel.empty();
+  now_.samples.push_back(
+      {.time_ns = place.time_ns,
+       .process = process.number,
+       .tid = place.tid,
+       .cpu = place.cpu,
+       .path = has_stack ? paths_.pathOf(walk, sample.kernel, process.code, process.frames) : 0,
+       .mode = sample.is_in_kernel ? CpuMode::kKernel : CpuMode::kUser});
+}
+
+}  // namespace tracesmith
