@@ -20,8 +20,10 @@ STRING_COLUMNS = {"name", "arguments"}  # of the kernel table
 
 def schema():
     """{table name: (number, {column name: number})} from the schema that the document points to."""
-    with open(os.path.join(SOURCE, "src/tracesmith/model/tables.hpp"), encoding="utf-8") as file:
-        text = file.read()
+    text = ""
+    for name in ("event_columns.hpp", "tables.hpp"):
+        with open(os.path.join(SOURCE, "src/tracesmith/model", name), encoding="utf-8") as file:
+            text += file.read()
     columns = {}
     for name, body in re.findall(r"#define (TS_\w+_COLUMNS)\(X\)((?:.*\\\n)*.*)", text):
         columns[name] = {column: int(number) for number, column in

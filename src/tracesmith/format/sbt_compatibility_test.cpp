@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tracesmith/base/clock.hpp"
@@ -442,13 +443,31 @@ TEST(SbtHostileFile, LengthsBeyondTheirTextAreDamageAndTheIdsHold) {
   EXPECT_EQ(trace.text(idAt<StringId>(2)), "xyz");
 }
 
-TEST(SbtHostileFile, AFileFullOfMarkersIsSearchedQuickly) {
+/// Processor time of opening and reading a file of so many bytes that all are marks of blocks.
+int64_t searchNs(size_t file_bytes) {
   HandMadeFile file;
   Bytes& bytes = file.bytes();
   const size_t begin = bytes.size();
-  bytes.resize(16u << 20);
+  bytes.resize(file_bytes);
   for (size_t i = begin; i + 4 <= bytes.size(); i += 4) memcpy(&bytes[i], sbt::kSync.data(), 4);
-  readQuickly(file);
+  const int64_t begin_ns = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  auto reader = file.open();
+  EXPECT_TRUE(reader);
+  if (reader) {
+    EXPECT_TRUE(reader->read()->kernel.empty());
+    EXPECT_NE(reader->cutBytes() + reader->losses().size(), 0u);
+  }
+  return clockNs(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+}
+
+TEST(SbtHostileFile, AFileFullOfMarkersIsSearchedInTimeThatGrowsWithItsSizeAlone) {
+  int64_t small_ns = INT64_MAX, large_ns = INT64_MAX;
+  for (int i = 0; i < 3; ++i) {
+    small_ns = std::min(small_ns, searchNs(1u << 20));
+    large_ns = std::min(large_ns, searchNs(16u << 20));
+  }
+  // 16 times as many marks; a search that starts anew at each mark would take 256 times as long.
+  EXPECT_LT(large_ns, 64 * small_ns);
 }
 
 TEST(SbtHostileFile, AnIndexThatDisagreesWithItsBlocksIsNotBelieved) {

@@ -61,9 +61,9 @@ SampledCode sampledCode(const Trace& trace, CallPathId path, CpuMode mode) {
   };
   if (mode != CpuMode::kKernel) {
     if (frames.empty()) return {};
-    return {.cause = isInterpreterModule(moduleOf(frames.back())) ? HostCause::kPython
-                                                                  : HostCause::kComputing,
-            .detail = {}};
+    const std::string_view module = moduleOf(frames.back());
+    const bool is_python = module == kPythonModule || isInterpreterModule(module);
+    return {.cause = is_python ? HostCause::kPython : HostCause::kComputing, .detail = {}};
   }
   // Frames of the kernel's own entry; the next one in is that of the call, by one of these names.
   constexpr std::array<std::string_view, 5> kEntries = {"do_syscall_64", "x64_sys_call", "el0_svc",
@@ -117,8 +117,16 @@ std::map<std::string, int64_t> timeByFunction(const Trace& trace, const LateHost
   for (const LateStack& stack : late.stacks) {
     const std::vector<FrameId> frames = framesOf(trace, stack.path);
     if (frames.empty()) continue;
+    const auto moduleOf = [&](FrameId frame) {
+      return trace.text(trace.frame.module[indexOf(frame)]);
+    };
+    // Of the interpreter and the Python function that it runs, the latter is of interest.
+    const bool has_python = std::any_of(frames.begin(), frames.end(), [&](FrameId frame) {
+      return moduleOf(frame) == kPythonModule;
+    });
     const auto isOwn = [&](FrameId frame) {
-      return !isSystemModule(trace.text(trace.frame.module[indexOf(frame)]));
+      const std::string_view module = moduleOf(frame);
+      return !isSystemModule(module) && !(has_python && isInterpreterModule(module));
     };
     auto own = std::find_if(frames.rbegin(), frames.rend(), isOwn);
     if (own == frames.rend()) own = frames.rbegin();

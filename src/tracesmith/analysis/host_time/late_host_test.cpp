@@ -75,6 +75,18 @@ TEST_F(LateHostTest, StatesAreDividedExactlyAndSumUp) {
   EXPECT_EQ(late.causes.front().cause, HostCause::kRunning);
 }
 
+TEST_F(LateHostTest, PythonFunctionsComeBeforeTheInterpretersOwn) {
+  state(0, 1'000, RunState::kRunning);
+  sample(100, path({"/usr/bin/python3.11:main", "Python:load"}));
+  sample(200, path({"/usr/bin/python3.11:main", "Python:load", "/usr/bin/python3.11:dict_get"}));
+  sample(300, path({"/usr/bin/python3.11:main", "Python:load", "/opt/numpy.so:add"}));
+  const HostActivity activity(trace_);
+  const LateHost late = activity.explain({{0, 300, 300, kThread}, {300, 600, 600, kThread}});
+  EXPECT_EQ(byCause(late), (Causes{{"in the Python interpreter", 400}, {"computing", 200}}));
+  EXPECT_EQ(timeByFunction(trace_, late),
+            (std::map<std::string, int64_t>{{"load", 400}, {"add", 200}}));
+}
+
 TEST_F(LateHostTest, RunningTimeIsDividedAsTheSamplesOfAllGapsAre) {
   const CallPathId compute = path({"a.out:main", "a.out:work"});
   const CallPathId python = path({"/usr/bin/python3.11:main", "/usr/bin/python3.11:_PyEval"});

@@ -39,7 +39,7 @@ std::vector<FrameKind> frameKinds(const Trace& trace) {
   for (size_t i = 0; i < kinds.size(); ++i) {
     const StringId module = trace.frame.module[i];
     const std::string_view path = trace.text(module);
-    if (path == "Python" && trace.frame.address[i] == 0) {  // as recorded by an agent
+    if (path == kPythonModule && trace.frame.address[i] == 0) {
       kinds[i] = FrameKind::kPython;
       continue;
     }

@@ -18,6 +18,9 @@ namespace tracesmith {
 ///   frames; give the result to framesOf(), or put it in a copy.
 CallPathTable withoutRuntimeFrames(const Trace& trace);
 
+/// The module of Python's functions, which have a file and a line instead of an address.
+constexpr std::string_view kPythonModule = "Python";
+
 /// Whether a module is one of those above: 'libffi.so.8', '/usr/bin/python3.11'.
 bool isTrampolineModule(std::string_view path);
 bool isInterpreterModule(std::string_view path);

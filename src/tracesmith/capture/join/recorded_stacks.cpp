@@ -37,7 +37,7 @@ std::string_view nameOf(WalkEnd end) {
 SharedStacks::FrameKey SharedStacks::keyOf(const FrameRow& row) {
   const bool in_module = row.module != StringId::kNone;
   return {row.module, row.build_id, row.function, in_module ? row.module_offset : row.address,
-          row.flags,  row.line};
+          row.flags,  row.file,     row.line};
 }
 
 FrameId SharedStacks::frame(const FrameRow& row, Trace& delta) {

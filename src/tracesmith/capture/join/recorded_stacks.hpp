@@ -29,7 +29,7 @@ class SharedStacks {
   void restore(const Trace& file);
 
  private:
-  using FrameKey = std::tuple<StringId, StringId, StringId, uint64_t, uint32_t, uint32_t>;
+  using FrameKey = std::tuple<StringId, StringId, StringId, uint64_t, uint32_t, StringId, uint32_t>;
   static FrameKey keyOf(const FrameRow& row);
   std::map<FrameKey, FrameId> frames_;
   std::map<std::pair<CallPathId, FrameId>, CallPathId> paths_;

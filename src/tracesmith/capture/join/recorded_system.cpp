@@ -10,6 +10,8 @@ void RecordedSystem::addDictionaries(const SystemEvents& events) {
   for (const SampledFrame& frame : events.frames) {
     const FrameRow row{.address = frame.address,
                        .function = strings.intern(frame.function),
+                       .file = strings.intern(frame.file),
+                       .line = frame.line,
                        .module = strings.intern(frame.module),
                        .module_offset = frame.module_offset,
                        .build_id = strings.intern(frame.build_id),

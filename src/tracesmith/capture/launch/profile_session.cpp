@@ -201,6 +201,8 @@ Status ProgramSession::recordSystem(pid_t pid) {
                            std::to_string(options_.system->samples_per_second));
   const std::string& why_no_calls = system_->whyNoCalls();
   collector_->noteMetadata("system_calls", why_no_calls.empty() ? "recorded" : why_no_calls);
+  const std::string& why_no_python = system_->whyNoPython();
+  collector_->noteMetadata("system_python", why_no_python.empty() ? "recorded" : why_no_python);
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -101,6 +102,8 @@ void KernelEvents::take(std::span<const uint8_t> record) {
       return takeWakeup(record);
     case SYSTEM_CALL:
       return takeCall(record);
+    case SYSTEM_PYTHON:
+      return takePython(record);
     case SYSTEM_NAME: {
       system_name name;
       if (read(record, name))
@@ -156,8 +159,32 @@ uint32_t KernelEvents::pathOf(std::span<const uint8_t> record, SampledProcesses:
   std::memcpy(registers, with->registers, sizeof registers);
   if (!registersOf(registers, stack.registers)) return 0;
   stack.bytes = {with->stack, std::min<size_t>(with->bytes, SYSTEM_STACK_BYTES)};
-  const auto walk = walker_.walk(stack, process.code);
-  return paths_.pathOf(walk, {}, process.code, process.frames);
+  return stacks_.pathOf({.stack = &stack,
+                         .tid = with->call.header.tid,
+                         .time_ns = timeOf(record),
+                         .is_of_call = true},
+                        process);
+}
+
+void KernelEvents::takePython(std::span<const uint8_t> record) {
+  constexpr size_t kHead = offsetof(system_python, frames);
+  constexpr uint64_t kAddress = (uint64_t{1} << SYSTEM_PYTHON_OWNER_SHIFT) - 2;
+  system_python python;
+  if (record.size() < kHead) return;
+  std::memcpy(&python, record.data(), std::min(record.size(), sizeof python));
+  if (python.count > (record.size() - kHead) / sizeof *python.frames) return;
+  std::vector<stacks::RawPythonFrame> frames;
+  for (const system_python_frame& frame : std::span(python.frames).first(python.count)) {
+    frames.push_back({.instruction = frame.instruction,
+                      .code = frame.code & kAddress,
+                      .owner = static_cast<uint8_t>(frame.code >> SYSTEM_PYTHON_OWNER_SHIFT),
+                      .is_entry = (frame.code & 1) != 0});
+  }
+  stacks_.takePython(python.header.tid,
+                     {.time_ns = saturated(python.header.time),
+                      .is_of_call = (python.header.flags & SYSTEM_PYTHON_OF_CALL) != 0,
+                      .is_cut = python.is_cut != 0,
+                      .frames = std::move(frames)});
 }
 
 /// The file may be closed or another one by now; then its name is unknown or wrong.

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "tracesmith/capture/system/sampled_processes.hpp"
+#include "tracesmith/capture/system/sampled_stacks.hpp"
 #include "tracesmith/capture/system/system_events.hpp"
 #include "tracesmith/capture/system/thread_states.hpp"
-#include "tracesmith/stacks/sampled/copied_stack.hpp"
 
 namespace tracesmith {
 
 class KernelEvents {
  public:
   /// What it makes goes to `out`; the arguments must outlive it.
-  KernelEvents(SampledProcesses& processes, SampledPaths& paths, stacks::CopiedStackWalker& walker,
-               ThreadStates& states, SystemEvents& out)
-      : processes_(processes), paths_(paths), walker_(walker), states_(states), out_(out) {}
+  KernelEvents(SampledProcesses& processes, SampledStacks& stacks, ThreadStates& states,
+               SystemEvents& out)
+      : processes_(processes), stacks_(stacks), states_(states), out_(out) {}
 
   /// The time to which a record belongs; INT64_MIN: it is malformed.
   static int64_t timeOf(std::span<const uint8_t> record);
@@ -47,13 +47,13 @@ class KernelEvents {
   void takeSwitch(std::span<const uint8_t> record);
   void takeWakeup(std::span<const uint8_t> record);
   void takeCall(std::span<const uint8_t> record);
+  void takePython(std::span<const uint8_t> record);
   uint32_t pathOf(std::span<const uint8_t> record, SampledProcesses::Process& process);
   void giveWaits(uint32_t process, uint32_t tid, int64_t begin_ns, uint32_t path);
   std::string subjectOf(uint32_t pid, int64_t descriptor);
 
   SampledProcesses& processes_;
-  SampledPaths& paths_;
-  stacks::CopiedStackWalker& walker_;
+  SampledStacks& stacks_;
   ThreadStates& states_;
   SystemEvents& out_;
   std::unordered_map<uint32_t, std::string> names_;  // of threads of all programs, by tid

@@ -56,10 +56,10 @@ class KernelEventsTest : public ::testing::Test {
 
   SampledProcesses processes_;
   SampledPaths paths_;
-  stacks::CopiedStackWalker walker_{64};
+  SampledStacks stacks_{paths_, 64};
   SystemEvents out_;
   ThreadStates states_{[this](StateSpan&& span) { events_.takeState(std::move(span)); }};
-  KernelEvents events_{processes_, paths_, walker_, states_, out_};
+  KernelEvents events_{processes_, stacks_, states_, out_};
 };
 
 using Texts = std::vector<std::string>;
@@ -143,14 +143,32 @@ TEST_F(KernelEventsTest, CallsSayWhatTheyAreAbout) {
   EXPECT_EQ(out_.calls[2].owner_tid, 42u) << "without the bit that says that others wait";
 }
 
+TEST_F(KernelEventsTest, PythonFramesThatAreNoneLeaveTheStackAsItIs) {
+  system_python python{};
+  python.header = headerOf(100, SYSTEM_PYTHON, kOwnTid);
+  python.count = 3;
+  python.frames[0] = {.instruction = 7,
+                      .code = uint64_t{0xff} << SYSTEM_PYTHON_OWNER_SHIFT | 0x1000};
+  give(python);
+  const StackOfThread in_kernel{.kernel = {}, .tid = kOwnTid, .time_ns = 100};
+  SampledProcesses::Process& process = processes_.at(static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(paths_.takePaths().size(), 0u);
+  const uint32_t path = stacks_.pathOf(in_kernel, process);
+  EXPECT_EQ(paths_.takePaths().size(), 1u) << "there is no stack, and this process has no Python";
+  python.count = SYSTEM_PYTHON_FRAMES + 1;  // more than the record has
+  give(python);
+  EXPECT_EQ(stacks_.pathOf(in_kernel, process), path);
+  EXPECT_EQ(stacks_.unreadable(), 0u);
+}
+
 TEST_F(KernelEventsTest, CutAndForeignRecordsDoNoHarm) {
   system_call_stack call{};
   call.call.header = headerOf(5, SYSTEM_CALL, kOwnTid);
   call.call.header.flags = SYSTEM_CALL_HAS_STACK;
   call.bytes = ~uint64_t{0};
   const auto* const begin = reinterpret_cast<const uint8_t*>(&call);
-  for (const int kind :
-       {0, int{SYSTEM_SWITCH}, int{SYSTEM_WAKEUP}, int{SYSTEM_CALL}, int{SYSTEM_NAME}, 77}) {
+  for (const int kind : {0, int{SYSTEM_SWITCH}, int{SYSTEM_WAKEUP}, int{SYSTEM_CALL},
+                         int{SYSTEM_NAME}, int{SYSTEM_PYTHON}, 77}) {
     call.call.header.kind = static_cast<uint8_t>(kind);
     for (size_t size = 0; size < 200; ++size) {
       events_.take({begin, size});

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string_view>
@@ -56,6 +57,8 @@ struct Libbpf {
   decltype(&::bpf_map__set_initial_value) set_initial_value;
   decltype(&::bpf_map__fd) map_fd;
   decltype(&::bpf_program__attach) attach;
+  decltype(&::bpf_program__fd) program_fd;
+  decltype(&::bpf_program__set_autoload) set_autoload;
   decltype(&::bpf_link__destroy) destroy_link;
   decltype(&::ring_buffer__new) new_ring;
   decltype(&::ring_buffer__consume) consume;
@@ -89,6 +92,8 @@ const Libbpf* libbpf() {
     find(of.set_initial_value, "bpf_map__set_initial_value");
     find(of.map_fd, "bpf_map__fd");
     find(of.attach, "bpf_program__attach");
+    find(of.program_fd, "bpf_program__fd");
+    find(of.set_autoload, "bpf_program__set_autoload");
     find(of.destroy_link, "bpf_link__destroy");
     find(of.new_ring, "ring_buffer__new");
     find(of.consume, "ring_buffer__consume");
@@ -110,6 +115,8 @@ struct Constants {
   uint32_t unused;
   uint64_t least_call_ns;
   uint64_t least_stack_ns;
+  uint32_t reads_python;
+  uint32_t unused_at_end;
 };
 
 /// In how many pid namespaces this process is, but the outermost: "NSpid:	7	3" is 1.
@@ -130,6 +137,7 @@ constexpr std::array kPrograms = {"on_timer_end",      "on_soft_interrupt_end",
                                   "on_fork",           "on_exec",
                                   "on_switch",         "on_waking",
                                   "on_call",           "on_return"};
+constexpr const char* kSampleProgram = "on_sample";
 
 }  // namespace
 
@@ -138,7 +146,8 @@ struct KernelTracer::Programs {
   bpf_object* object = nullptr;
   std::vector<bpf_link*> links;
   ring_buffer* ring = nullptr;
-  int starting = -1, followed = -1, counters = -1;
+  int starting = -1, followed = -1, counters = -1, pythons = -1;
+  int sample_program = -1;  // -1: this kernel does not take it
   const std::function<void(std::span<const uint8_t>)>* take = nullptr;  // during drain()
 
   ~Programs() {
@@ -147,7 +156,22 @@ struct KernelTracer::Programs {
     if (object != nullptr) lib->close(object);
   }
 
+  /// Kernels check programs: one that does not take those that read Python takes the others.
   Status load(const KernelTracerOptions& options) {
+    for (const bool reads_python : {true, false}) {
+      TS_CHECK_OK(open(options, reads_python));
+      if (lib->load(object) == 0) {
+        if (reads_python)
+          sample_program = lib->program_fd(lib->find_program(object, kSampleProgram));
+        return attachAll();
+      }
+      if (!reads_python) return cannot("load");
+      lib->close(std::exchange(object, nullptr));
+    }
+    return {};
+  }
+
+  Status open(const KernelTracerOptions& options, bool reads_python) {
     bpf_object_open_opts open{};
     open.sz = sizeof open;
     open.object_name = "tracesmith";
@@ -155,8 +179,13 @@ struct KernelTracer::Programs {
                            static_cast<size_t>(tracesmith_bpf_object_end - tracesmith_bpf_object),
                            &open);
     if (object == nullptr) return cannot("open");
-    TS_CHECK_OK(setConstants(options));
-    if (lib->load(object) != 0) return cannot("load");
+    bpf_program* const at_samples = lib->find_program(object, kSampleProgram);
+    if (at_samples == nullptr || lib->set_autoload(at_samples, reads_python) != 0)
+      return cannot("choose");
+    return setConstants(options, reads_python);
+  }
+
+  Status attachAll() {
     for (const char* const name : kPrograms) {
       bpf_program* const program = lib->find_program(object, name);
       bpf_link* const link = program == nullptr ? nullptr : lib->attach(program);
@@ -166,6 +195,7 @@ struct KernelTracer::Programs {
     starting = lib->map_fd(lib->find_map(object, "starting"));
     followed = lib->map_fd(lib->find_map(object, "followed"));
     counters = lib->map_fd(lib->find_map(object, "counters"));
+    pythons = lib->map_fd(lib->find_map(object, "pythons"));
     ring = lib->new_ring(
         lib->map_fd(lib->find_map(object, "records")),
         [](void* self, void* bytes, size_t size) {
@@ -180,19 +210,21 @@ struct KernelTracer::Programs {
     return {};
   }
 
-  Status setConstants(const KernelTracerOptions& options) {
+  Status setConstants(const KernelTracerOptions& options, bool reads_python) {
     for (bpf_map* map = lib->next_map(object, nullptr); map != nullptr;
          map = lib->next_map(object, map)) {
       if (!std::string_view(lib->map_name(map)).ends_with(".rodata")) continue;
       size_t size = 0;
       const auto* const before = static_cast<const uint8_t*>(lib->initial_value(map, &size));
-      if (before == nullptr || size < sizeof(Constants)) break;
+      if (before == nullptr || size < offsetof(Constants, unused_at_end)) break;
       std::vector<uint8_t> value(before, before + size);
       const Constants constants{.pid_level = pidLevel(),
                                 .unused = 0,
                                 .least_call_ns = static_cast<uint64_t>(options.least_call_ns),
-                                .least_stack_ns = static_cast<uint64_t>(options.least_stack_ns)};
-      std::memcpy(value.data(), &constants, sizeof constants);
+                                .least_stack_ns = static_cast<uint64_t>(options.least_stack_ns),
+                                .reads_python = reads_python ? 1u : 0u,
+                                .unused_at_end = 0};
+      std::memcpy(value.data(), &constants, offsetof(Constants, unused_at_end));
       if (lib->set_initial_value(map, value.data(), value.size()) != 0) return cannot("set up");
       return {};
     }
@@ -236,6 +268,43 @@ Status KernelTracer::followFromExec(pid_t pid) {
   return {};
 }
 
+Status KernelTracer::readPythonAt(PerfEvents& events) {
+  if (programs_->sample_program < 0) {
+    return fail(ErrorCode::kUnsupported, "this kernel does not take the program that reads Python");
+  }
+  return events.runAtSamples(programs_->sample_program);
+}
+
+void KernelTracer::readPythonOf(pid_t pid, const stacks::PythonProcess& python) {
+  const stacks::PythonLayout& from = python.layout();
+  const uint32_t of_frame[] = {from.frame_code, from.frame_previous, from.frame_instruction,
+                               from.frame_owner};
+  const auto lies_within = [](uint32_t at) {
+    return at + sizeof(uint64_t) <= SYSTEM_PYTHON_FRAME_BYTES;
+  };
+  if (!std::all_of(std::begin(of_frame), std::end(of_frame), lies_within)) return;
+  const auto orAbsent = [](uint32_t at) {
+    return static_cast<uint16_t>(at == stacks::PythonLayout::kAbsent ? SYSTEM_PYTHON_ABSENT : at);
+  };
+  const auto offset = [](uint32_t at) { return static_cast<uint16_t>(at); };
+  const system_python_layout layout{.interpreters = python.interpreters(),
+                                    .interpreter_next = offset(from.interpreter_next),
+                                    .interpreter_threads = offset(from.interpreter_threads),
+                                    .thread_previous = offset(from.thread_previous),
+                                    .thread_next = offset(from.thread_next),
+                                    .thread_native_id = offset(from.thread_native_id),
+                                    .thread_frame = offset(from.thread_frame),
+                                    .link_frame = orAbsent(from.link_frame),
+                                    .frame_code = offset(from.frame_code),
+                                    .frame_previous = offset(from.frame_previous),
+                                    .frame_instruction = offset(from.frame_instruction),
+                                    .frame_owner = offset(from.frame_owner),
+                                    .frame_is_entry = orAbsent(from.frame_is_entry)};
+  const auto key = static_cast<uint32_t>(pid);
+  // With a full map, its stacks have no Python frames.
+  (void)programs_->lib->update(programs_->pythons, &key, &layout, BPF_ANY);
+}
+
 void KernelTracer::drain(const std::function<void(std::span<const uint8_t>)>& take) {
   programs_->take = &take;
   programs_->lib->consume(programs_->ring);
@@ -248,6 +317,7 @@ std::vector<SystemCallCount> KernelTracer::takeCallsOf(pid_t pid) {
   std::vector<SystemCallCount> out;
   if (programs_->lib->lookup(programs_->followed, &key, counts.get()) != 0) return out;
   programs_->lib->remove(programs_->followed, &key);
+  programs_->lib->remove(programs_->pythons, &key);
   for (uint32_t number = 0; number < SYSTEM_CALL_NUMBERS; ++number) {
     if (counts->calls[number] == 0) continue;
     out.push_back({number, counts->calls[number], counts->total_ns[number]});
@@ -275,6 +345,47 @@ Result<std::unique_ptr<KernelTracer>> KernelTracer::start(const KernelTracerOpti
 KernelTracer::KernelTracer(std::unique_ptr<Programs> programs) : programs_(std::move(programs)) {}
 KernelTracer::~KernelTracer() = default;
 Status KernelTracer::followFromExec(pid_t) { return {}; }
+Status KernelTracer::readPythonAt(PerfEvents& events) {
+  if (programs_->sample_program < 0) {
+    return fail(ErrorCode::kUnsupported, "this kernel does not take the program that reads Python");
+  }
+  return events.runAtSamples(programs_->sample_program);
+}
+
+void KernelTracer::readPythonOf(pid_t pid, const stacks::PythonProcess& python) {
+  const stacks::PythonLayout& from = python.layout();
+  const uint32_t of_frame[] = {from.frame_code, from.frame_previous, from.frame_instruction,
+                               from.frame_owner};
+  const auto lies_within = [](uint32_t at) {
+    return at + sizeof(uint64_t) <= SYSTEM_PYTHON_FRAME_BYTES;
+  };
+  if (!std::all_of(std::begin(of_frame), std::end(of_frame), lies_within)) return;
+  const auto orAbsent = [](uint32_t at) {
+    return static_cast<uint16_t>(at == stacks::PythonLayout::kAbsent ? SYSTEM_PYTHON_ABSENT : at);
+  };
+  const auto offset = [](uint32_t at) { return static_cast<uint16_t>(at); };
+  const system_python_layout layout{.interpreters = python.interpreters(),
+                                    .interpreter_next = offset(from.interpreter_next),
+                                    .interpreter_threads = offset(from.interpreter_threads),
+                                    .thread_previous = offset(from.thread_previous),
+                                    .thread_next = offset(from.thread_next),
+                                    .thread_native_id = offset(from.thread_native_id),
+                                    .thread_frame = offset(from.thread_frame),
+                                    .link_frame = orAbsent(from.link_frame),
+                                    .frame_code = offset(from.frame_code),
+                                    .frame_previous = offset(from.frame_previous),
+                                    .frame_instruction = offset(from.frame_instruction),
+                                    .frame_owner = offset(from.frame_owner),
+                                    .frame_is_entry = orAbsent(from.frame_is_entry)};
+  const auto key = static_cast<uint32_t>(pid);
+  // With a full map, its stacks have no Python frames.
+  (void)programs_->lib->update(programs_->pythons, &key, &layout, BPF_ANY);
+}
+
+Status KernelTracer::readPythonAt(PerfEvents&) {
+  return fail(ErrorCode::kUnsupported, "this build has no programs for the kernel");
+}
+void KernelTracer::readPythonOf(pid_t, const stacks::PythonProcess&) {}
 void KernelTracer::drain(const std::function<void(std::span<const uint8_t>)>&) {}
 std::vector<SystemCallCount> KernelTracer::takeCallsOf(pid_t) { return {}; }
 uint64_t KernelTracer::lost() const { return 0; }

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/system/perf_events.hpp"
+#include "tracesmith/stacks/sampled/python_process.hpp"
 
 namespace tracesmith {
 
@@ -38,6 +40,11 @@ class KernelTracer {
 
   /// This process, from the next program on that it executes, and all that it starts.
   Status followFromExec(pid_t pid);
+  /// Each sample of `events` has the Python frames of its thread in a record before it, and so have
+  /// long system calls. kUnsupported: this kernel cannot.
+  Status readPythonAt(PerfEvents& events);
+  /// Where the interpreter of a process that is followed lies.
+  void readPythonOf(pid_t pid, const stacks::PythonProcess& python);
   /// Calls `take` for each record so far (bpf/system_records.h), about in the order of time.
   void drain(const std::function<void(std::span<const uint8_t>)>& take);
   /// The system calls of a process so far. It is no longer followed.

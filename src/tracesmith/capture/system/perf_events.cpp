@@ -142,6 +142,7 @@ class PerfEvents::Ring {
     return value_and_lost[1];
   }
   bool enable() const { return ioctl(fd_, PERF_EVENT_IOC_ENABLE, 0) == 0; }
+  bool run(int program_fd) const { return ioctl(fd_, PERF_EVENT_IOC_SET_BPF, program_fd) == 0; }
 
   /// Calls take(time, bytes) for the records up to this time. The bytes stay until release().
   /// False: what follows in the ring is no record, and is skipped.
@@ -243,6 +244,15 @@ Result<PerfEvents> PerfEvents::forProgram(pid_t pid, const PerfOptions& options)
   TS_CHECK_OK(events.openRings(pid, options));
   events.has_kernel_ = events.has_kernel_ && options.samples_per_second > 0;
   return events;
+}
+
+Status PerfEvents::runAtSamples(int program_fd) {
+  for (const auto& ring : rings_) {
+    if (!ring->run(program_fd)) {
+      return failErrno(errno, "this kernel runs no programs of TraceSmith at samples");
+    }
+  }
+  return {};
 }
 
 void PerfEvents::drain(int64_t until_ns, const std::function<void(const PerfRecord&)>& visit) {

@@ -47,6 +47,9 @@ class PerfEvents {
   /// Calls `visit` for what was recorded until then, in the order of time; INT64_MAX: for the last
   /// time, all. Views in a record end with the call.
   void drain(int64_t until_ns, const std::function<void(const PerfRecord&)>& visit);
+  /// Runs a program in the kernel (BPF) at each sample, before it is written. Call it before the
+  /// followed program starts others.
+  Status runAtSamples(int program_fd);
   bool hasKernelStacks() const { return has_kernel_; }
   /// Of each processor.
   size_t ringBytes() const { return ring_bytes_; }

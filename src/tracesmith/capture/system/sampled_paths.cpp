@@ -3,9 +3,12 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tracesmith/model/kinds.hpp"
+#include "tracesmith/stacks/python/python_lines.hpp"
+#include "tracesmith/stacks/unwind/packed_frame.hpp"
 
 namespace tracesmith {
 namespace {
@@ -26,10 +29,10 @@ const char* nameOf(stacks::WalkEnd end) {
 
 uint32_t SampledPaths::add(SampledFrame frame) {
   const bool in_module = !frame.module.empty();
-  const auto [it, is_new] =
-      frames_.try_emplace({frame.module, frame.build_id, frame.function,
-                           in_module ? frame.module_offset : frame.address, frame.flags},
-                          static_cast<uint32_t>(frames_.size() + 1));
+  const auto [it, is_new] = frames_.try_emplace(
+      {frame.module, frame.build_id, frame.function,
+       in_module ? frame.module_offset : frame.address, frame.flags, frame.file, frame.line},
+      static_cast<uint32_t>(frames_.size() + 1));
   if (is_new) new_frames_.push_back(std::move(frame));
   return it->second;
 }
@@ -42,6 +45,11 @@ uint32_t SampledPaths::path(uint32_t parent, uint32_t frame) {
 }
 
 uint32_t SampledPaths::frameOf(uint64_t word, stacks::ProcessCode& code) {
+  if ((word & stacks::kOtherFrame) != 0) {
+    return stacks::kindOf(word) == stacks::FrameWordKind::kPython
+               ? pythonFrameOf(word)
+               : cutFrame(static_cast<stacks::WalkEnd>(word & stacks::kFrameAddressMask));
+  }
   SampledFrame frame;
   frame.address = word & stacks::kFrameAddressMask;
   const bool is_exact = (word & stacks::kExactFrame) != 0;
@@ -58,6 +66,20 @@ uint32_t SampledPaths::frameOf(uint64_t word, stacks::ProcessCode& code) {
     frame.module_offset = frame.address - place.mapping->begin + place.mapping->file_offset;
   }
   frame.address = 0;
+  return add(std::move(frame));
+}
+
+uint32_t SampledPaths::pythonFrameOf(uint64_t word) {
+  const stacks::SampledPythonCode& code = python_codes_[stacks::pythonCodeOf(word) - 1];
+  SampledFrame frame;
+  frame.function = code.name.empty() ? "[unknown Python code]" : code.name;
+  frame.module = "Python";
+  frame.file = code.file;
+  const uint32_t place = stacks::pythonPlaceOf(word);
+  if (place != stacks::kPythonPlaceUnknown && !code.line_table.empty()) {
+    const auto at = stacks::pythonLocationOf(code.line_table, code.first_line, place);
+    frame.line = static_cast<uint32_t>(std::max(at.line, 0));
+  }
   return add(std::move(frame));
 }
 
@@ -81,17 +103,13 @@ uint32_t SampledPaths::kernelFrame(uint64_t address) {
   return number;
 }
 
-uint32_t SampledPaths::pathOf(const stacks::CopiedStackWalker::Walk& walk,
-                              std::span<const uint64_t> kernel, stacks::ProcessCode& code,
-                              KnownFrames& known) {
+uint32_t SampledPaths::pathOf(std::span<const uint64_t> words, std::span<const uint64_t> kernel,
+                              stacks::ProcessCode& code, KnownFrames& known) {
   if (paths_.size() >= kMostPaths) return 0;
   uint32_t at = 0;
-  if (walk.end != stacks::WalkEnd::kOutermost) {
-    at = path(at, cutFrame(walk.is_cut ? stacks::WalkEnd::kTooDeep : walk.end));
-  }
-  for (size_t i = walk.words.size(); i-- > 0;) {
-    const auto [it, is_new] = known.try_emplace(walk.words[i], 0);
-    if (is_new) it->second = frameOf(walk.words[i], code);
+  for (size_t i = words.size(); i-- > 0;) {
+    const auto [it, is_new] = known.try_emplace(words[i], 0);
+    if (is_new) it->second = frameOf(words[i], code);
     at = path(at, it->second);
   }
   for (size_t i = kernel.size(); i-- > 0;) {

@@ -58,18 +58,24 @@ void SampledProcesses::take(const PerfRecord& record) {
     Process& process = at(record.place.pid);
     process.code.add(mapping->mapping);
     process.frames.clear();
+    process.may_have_python =
+        process.may_have_python || stacks::mayHavePython(mapping->mapping.path);
   } else if (const auto* const fork = std::get_if<PerfFork>(&record.what)) {
     if (fork->pid == fork->parent_pid) {
       ++at(fork->pid).threads;
       return;
     }
     stacks::ProcessCode of_child = at(fork->parent_pid).code.copyFor(static_cast<pid_t>(fork->pid));
-    add(fork->pid, fork->parent_pid, record.place.time_ns, std::move(of_child));
+    const std::optional<stacks::PythonProcess> python = at(fork->parent_pid).python;
+    Process& child = add(fork->pid, fork->parent_pid, record.place.time_ns, std::move(of_child));
+    if (python) child.python = python->copyFor(static_cast<pid_t>(fork->pid));
   } else if (const auto* const name = std::get_if<PerfName>(&record.what)) {
     if (!name->is_exec) return;
     Process& process = at(name->pid);
     process.code.clear();  // its mappings come next
     process.frames.clear();
+    process.python.reset();
+    process.may_have_python = false;
     process.threads = 1;
   } else if (const auto* const ended = std::get_if<PerfExit>(&record.what)) {
     const auto process = processes_.find(ended->pid);
@@ -84,7 +90,19 @@ void SampledProcesses::refresh(uint32_t pid, Process& process) {
   const auto stat = readProcessStat(pid);
   if (!stat || stat->threads == 0) return;
   process.threads = stat->threads;
-  if (process.code.readMap()) process.frames.clear();
+  if (!process.code.readMap()) return;
+  process.frames.clear();
+  process.may_have_python = !process.python;
+}
+
+void SampledProcesses::findPython(
+    const std::function<void(uint32_t, const stacks::PythonProcess&)>& found) {
+  for (auto& [pid, process] : processes_) {
+    if (process.python) process.python->doubt();
+    if (!std::exchange(process.may_have_python, false) || process.python) continue;
+    process.python = stacks::PythonProcess::find(static_cast<pid_t>(pid), process.code);
+    if (process.python) found(pid, *process.python);
+  }
 }
 
 void SampledProcesses::refreshAfterLoss(int64_t now_ns) {

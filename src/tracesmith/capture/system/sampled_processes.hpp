@@ -5,13 +5,16 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tracesmith/capture/system/perf_records.hpp"
 #include "tracesmith/capture/system/sampled_paths.hpp"
 #include "tracesmith/stacks/sampled/process_code.hpp"
+#include "tracesmith/stacks/sampled/python_process.hpp"
 
 namespace tracesmith {
 
@@ -39,6 +42,8 @@ class SampledProcesses {
     uint32_t number = 0;
     uint32_t threads = 1;  ///< the first one may end before others
     KnownFrames frames;    ///< of its code as it lies now
+    std::optional<stacks::PythonProcess> python;
+    bool may_have_python = false;  ///< it is to be looked for
   };
   Process& at(uint32_t pid);
   /// nullptr: it is none of them.
@@ -46,6 +51,8 @@ class SampledProcesses {
     const auto known = processes_.find(pid);
     return known == processes_.end() ? nullptr : &known->second;
   }
+  /// Looks for interpreters in processes that have new files of Python. Calls found(pid, python).
+  void findPython(const std::function<void(uint32_t, const stacks::PythonProcess&)>& found);
   /// Calls f(pid, process) for those that have not ended.
   template <class F>
   void forEach(F&& f) const {

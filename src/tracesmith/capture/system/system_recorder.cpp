@@ -43,9 +43,9 @@ SystemRecorder::SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> 
       events_(std::move(events)),
       tracer_(std::move(tracer)),
       why_no_calls_(std::move(why_no_calls)),
-      walker_(options.most_frames),
+      stacks_(paths_, options.most_frames),
       states_([this](StateSpan&& span) { kernel_events_.takeState(std::move(span)); }),
-      kernel_events_(processes_, paths_, walker_, states_, now_) {
+      kernel_events_(processes_, stacks_, states_, now_) {
   new_.sample_ns = options.samples_per_second > 0 ? 1'000'000'000 / options.samples_per_second : 0;
 }
 
@@ -69,6 +69,7 @@ Result<std::unique_ptr<SystemRecorder>> SystemRecorder::start(pid_t pid,
       new SystemRecorder(std::move(events), std::move(tracer), std::move(why_no_calls), options));
   TS_CHECK_OK(out->processes_.begin(pid));
   if (out->hasKernelStacks()) out->paths_.readKernelSymbols();  // before the program runs
+  out->followPython();
   SystemRecorder* const recorder = out.get();
   TS_TRY(out->thread_, startSignalFreeThread([recorder] { recorder->run(); }));
   return out;
@@ -115,6 +116,15 @@ void SystemRecorder::readTracer() {
   traced_lost_ = lost;
 }
 
+/// From now on, samples have Python frames, if the kernel can read them.
+void SystemRecorder::followPython() {
+  if (tracer_ == nullptr) {
+    why_no_python_ = why_no_calls_;
+  } else if (auto read = tracer_->readPythonAt(events_); !read) {
+    why_no_python_ = read.error().toString();
+  }
+}
+
 void SystemRecorder::takeTraced(int64_t until_ns) {
   while (!traced_.empty() && traced_.front().time_ns <= until_ns) {
     kernel_events_.take(traced_.front().bytes);
@@ -132,6 +142,11 @@ void SystemRecorder::drain(bool all) {
   });
   takeTraced(until_ns);
   processes_.refreshAfterLoss(monotonicNs());
+  if (tracer_ != nullptr && why_no_python_.empty()) {
+    processes_.findPython([this](uint32_t pid, const stacks::PythonProcess& python) {
+      tracer_->readPythonOf(static_cast<pid_t>(pid), python);
+    });
+  }
   if (all) finishAll();
   now_.processes = processes_.takeNew();
   now_.frames = paths_.takeFrames();
@@ -211,6 +226,7 @@ void SystemRecorder::takeExit(const PerfExit& ended, int64_t time_ns) {
   if (process == nullptr) return;
   states_.end(process->number, ended.tid, time_ns);
   kernel_events_.endThread(process->number, ended.tid);
+  stacks_.endThread(ended.tid);
   if (process->threads > 1) return;
   states_.endProcess(process->number, time_ns);
   countCalls(ended.pid, process->number);
@@ -218,18 +234,19 @@ void SystemRecorder::takeExit(const PerfExit& ended, int64_t time_ns) {
 
 void SystemRecorder::takeSample(const PerfPlace& place, const PerfSample& sample) {
   SampledProcesses::Process& process = processes_.at(place.pid);
-  stacks::CopiedStackWalker::Walk walk;
-  walk.end = stacks::WalkEnd::kNoInformation;
-  if (sample.has_user_registers) {
-    walk = walker_.walk({sample.registers, sample.stack}, process.code);
-  }
+  const stacks::CopiedStack stack{sample.registers, sample.stack};
   const bool has_stack = sample.has_user_registers || !sample.kernel.empty();
   now_.samples.push_back(
       {.time_ns = place.time_ns,
        .process = process.number,
        .tid = place.tid,
        .cpu = place.cpu,
-       .path = has_stack ? paths_.pathOf(walk, sample.kernel, process.code, process.frames) : 0,
+       .path = has_stack ? stacks_.pathOf({.stack = sample.has_user_registers ? &stack : nullptr,
+                                           .kernel = sample.kernel,
+                                           .tid = place.tid,
+                                           .time_ns = place.time_ns},
+                                          process)
+                         : 0,
        .mode = sample.is_in_kernel ? CpuMode::kKernel : CpuMode::kUser});
 }
 

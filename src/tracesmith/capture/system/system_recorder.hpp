@@ -43,6 +43,8 @@ class SystemRecorder {
   bool hasKernelStacks() const { return events_.hasKernelStacks(); }
   /// Why wakeups and system calls are not recorded; "": they are.
   const std::string& whyNoCalls() const { return why_no_calls_; }
+  /// Why functions of Python have no names in stacks; "": they have.
+  const std::string& whyNoPython() const { return why_no_python_; }
 
  private:
   SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> tracer, std::string why_no_calls,
@@ -50,6 +52,7 @@ class SystemRecorder {
   void run();
   void drain(bool all);
   void readTracer();
+  void followPython();
   void takeTraced(int64_t until_ns);
   void countCalls(uint32_t pid, uint32_t process);
   void finishAll();
@@ -60,10 +63,10 @@ class SystemRecorder {
   const SystemOptions options_;
   PerfEvents events_;
   std::unique_ptr<KernelTracer> tracer_;  // nullptr: no rights
-  std::string why_no_calls_;
+  std::string why_no_calls_, why_no_python_;
   SampledProcesses processes_;
   SampledPaths paths_;
-  stacks::CopiedStackWalker walker_;
+  SampledStacks stacks_;
   ThreadStates states_;
   std::unordered_map<uint32_t, int64_t> last_ns_;  // of the last record of a processor
   SystemEvents now_;                               // of one drain

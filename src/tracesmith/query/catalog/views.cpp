@@ -80,6 +80,7 @@ constexpr ViewColumn kCounterSample[] = {
     {"value", "REAL", "value from this time on"},
     {"process_id", "INTEGER", "process, if it belongs to one"},
     {"device_id", "INTEGER", "device, if it belongs to one"},
+    {"thread_id", "INTEGER", "thread, if it belongs to one"},
 };
 
 constexpr View kViews[] = {
@@ -127,7 +128,7 @@ constexpr View kViews[] = {
      " LEFT JOIN stream s ON s.id = k.stream_id",
      kLaunch},
     {"counter_sample", "samples of counters with the counter's name and unit",
-     "SELECT c.time_ns, t.name, t.unit, c.value, t.process_id, t.device_id"
+     "SELECT c.time_ns, t.name, t.unit, c.value, t.process_id, t.device_id, t.thread_id"
      " FROM counter c LEFT JOIN counter_track t ON t.id = c.track_id",
      kCounterSample},
 };

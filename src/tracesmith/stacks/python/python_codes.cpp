@@ -8,6 +8,8 @@
 #include <atomic>
 #include <new>
 
+#include "tracesmith/stacks/python/python_text.hpp"
+
 namespace tracesmith::stacks {
 namespace {
 
@@ -24,22 +26,6 @@ void read(uint64_t address, T& out) {
 
 uint32_t codeSlot(uint64_t address) {
   return static_cast<uint32_t>(((address >> 4) * 0x9e3779b97f4a7c15u) >> 51);
-}
-
-/// Writes `c` in UTF-8, at most 4 bytes. Half a surrogate pair, which Python uses for bytes that
-/// are not text, becomes the replacement character.
-uint32_t putUtf8(uint32_t c, char* out) {
-  if (c < 0x80) {
-    out[0] = static_cast<char>(c);
-    return 1;
-  }
-  if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) c = 0xfffd;
-  const uint32_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  out[0] = static_cast<char>(0xff00u >> (more + 1) | c >> 6 * more);
-  for (uint32_t i = 1; i <= more; ++i) {
-    out[i] = static_cast<char>(0x80 | (c >> 6 * (more - i) & 0x3f));
-  }
-  return more + 1;
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ constexpr uint64_t kEntry = 1;
 /// 3.14 stores the kind of reference in these bits of a pointer to an object.
 constexpr uint64_t kTagBits = 3;
 constexpr uint32_t kMostBetweenChecks = 4096;
-constexpr uint64_t kUnit = 2;  // size of an instruction in bytes
 
 void* object(uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -50,10 +49,10 @@ struct UnverifiedMemory {
       return false;
     }
     // A frame that has not started may be one unit before its code.
-    const uint64_t place = instruction + kUnit - (code + runtime.layout.code_instructions);
+    const uint64_t place = instruction + kPythonUnit - (code + runtime.layout.code_instructions);
     return type == reinterpret_cast<uint64_t>(runtime.code_type) && units >= 0 &&
-           units < INT32_MAX && place <= kUnit * (static_cast<uint64_t>(units) + kSlack) &&
-           place % kUnit == 0 && traceable >= 0 && traceable <= units + kSlack;
+           units < INT32_MAX && place <= kPythonUnit * (static_cast<uint64_t>(units) + kSlack) &&
+           place % kPythonUnit == 0 && traceable >= 0 && traceable <= units + kSlack;
   }
 };
 
@@ -247,7 +246,7 @@ bool PythonFrames::walk(uint64_t thread, const Memory& memory, Walk& out) const 
       // that it puts around __init__. An entry frame is kept, because it shows that the C function
       // was entered.
       const uint64_t begins =
-          code + layout.code_instructions + kUnit * static_cast<uint32_t>(traceable);
+          code + layout.code_instructions + kPythonUnit * static_cast<uint32_t>(traceable);
       if (owner == kOwnedByGenerator || instruction >= begins || entry != 0) {
         if (out.count == options_.max_depth) {
           out.cut = true;
@@ -291,7 +290,7 @@ uint32_t PythonFrames::number(Walk& now, const Walk& last, bool locked) {
     const PythonCodes::Known known = codes_->number(code, locked);
     if (known.number == 0) return 0;
     const uint64_t begin = code + layout.code_instructions;
-    const uint64_t place = item.instruction < begin ? 0 : (item.instruction - begin) / kUnit;
+    const uint64_t place = item.instruction < begin ? 0 : (item.instruction - begin) / kPythonUnit;
     id = paths_->child(id, pythonFrame(known.number, (item.code & kEntry) != 0, place));
     if (id == 0) return 0;
     now.ids[outer] = id;

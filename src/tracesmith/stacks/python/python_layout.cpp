@@ -6,7 +6,8 @@
 namespace tracesmith::stacks {
 namespace {
 
-// Include/cpython/pystate.h, Include/internal/pycore_frame.h, Include/cpython/code.h of 3.11.
+// Include/cpython/pystate.h, code.h and unicodeobject.h, Include/internal/pycore_frame.h,
+// pycore_interp.h and pycore_runtime.h of 3.11.
 constexpr PythonLayout kLayout311 = {.thread_interpreter = 16,
                                      .thread_frame = 56,
                                      .link_frame = 8,
@@ -20,7 +21,15 @@ constexpr PythonLayout kLayout311 = {.thread_interpreter = 16,
                                      .code_line_table = 136,
                                      .code_first_line = 72,
                                      .code_first_traceable = 168,
-                                     .code_instructions = 184};
+                                     .code_instructions = 184,
+                                     .runtime_interpreters = 40,
+                                     .interpreter_next = 0,
+                                     .interpreter_threads = 16,
+                                     .thread_previous = 0,
+                                     .thread_next = 8,
+                                     .thread_native_id = 160,
+                                     .text_ascii = 48,
+                                     .text_other = 72};
 
 // The same headers of 3.12.
 constexpr PythonLayout kLayout312 = {.thread_interpreter = 16,
@@ -35,7 +44,15 @@ constexpr PythonLayout kLayout312 = {.thread_interpreter = 16,
                                      .code_line_table = 136,
                                      .code_first_line = 68,
                                      .code_first_traceable = 176,
-                                     .code_instructions = 192};
+                                     .code_instructions = 192,
+                                     .runtime_interpreters = 40,
+                                     .interpreter_next = 0,
+                                     .interpreter_threads = 72,
+                                     .thread_previous = 0,
+                                     .thread_next = 8,
+                                     .thread_native_id = 144,
+                                     .text_ascii = 40,
+                                     .text_other = 56};
 
 /// Start of the sections of _Py_DebugOffsets, in words. The structure is not compatible between
 /// versions (its own comment says so): 3.14 has more members in the first two sections.
@@ -47,9 +64,15 @@ struct DebugOffsets {
 constexpr DebugOffsets kOffsets313 = {.thread = 19, .frame = 28, .code = 34};
 constexpr DebugOffsets kOffsets314 = {.thread = 22, .frame = 31, .code = 39};
 
-// Members of the sections, in words.
+// Members of the sections, in words; those of the first two sections from the beginning.
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kFreeThreaded = 2;
+constexpr uint32_t kRuntimeInterpreters = 5;
+constexpr uint32_t kInterpreterNext = 8;
+constexpr uint32_t kInterpreterThreads = 9;
+constexpr uint32_t kThreadPrevious = 1;
+constexpr uint32_t kThreadNext = 2;
+constexpr uint32_t kThreadNativeId = 6;
 constexpr uint32_t kThreadInterpreter = 3;
 constexpr uint32_t kThreadFrame = 4;
 constexpr uint32_t kFramePrevious = 1;
@@ -87,7 +110,15 @@ PythonLayoutResult fromDebugOffsets(uint32_t version, const void* runtime,
          .code_qualname = at(sections.code + kCodeQualname),
          .code_line_table = at(sections.code + kCodeLineTable),
          .code_first_line = at(sections.code + kCodeFirstLine),
-         .code_instructions = at(sections.code + kCodeInstructions)};
+         .code_instructions = at(sections.code + kCodeInstructions),
+         .runtime_interpreters = at(kRuntimeInterpreters),
+         .interpreter_next = at(kInterpreterNext),
+         .interpreter_threads = at(kInterpreterThreads),
+         .thread_previous = at(sections.thread + kThreadPrevious),
+         .thread_next = at(sections.thread + kThreadNext),
+         .thread_native_id = at(sections.thread + kThreadNativeId),
+         .text_ascii = 40,
+         .text_other = 56};
   // Not among the offsets. In all versions one pointer and the instructions follow it.
   if (out.code_instructions < 16) sane = false;
   out.code_first_traceable = out.code_instructions - 16;

@@ -30,6 +30,17 @@ struct PythonLayout {
   uint32_t code_first_line = 0;
   uint32_t code_first_traceable = 0;
   uint32_t code_instructions = 0;
+
+  // For another process, whose functions cannot be called: from _PyRuntime to the state of each
+  // thread, and the characters of texts.
+  uint32_t runtime_interpreters = 0;  // pointer to the first one
+  uint32_t interpreter_next = 0;
+  uint32_t interpreter_threads = 0;  // pointer to the first one
+  uint32_t thread_previous = 0;
+  uint32_t thread_next = 0;
+  uint32_t thread_native_id = 0;  // the system's number, in the process's namespace
+  uint32_t text_ascii = 0;        // the characters, if all are ASCII
+  uint32_t text_other = 0;        // and if not
 };
 
 /// Owner of a frame's memory. Frames with an owner of kOwnedByC or above have no Python code.
@@ -39,6 +50,12 @@ constexpr uint8_t kOwnedByC = 3;
 /// The same in all versions with a global interpreter lock, unless built for tracing references.
 constexpr uint32_t kObjectType = 8;
 constexpr uint32_t kObjectSize = 16;
+constexpr uint64_t kPythonUnit = 2;  // size of an instruction in bytes
+/// Texts: length, and a word of bits that says how the characters are stored.
+constexpr uint32_t kTextLength = 16;
+constexpr uint32_t kTextState = 32;
+/// The bytes of a bytes object.
+constexpr uint32_t kBytesData = 32;
 
 enum class PythonLayoutResult : uint8_t { kKnown, kUnknownVersion, kFreeThreaded, kDamaged };
 

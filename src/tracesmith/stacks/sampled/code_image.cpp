@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "tracesmith/stacks/sampled/elf_layout.hpp"
 #include "tracesmith/stacks/unwind/code_tables.hpp"
 
 namespace tracesmith::stacks {
@@ -20,77 +20,11 @@ namespace {
 
 constexpr uint64_t kFilePage = 4096;
 constexpr uint64_t kMostUnwindBytes = uint64_t{1} << 30;
-#if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-constexpr uint16_t kMachine = EM_X86_64;
-#endif
-
-bool readAt(int fd, uint64_t offset, void* out, size_t bytes) {
-  auto* at = static_cast<uint8_t*>(out);
-  while (bytes > 0) {
-    const ssize_t n = ::pread(fd, at, bytes, static_cast<off_t>(offset));
-    if (n <= 0) return false;
-    at += n;
-    offset += static_cast<uint64_t>(n);
-    bytes -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-/// `count` equal parts of the file; none if they do not lie in it.
-template <class T>
-std::vector<T> readTable(int fd, uint64_t offset, size_t count, uint64_t file_bytes) {
-  std::vector<T> out;
-  if (offset > file_bytes || count > (file_bytes - offset) / sizeof(T)) return out;
-  out.resize(count);
-  if (!readAt(fd, offset, out.data(), count * sizeof(T))) out.clear();
-  return out;
-}
 
 }  // namespace
 
-struct CodeImage::Layout {
-  uint64_t file_bytes = 0;
-  Elf64_Ehdr header{};
-  std::vector<Elf64_Phdr> programs;
-  std::vector<Elf64_Shdr> sections;
-  std::string names;  // of sections
-
-  std::string_view nameOf(const Elf64_Shdr& section) const {
-    return section.sh_name < names.size() ? std::string_view(names.c_str() + section.sh_name)
-                                          : std::string_view();
-  }
-  const Elf64_Shdr* find(std::string_view name) const {
-    for (const Elf64_Shdr& section : sections) {
-      if (nameOf(section) == name && section.sh_type != SHT_NOBITS) return &section;
-    }
-    return nullptr;
-  }
-};
-
 Result<std::shared_ptr<CodeImage>> CodeImage::read(OpenFile file) {
-  Layout layout;
-  struct stat facts {};
-  const int fd = file.fd();
-  if (fstat(fd, &facts) == 0) layout.file_bytes = static_cast<uint64_t>(facts.st_size);
-  Elf64_Ehdr& header = layout.header;
-  if (!readAt(fd, 0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != kMachine || header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return fail(ErrorCode::kInvalidArgument, "is not a program or library of this machine");
-  }
-  layout.programs = readTable<Elf64_Phdr>(fd, header.e_phoff, header.e_phnum, layout.file_bytes);
-  if (header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shstrndx < header.e_shnum) {
-    layout.sections = readTable<Elf64_Shdr>(fd, header.e_shoff, header.e_shnum, layout.file_bytes);
-  }
-  if (!layout.sections.empty()) {
-    const Elf64_Shdr& names = layout.sections[header.e_shstrndx];
-    constexpr uint64_t kMostNameBytes = uint64_t{1} << 20;  // of sections; files may be sparse
-    const auto text = readTable<char>(fd, names.sh_offset, std::min(names.sh_size, kMostNameBytes),
-                                      layout.file_bytes);
-    layout.names.assign(text.begin(), text.end());
-  }
+  TS_TRY(const ElfLayout layout, ElfLayout::read(file.fd()));
   const auto image = std::shared_ptr<CodeImage>(new CodeImage);
   for (const Elf64_Phdr& p : layout.programs) {
     if (p.p_type != PT_LOAD) continue;
@@ -108,7 +42,7 @@ Result<std::shared_ptr<CodeImage>> CodeImage::read(OpenFile file) {
 
 /// Only these two sections: the segment that they are in may be large. Without section headers, the
 /// segment.
-void CodeImage::readUnwindInformation(const Layout& layout) {
+void CodeImage::readUnwindInformation(const ElfLayout& layout) {
   const auto header = std::find_if(layout.programs.begin(), layout.programs.end(),
                                    [](const Elf64_Phdr& p) { return p.p_type == PT_GNU_EH_FRAME; });
   if (header == layout.programs.end()) return;
@@ -134,8 +68,8 @@ void CodeImage::readUnwindInformation(const Layout& layout) {
     return;
   unwind_.resize(end - begin);
   for (const Piece& piece : pieces) {
-    if (!readAt(file_.fd(), piece.file_offset, unwind_.data() + (piece.address - begin),
-                piece.bytes)) {
+    if (!readBytesAt(file_.fd(), piece.file_offset, unwind_.data() + (piece.address - begin),
+                     piece.bytes)) {
       unwind_.clear();
       return;
     }
@@ -183,7 +117,7 @@ bool CodeImage::readWord(uint64_t address, uint64_t& out) const {
   for (const Segment& segment : segments_) {
     const uint64_t at = address - segment.address;
     if (segment.writable || at >= segment.bytes || segment.bytes - at < sizeof out) continue;
-    return readAt(file_.fd(), segment.file_offset + at, &out, sizeof out);
+    return readBytesAt(file_.fd(), segment.file_offset + at, &out, sizeof out);
   }
   return false;
 }

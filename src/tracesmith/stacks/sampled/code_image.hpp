@@ -15,6 +15,8 @@
 
 namespace tracesmith::stacks {
 
+struct ElfLayout;
+
 /// Addresses are those in the file (ELF virtual addresses).
 class CodeImage {
  public:
@@ -41,9 +43,8 @@ class CodeImage {
     uint64_t address = 0, file_offset = 0, bytes = 0;
     bool writable = false, executable = false;
   };
-  struct Layout;
   CodeImage() = default;
-  void readUnwindInformation(const Layout& layout);
+  void readUnwindInformation(const ElfLayout& layout);
 
   OpenFile file_;
   std::string build_id_;

@@ -46,7 +46,8 @@ bool isThatFile(int fd, const CodeMapping& mapping) {
   return fstat(fd, &facts) == 0 && facts.st_ino == mapping.inode;
 }
 
-/// The process may be in another mount namespace, and the file may have been removed.
+}  // namespace
+
 OpenFile openMapped(pid_t pid, const CodeMapping& mapping) {
   OpenFile itself = OpenFile::regular(
       fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.begin, mapping.end));
@@ -58,8 +59,6 @@ OpenFile openMapped(pid_t pid, const CodeMapping& mapping) {
   }
   return {};
 }
-
-}  // namespace
 
 CodeImages::CodeImages() {
   rlimit files{};
@@ -187,6 +186,13 @@ ProcessCode::Place ProcessCode::placeOf(uint64_t address) {
   return {.mapping = &mapped->mapping,
           .image = mapped->image.get(),
           .address = mapped->image == nullptr ? 0 : address - mapped->bias};
+}
+
+std::vector<CodeMapping> ProcessCode::mappings() const {
+  std::vector<CodeMapping> out;
+  out.reserve(mappings_.size());
+  for (const auto& [begin, mapped] : mappings_) out.push_back(mapped.mapping);
+  return out;
 }
 
 }  // namespace tracesmith::stacks

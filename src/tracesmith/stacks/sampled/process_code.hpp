@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tracesmith/base/result.hpp"
 #include "tracesmith/stacks/sampled/code_image.hpp"
@@ -24,6 +25,9 @@ struct CodeMapping {
   uint64_t device = 0, inode = 0;  ///< of the file; 0: there is none
   std::string path;                ///< as the process sees it; "[vdso]"; "": generated code
 };
+
+/// The file of a mapping; the process may be in another mount namespace, and the file may be gone.
+OpenFile openMapped(pid_t pid, const CodeMapping& mapping);
 
 /// Images of files, each read once. Holds a quarter of the files that this process may have open.
 class CodeImages {
@@ -68,6 +72,8 @@ class ProcessCode final : public EntrySource {
     uint64_t address = 0;                  ///< in the file of the image
   };
   Place placeOf(uint64_t address);
+  /// All that it has now, by address.
+  std::vector<CodeMapping> mappings() const;
 
  private:
   struct Mapped {

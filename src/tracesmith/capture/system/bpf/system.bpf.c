@@ -15,6 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile u32 pid_level = 0; /* depth of the recorder's pid namespace */
 const volatile u64 least_call_ns = 10000;
 const volatile u64 least_stack_ns = 100000; /* calls of at least this length have a stack */
+const volatile u32 reads_python = 1;
 
 /* By process id: its threads are followed. The values count its calls. */
 struct {
@@ -73,6 +74,15 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 1 << 24);
 } records SEC(".maps");
+
+/* By process id: it has a Python interpreter. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, u32);
+  __type(value, struct system_python_layout);
+} pythons SEC(".maps");
 
 /* Numbers of system calls. */
 #if defined(__TARGET_ARCH_x86)
@@ -220,20 +230,35 @@ static __always_inline void follow(u32 pid) {
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
-  u32 pid = pid_of(child);
-  if (pid != 0 && is_followed(pid_of(parent))) follow(pid);
+  u32 pid = pid_of(child), parent_pid = pid_of(parent);
+  if (pid == 0 || !is_followed(parent_pid)) return 0;
+  follow(pid);
+  struct system_python_layout* layout = bpf_map_lookup_elem(&pythons, &parent_pid);
+  if (layout && pid != parent_pid) bpf_map_update_elem(&pythons, &pid, layout, BPF_ANY);
   return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
   u32 pid = pid_of(task);
-  if (pid == 0 || !bpf_map_lookup_elem(&starting, &pid)) return 0;
+  if (pid == 0) return 0;
+  bpf_map_delete_elem(&pythons, &pid);
+  if (!bpf_map_lookup_elem(&starting, &pid)) return 0;
   bpf_map_delete_elem(&starting, &pid);
   follow(pid);
   struct system_counts* counts = followed_at(pid);
   if (counts) counts->calls[EXECVE] = 1; /* the call that goes on here */
   return 0;
+}
+
+#include "python_frames.h"
+
+SEC("perf_event")
+int on_sample(void* context) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  /* Kernels from 6.3 on have stamped the sample by now. */
+  if (reads_python) send_python(task, pid_of(task), bpf_ktime_get_ns() - EARLIER_NS, AT_SAMPLE);
+  return 1; /* and write the sample */
 }
 
 /* FUTEX_WAIT (0) and FUTEX_WAIT_BITSET (9) for the value that a contended mutex of glibc has: its
@@ -307,6 +332,7 @@ int BPF_PROG(on_return, struct pt_regs* registers, long result) {
     submit(record);
     return 0;
   }
+  if (reads_python) send_python(task, pid, time + duration, AT_CALL);
   struct system_call_stack* record = reserve(sizeof *record);
   if (!record) return 0;
   set_call(&record->call, begin, time, duration, result, pid, tid_of(task));

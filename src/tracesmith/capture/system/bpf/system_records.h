@@ -8,6 +8,7 @@ enum system_record_kind {
   SYSTEM_WAKEUP = 2,
   SYSTEM_CALL = 3,
   SYSTEM_NAME = 4,
+  SYSTEM_PYTHON = 5,
 };
 
 /* The first member of each record. */
@@ -61,11 +62,41 @@ struct system_name {
   char name[16];
 };
 
+/* The Python frames of a thread, innermost first, which belong to its next sample or system call.
+   Only the first `count` frames are sent. */
+enum { SYSTEM_PYTHON_OF_CALL = 1 };
+enum { SYSTEM_PYTHON_FRAMES = 128 };
+enum { SYSTEM_PYTHON_OWNER_SHIFT = 56 };
+struct system_python_frame {
+  __u64 instruction;
+  __u64 code; /* bit 0: the frame's mark of an entry; bits 56 to 63: its owner */
+};
+struct system_python {
+  struct system_header header;
+  __u32 count;
+  __u32 is_cut;
+  struct system_python_frame frames[SYSTEM_PYTHON_FRAMES];
+};
+
+/* Where a process has the states of its interpreter's threads, and offsets within them. All members
+   of a frame lie in its first SYSTEM_PYTHON_FRAME_BYTES. */
+enum { SYSTEM_PYTHON_FRAME_BYTES = 80 };
+enum { SYSTEM_PYTHON_ABSENT = 0xffff };
+struct system_python_layout {
+  __u64 interpreters; /* address of the pointer to the first one */
+  __u16 interpreter_next, interpreter_threads;
+  __u16 thread_previous, thread_next, thread_native_id;
+  __u16 thread_frame, link_frame; /* link_frame: SYSTEM_PYTHON_ABSENT if there is no link */
+  __u16 frame_code, frame_previous, frame_instruction, frame_owner;
+  __u16 frame_is_entry; /* SYSTEM_PYTHON_ABSENT: frames have no mark */
+};
+
 /* Numbers that count what happened, each for each processor. */
 enum system_counter {
-  SYSTEM_LOST = 0,    /* records for which there was no room */
-  SYSTEM_UNKNOWN = 1, /* system calls of which the begin was not seen */
-  SYSTEM_COUNTERS = 2,
+  SYSTEM_LOST = 0,        /* records for which there was no room */
+  SYSTEM_UNKNOWN = 1,     /* system calls of which the begin was not seen */
+  SYSTEM_LOST_PYTHON = 2, /* Python stacks for which there was no room */
+  SYSTEM_COUNTERS = 3,
 };
 
 /* System calls of one process by number; the last place is for all larger ones. */
