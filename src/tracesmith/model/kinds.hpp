@@ -194,6 +194,8 @@ constexpr uint32_t kStillRunning = 4;  ///< outlived the recording
 constexpr uint32_t kForkedChild = 8;   ///< a fork that has not (yet) called exec
 constexpr uint32_t kSignalled = 16;    ///< exit_code is the number of the signal that ended it
 constexpr uint32_t kRoot = 32;         ///< the profiled command
+// 64: kTrackGroup (model/track_groups.hpp)
+constexpr uint32_t kOutOfMemory = 128;  ///< the system killed it since memory was short
 }  // namespace process_flags
 
 namespace stream_flags {

@@ -18,7 +18,7 @@ CounterSeries seriesOf(const Trace& trace, CounterTrackId id) {
   out.label = "unknown counter";
   if (id == CounterTrackId::kNone || indexOf(id) >= trace.counter_track.size()) return out;
   const CounterTrackTable& tracks = trace.counter_track;
-  out.label = trace.text(tracks.name[indexOf(id)]);
+  out.label = std::string(trace.text(tracks.name[indexOf(id)])) + threadOfCounter(trace, id);
   out.unit = trace.text(tracks.unit[indexOf(id)]);
   const DeviceId device = tracks.device_id[indexOf(id)];
   if (device != DeviceId::kNone) {

@@ -8,7 +8,10 @@ import type { StackAnswer } from "../data/types.ts";
 import { useAnswer } from "../data/use_answer.ts";
 import { bytes, count, duration, printable, share } from "../format/quantities.ts";
 
-const WEIGHTS = { device: "device time", host: "time in API calls", launches: "launches", bytes: "allocated bytes" };
+const WEIGHTS = {
+  device: "device time", host: "time in API calls", launches: "launches", bytes: "allocated bytes",
+  cpu: "time on processors", wait: "time without running",
+};
 type Weight = keyof typeof WEIGHTS;
 
 export function Stacks({ trace, failed }: ViewProps) {

@@ -11,6 +11,7 @@
 #include "tracesmith/analysis/timing/call_path_costs.hpp"
 #include "tracesmith/analysis/timing/runtime_frames.hpp"
 #include "tracesmith/model/frame_symbols.hpp"
+#include "tracesmith/model/names/system_names.hpp"
 
 namespace tracesmith {
 
@@ -222,6 +223,7 @@ HostActivity::HostActivity(const Trace& trace) : trace_(trace) {
     const auto thread = threads_.find(calls.thread_id[i]);
     if (thread != threads_.end()) thread->second.calls.push_back(i);
   }
+  findLimits();
   for (auto& [id, thread] : threads_) {
     std::sort(thread.calls.begin(), thread.calls.end(),
               [&](uint32_t a, uint32_t b) { return calls.start_ns[a] < calls.start_ns[b]; });
@@ -252,10 +254,79 @@ std::string HostActivity::waitedIn(const Thread& thread, int64_t time_ns) const 
   return out;
 }
 
+/// Times in which a cgroup was held back, as the counters of --system tell: of the one for which it
+/// was longest, since its parents' and children's counters tell of the same.
+void HostActivity::findLimits() {
+  const CounterTrackTable& tracks = trace_.counter_track;
+  const CounterTable& counters = trace_.counter;
+  CounterTrackId track{};
+  double most_ns = 0;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    const CounterTrackId id = counters.track_id[i];
+    if (id == CounterTrackId::kNone || indexOf(id) >= tracks.size()) continue;
+    const std::string_view name = trace_.text(tracks.name[indexOf(id)]);
+    if (!name.starts_with(kCgroup) || !name.ends_with(kHeldBack)) continue;
+    if (counters.value[i] <= most_ns) continue;
+    most_ns = counters.value[i];
+    track = id;
+  }
+  if (track == CounterTrackId::kNone) return;
+  limited_by_ = trace_.text(tracks.name[indexOf(track)]);
+  limited_by_.remove_suffix(kHeldBack.size());
+  Limit limit;
+  double before = 0;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    if (counters.track_id[i] != track) continue;
+    // The value grew at some time since the one before.
+    limit.begin_ns = limit.end_ns;
+    limit.end_ns = counters.time_ns[i];
+    limit.held_back_ns = static_cast<int64_t>(counters.value[i] - before);
+    before = counters.value[i];
+    if (limit.begin_ns != 0 && limit.held_back_ns > 0) limits_.push_back(limit);
+  }
+  std::sort(limits_.begin(), limits_.end(),
+            [](const Limit& one, const Limit& other) { return one.begin_ns < other.begin_ns; });
+  const ThreadStateTable& states = trace_.thread_state;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (states.state[i] != RunState::kRunnable) continue;
+    const int64_t end_ns = endOf(states.start_ns[i], states.duration_ns[i]);
+    for (size_t at = firstLimit(states.start_ns[i]);
+         at < limits_.size() && limits_[at].begin_ns < end_ns; ++at) {
+      limits_[at].runnable_ns += overlap(limits_[at], states.start_ns[i], end_ns);
+    }
+  }
+}
+
+/// The place of the first one that ends after this time.
+size_t HostActivity::firstLimit(int64_t time_ns) const {
+  const auto first = std::partition_point(
+      limits_.begin(), limits_.end(), [&](const Limit& limit) { return limit.end_ns <= time_ns; });
+  return static_cast<size_t>(first - limits_.begin());
+}
+
+int64_t HostActivity::overlap(const Limit& limit, int64_t begin_ns, int64_t end_ns) {
+  return std::max<int64_t>(std::min(limit.end_ns, end_ns) - std::max(limit.begin_ns, begin_ns), 0);
+}
+
+/// How much of this time, in which a thread had no processor, was since the limit was reached: as
+/// much of it as of the time of all threads without one.
+int64_t HostActivity::limitedNs(int64_t begin_ns, int64_t end_ns) const {
+  int64_t out = 0;
+  for (size_t at = firstLimit(begin_ns); at < limits_.size() && limits_[at].begin_ns < end_ns;
+       ++at) {
+    const Limit& limit = limits_[at];
+    const int64_t both = overlap(limit, begin_ns, end_ns);
+    const double share = static_cast<double>(limit.held_back_ns) /
+                         static_cast<double>(std::max<int64_t>(limit.runnable_ns, 1));
+    out += static_cast<int64_t>(static_cast<double>(both) * std::min(share, 1.0));
+  }
+  return std::min(out, end_ns - begin_ns);
+}
+
 void HostActivity::addStates(const Thread& thread, int64_t begin_ns, int64_t end_ns,
                              Sums& sums) const {
   const ThreadStateTable& states = trace_.thread_state;
-  // States of a thread do not overlap, so their ends are sorted, too.
+  // States of a thread do not overlap, so they are also in the order of their ends.
   auto at = std::partition_point(thread.states.begin(), thread.states.end(), [&](uint32_t row) {
     return endOf(states.start_ns[row], states.duration_ns[row]) <= begin_ns;
   });
@@ -270,9 +341,12 @@ void HostActivity::addStates(const Thread& thread, int64_t begin_ns, int64_t end
       case RunState::kRunning:
         sums.addRunning(to - from);
         break;
-      case RunState::kRunnable:
-        sums.add(HostCause::kRunnable, trace_.text(states.instead[*at]), {}, to - from);
+      case RunState::kRunnable: {
+        const int64_t limited = limitedNs(from, to);
+        sums.add(HostCause::kRunnable, fmt::format("limit of {}", limited_by_), {}, limited);
+        sums.add(HostCause::kRunnable, trace_.text(states.instead[*at]), {}, to - from - limited);
         break;
+      }
       case RunState::kStopped:
         sums.add(HostCause::kStopped, {}, {}, to - from);
         break;

@@ -82,12 +82,24 @@ class HostActivity {
     std::vector<uint32_t> calls;    // rows, by start
   };
   std::string waitedIn(const Thread& thread, int64_t time_ns) const;
+  /// A cgroup was held back for so long, at some time between these two.
+  struct Limit {
+    int64_t begin_ns = 0, end_ns = 0;
+    int64_t held_back_ns = 0;
+    int64_t runnable_ns = 0;  // of all threads in that time
+  };
+  void findLimits();
+  size_t firstLimit(int64_t time_ns) const;
+  static int64_t overlap(const Limit& limit, int64_t begin_ns, int64_t end_ns);
+  int64_t limitedNs(int64_t begin_ns, int64_t end_ns) const;
   class Sums;
   void addStates(const Thread& thread, int64_t begin_ns, int64_t end_ns, Sums& sums) const;
   void addSamples(const Thread& thread, int64_t begin_ns, int64_t end_ns, Sums& sums) const;
 
   const Trace& trace_;
   std::map<ThreadId, Thread> threads_;
+  std::vector<Limit> limits_;  // by time
+  std::string_view limited_by_;
 };
 
 /// What the code at the end of a sample's stack is.

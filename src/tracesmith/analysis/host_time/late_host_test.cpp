@@ -75,6 +75,32 @@ TEST_F(LateHostTest, StatesAreDividedExactlyAndSumUp) {
   EXPECT_EQ(late.causes.front().cause, HostCause::kRunning);
 }
 
+TEST_F(LateHostTest, TheLimitOfACgroupHasItsShareOfTheTimeWithoutAProcessor) {
+  state(0, 100, RunState::kRunnable, "hog");
+  state(100, 200, RunState::kRunning);
+  state(200, 260, RunState::kRunnable, "hog");
+  const auto track = [&](const char* name) {
+    trace_.counter_track.push({.name = trace_.strings.intern(name)});
+    return idAt<CounterTrackId>(trace_.counter_track.size() - 1);
+  };
+  const CounterTrackId other = track("cgroup /jobs: held back by its limit");
+  const CounterTrackId limit = track("cgroup /jobs/one: held back by its limit");
+  for (const auto& [time_ns, value] : {std::pair{-50, 0.0}, {50, 40.0}, {150, 40.0}, {250, 90.0}}) {
+    trace_.counter.push({.time_ns = time_ns, .track_id = limit, .value = value});
+    trace_.counter.push({.time_ns = time_ns, .track_id = other, .value = value / 2});
+  }
+  const HostActivity activity(trace_);
+  // 40 of the 50 until 50; nothing until 150; all 50 until 250; nothing is known after that.
+  const LateHost late = activity.explain({{0, 260, 260, kThread}});
+  EXPECT_EQ(byCause(late), (Causes{{"without a processor limit of cgroup /jobs/one", 40 + 50},
+                                   {"without a processor hog", 10 + 50 + 10},
+                                   {"running (no sample)", 100}}));
+  // Of half of it, half.
+  const LateHost half = activity.explain({{0, 25, 25, kThread}});
+  EXPECT_EQ(byCause(half), (Causes{{"without a processor limit of cgroup /jobs/one", 20},
+                                   {"without a processor hog", 5}}));
+}
+
 TEST_F(LateHostTest, PythonFunctionsComeBeforeTheInterpretersOwn) {
   state(0, 1'000, RunState::kRunning);
   sample(100, path({"/usr/bin/python3.11:main", "Python:load"}));

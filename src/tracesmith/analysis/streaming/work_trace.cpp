@@ -96,12 +96,14 @@ class WorkTraceReader {
   Status readOtherTables() {
     // Attributes say which ranks did not answer.
     const bool has_comm = scan_.reader().rows(TableId::kComm) > 0;
+    // Counters say which limits held threads back.
+    const bool has_states = scan_.reader().rows(TableId::kThreadState) > 0;
     ReadOptions options;
     forEachTable(trace_, [&](const auto& table) {
       constexpr TableId kId = std::decay_t<decltype(table)>::kId;
       const bool is_left_out = kId == TableId::kKernel || kId == TableId::kHostCall ||
-                               kId == TableId::kCounter || kId == TableId::kProgramBuild ||
-                               kId == TableId::kFlowEvent ||
+                               kId == TableId::kProgramBuild || kId == TableId::kFlowEvent ||
+                               (kId == TableId::kCounter && !has_states) ||
                                (kId == TableId::kAttribute && !has_comm);
       if (!is_left_out) options.tables.push_back(kId);
     });

@@ -201,6 +201,7 @@ void Collector::takeSystemEvents() {
   const SystemEvents events = system_->takeNew();
   system_rows_->add(events);
   system_lost_ = events.lost;
+  for (const uint32_t killed : events.oom_kills) noteOomKill(system_rows_->process(killed));
 }
 
 void Collector::noteLoss(std::string_view source, uint64_t emitted, uint64_t dropped,

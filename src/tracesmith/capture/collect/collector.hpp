@@ -218,6 +218,7 @@ class Collector {
   void takeTopology(bool wait);
   void takePeerOffsets();
   void takeSystemEvents();
+  void noteOomKill(ProcessId process);
   ProcessId sampledProcess(const SampledProcess& process);
   Process& processOf(arena::ArenaHeader& header);
   /// Finds a process by the ids that it reports itself.

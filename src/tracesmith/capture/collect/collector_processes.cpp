@@ -59,16 +59,28 @@ ProcessId Collector::sampledProcess(const SampledProcess& process) {
   const bool is_new = !process_rows_.contains(key);
   const ProcessId id = processId(key);
   if (is_new) {
+    // What it executes later, whoever follows the program's processes tells.
+    const auto facts = process.is_exact ? readProcessFacts(process.pid) : Result<ProcessFacts>{};
+    const bool is_same = facts && facts->start_ticks == process.start_ticks;
     noteProcess(
         key,
         {.pid = process.pid,
          .parent_pid = process.parent_pid,
          .start_ticks = process.start_ticks,
          .start_ns = process.start_ticks == 0 ? 0 : startTicksToMonotonicNs(process.start_ticks)},
-        {}, {}, {}, "kernel");
+        is_same ? facts->command_line : std::string(), is_same ? facts->executable : std::string(),
+        {}, "kernel");
     if (!process.is_exact) uncertain_starts_.insert(key);
   }
   return id;
+}
+
+void Collector::noteOomKill(ProcessId process) {
+  for (auto& [key, row] : process_rows_) {
+    if (row.id != process) continue;
+    row.flags |= process_flags::kOutOfMemory;
+    shared_.delta.process.push(row);
+  }
 }
 
 /// Gives the row of a process whose start was uncertain its exact one.

@@ -59,8 +59,9 @@ ShapeId SharedRows::shape(const LaunchShapeRow& row) {
 }
 
 CounterTrackId SharedRows::counterTrack(const CounterTrackRow& row) {
-  const std::string key = std::to_string(static_cast<uint32_t>(row.process_id)) + '\0' +
-                          std::string(delta.strings.at(row.name));
+  const std::string key =
+      fmt::format("{} {} {}", static_cast<uint32_t>(row.process_id),
+                  static_cast<uint32_t>(row.thread_id), delta.strings.at(row.name));
   const auto [it, fresh] =
       counter_tracks.try_emplace(key, idAt<CounterTrackId>(counter_tracks.size()));
   if (fresh) delta.counter_track.push(row);

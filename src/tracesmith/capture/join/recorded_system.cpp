@@ -50,8 +50,11 @@ void RecordedSystem::add(const SystemEvents& events) {
   }
   addWakeups(events);
   addCalls(events);
+  addCounters(events);
+  addSignals(events);
   samples_ += events.samples.size();
-  const uint64_t others = events.states.size() + events.wakeups.size() + events.calls.size();
+  const uint64_t others =
+      events.states.size() + events.wakeups.size() + events.calls.size() + events.signals.size();
   others_ += others;
   shared_.events += events.samples.size() + others;
 }
@@ -69,6 +72,34 @@ void RecordedSystem::addWakeups(const SystemEvents& events) {
              is_known ? thread(wakeup.waker_process, wakeup.waker_tid) : ThreadId::kNone,
          .waker = delta.strings.intern(wakeup.waker),
          .cpu = wakeup.cpu});
+  }
+}
+
+void RecordedSystem::addCounters(const SystemEvents& events) {
+  Trace& delta = shared_.delta;
+  for (const SystemEvents::Track& track : events.tracks) {
+    const bool has_process = track.process != SystemEvents::Track::kNoProcess;
+    tracks_.push_back(shared_.counterTrack(
+        {.name = delta.strings.intern(track.name),
+         .unit = delta.strings.intern(track.unit),
+         .process_id = has_process ? processes_[track.process] : ProcessId::kNone,
+         .thread_id = track.tid == 0 ? ThreadId::kNone : thread(track.process, track.tid)}));
+  }
+  for (const SystemEvents::Count& count : events.counters) {
+    delta.counter.push(
+        {.time_ns = count.time_ns, .track_id = tracks_[count.track], .value = count.value});
+  }
+}
+
+void RecordedSystem::addSignals(const SystemEvents& events) {
+  Trace& delta = shared_.delta;
+  for (const SystemEvents::Signal& signal : events.signals) {
+    delta.range.push({.start_ns = signal.time_ns,
+                      .kind = RangeKind::kInstant,
+                      .name = delta.strings.intern(signal.name),
+                      .category = delta.strings.intern("signal"),
+                      .process_id = processes_[signal.process],
+                      .thread_id = thread(signal.process, signal.tid)});
   }
 }
 

@@ -18,7 +18,9 @@ class RecordedSystem {
 
   /// Takes what a recorder gives, in the order in which it does.
   void add(const SystemEvents& events);
-  /// Rows of samples so far, and of others but counts.
+  /// The row of a process by the recorder's number.
+  ProcessId process(uint32_t number) const { return processes_[number]; }
+  /// Rows of samples so far, and of others but counts and counters.
   uint64_t samples() const { return samples_; }
   uint64_t others() const { return others_; }
 
@@ -26,6 +28,8 @@ class RecordedSystem {
   void addDictionaries(const SystemEvents& events);
   void addWakeups(const SystemEvents& events);
   void addCalls(const SystemEvents& events);
+  void addCounters(const SystemEvents& events);
+  void addSignals(const SystemEvents& events);
   ThreadId thread(uint32_t process, uint32_t tid) {
     return shared_.threads.thread(processes_[process], tid);
   }
@@ -34,6 +38,7 @@ class RecordedSystem {
   std::function<ProcessId(const SampledProcess&)> process_of_;
   // By the recorder's numbers.
   std::vector<ProcessId> processes_;
+  std::vector<CounterTrackId> tracks_;
   std::vector<FrameId> frames_;
   std::vector<CallPathId> paths_{CallPathId::kNone};
   uint64_t samples_ = 0;

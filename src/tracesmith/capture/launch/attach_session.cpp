@@ -22,6 +22,8 @@
 #include "tracesmith/capture/launch/window_triggers.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
+#include "tracesmith/capture/system/process_tree.hpp"
+#include "tracesmith/capture/system/system_recorder.hpp"
 
 namespace tracesmith {
 namespace {
@@ -61,6 +63,13 @@ Result<std::string> controlDirectoryOf(uint32_t pid) {
                 "lives in another container, with other files: run this command there", who);
   }
   return *armed;
+}
+
+/// The same; "": it is recorded from outside only, since nothing in it could be switched on.
+Result<std::string> directoryFor(uint32_t pid, bool from_outside) {
+  auto directory = controlDirectoryOf(pid);
+  if (directory || !from_outside || !readProcessStat(pid)) return directory;
+  return std::string();
 }
 
 /// Checks, for a process without a page, that it could have created one. A process that may not be
@@ -216,7 +225,7 @@ class Captured {
 /// The process given by the user.
 struct AttachTarget {
   uint32_t pid = 0;
-  std::string directory;  // its control directory
+  std::string directory;  // its control directory; "": it is not armed
   std::string command_line;
 };
 
@@ -234,7 +243,9 @@ class AttachedSession {
 
  private:
   Status ask();
+  Status recordSystem();
   bool findsMore(int64_t now);
+  bool hasBegun() const { return system_ != nullptr || captured_->any(); }
 
   const AttachTarget target_;
   const ProfileOptions& options_;
@@ -243,6 +254,7 @@ class AttachedSession {
   std::optional<Captured> captured_;
   int64_t asked_ns_ = 0;
   std::unique_ptr<PeerClocks> peers_;
+  std::unique_ptr<SystemRecorder> system_;  // before the collector, which reads it
   std::unique_ptr<Collector> collector_;
   std::optional<WindowTriggers> window_triggers_;
   ProfileOutcome outcome_;
@@ -275,16 +287,31 @@ Status AttachedSession::start() {
   collector_->noteMetadata("attached_to", std::to_string(target_.pid));
   if (peers_ != nullptr) collector_->followPeers(*peers_);
   collector_->readTopology();
-  if (!captured_->hasMembers()) {
+  if (options_.system) TS_CHECK_OK(recordSystem());
+  if (!captured_->hasMembers() && !target_.directory.empty()) {
     say_(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
                      target_.pid));
   }
   return {};
 }
 
+/// What processors do is recorded from outside, and needs nothing in the process.
+Status AttachedSession::recordSystem() {
+  auto recorder = SystemRecorder::attach(target_.pid, *options_.system);
+  if (!recorder) {
+    captured_->end(monotonicNs());
+    return tl::unexpected<Error>(std::move(recorder.error()));
+  }
+  system_ = std::move(*recorder);
+  collector_->followSystem(*system_);
+  noteSystem(*collector_, *system_, *options_.system);
+  return {};
+}
+
 /// Asks the present processes to start. Fails when none of them can.
 Status AttachedSession::ask() {
   asked_ns_ = monotonicNs();
+  if (target_.directory.empty()) return {};
   TS_CHECK_OK(captured_->look(asked_ns_));
   const auto warnings = captured_->takeWarnings();
   if (captured_->hasMembers()) return {};
@@ -308,7 +335,7 @@ Status AttachedSession::watch(const SignalRelay& relay) {
                   warnings.empty() ? "no process could start its capture" : warnings.front());
     }
     for (const std::string& warning : warnings) say_("warning: " + warning);
-    if (begun == 0 && captured_->any()) begun = now;
+    if (begun == 0 && hasBegun()) begun = now;
     const auto run_ns = static_cast<int64_t>(options_.duration_s * 1e9);
     if (begun != 0 && run_ns > 0 && now - begun >= run_ns) {
       outcome_.stopped_by_duration = true;
@@ -329,6 +356,7 @@ Status AttachedSession::watch(const SignalRelay& relay) {
 
 /// Looks for new processes. False when there is nothing more to wait for.
 bool AttachedSession::findsMore(int64_t now) {
+  if (target_.directory.empty()) return !processTreeOf(target_.pid).empty();
   if (auto ok = captured_->look(now); !ok) {
     outcome_.warnings.push_back(ok.error().toString());
     return false;
@@ -348,7 +376,7 @@ ProfileOutcome AttachedSession::finish() {
   for (std::string& warning : captured_->takeWarnings()) {
     outcome_.warnings.push_back(std::move(warning));
   }
-  if (collector_->agentProcesses() == 0) {
+  if (collector_->agentProcesses() == 0 && system_ == nullptr) {
     outcome_.warnings.push_back(fmt::format(
         "nothing was captured: no process of {} used CUDA or NVTX meanwhile", target_.pid));
   }
@@ -360,8 +388,10 @@ ProfileOutcome AttachedSession::finish() {
 
 Result<ProfileOutcome> runAttach(uint32_t pid, const ProfileOptions& options,
                                  const std::function<void(const std::string&)>& say) {
-  TS_TRY(const std::string directory, controlDirectoryOf(pid));
-  if (access(directory.c_str(), F_OK) == 0) TS_CHECK_OK(checkControlDirectory(directory));
+  TS_TRY(const std::string directory, directoryFor(pid, options.system.has_value()));
+  if (!directory.empty() && access(directory.c_str(), F_OK) == 0) {
+    TS_CHECK_OK(checkControlDirectory(directory));
+  }
   const FileSizeSignalIgnored no_signal;
   SignalRelay relay;
   relay.followNobody();

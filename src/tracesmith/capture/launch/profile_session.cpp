@@ -195,14 +195,7 @@ Status ProgramSession::start() {
 Status ProgramSession::recordSystem(pid_t pid) {
   TS_TRY(system_, SystemRecorder::start(pid, *options_.system));
   collector_->followSystem(*system_);
-  const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
-  collector_->noteMetadata("system_rights", has_kernel ? "user and kernel" : "user");
-  collector_->noteMetadata("samples_per_second",
-                           std::to_string(options_.system->samples_per_second));
-  const std::string& why_no_calls = system_->whyNoCalls();
-  collector_->noteMetadata("system_calls", why_no_calls.empty() ? "recorded" : why_no_calls);
-  const std::string& why_no_python = system_->whyNoPython();
-  collector_->noteMetadata("system_python", why_no_python.empty() ? "recorded" : why_no_python);
+  noteSystem(*collector_, *system_, *options_.system);
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/linux/clock_identity.hpp"
 #include "tracesmith/base/version.hpp"
+#include "tracesmith/capture/system/system_recorder.hpp"
 #include "tracesmith/format/trace_reader.hpp"
 
 namespace tracesmith {
@@ -46,6 +47,22 @@ void noteHost(Collector& collector, const std::string& command_line) {
   collector.noteMetadata("start_realtime_ns", std::to_string(clockNs(CLOCK_REALTIME)));
   collector.noteMetadata("start_monotonic_ns", std::to_string(monotonicNs()));
   collector.noteMetadata("start_boottime_ns", std::to_string(clockNs(CLOCK_BOOTTIME)));
+}
+
+void noteSystem(Collector& collector, const SystemRecorder& system, const SystemOptions& options) {
+  const auto recordedOr = [](const std::string& why_not) {
+    return why_not.empty() ? std::string("recorded") : why_not;
+  };
+  const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
+  std::string counters;
+  for (const PerfCounter& counter : system.counters()) {
+    counters += (counters.empty() ? "" : ", ") + std::string(counter.name);
+  }
+  collector.noteMetadata("system_rights", has_kernel ? "user and kernel" : "user");
+  collector.noteMetadata("samples_per_second", std::to_string(options.samples_per_second));
+  collector.noteMetadata("system_calls", recordedOr(system.whyNoCalls()));
+  collector.noteMetadata("system_python", recordedOr(system.whyNoPython()));
+  collector.noteMetadata("system_counters", counters.empty() ? "none" : counters);
 }
 
 void warnOfPeers(const PeerClocks* peers, ProfileOutcome& outcome) {

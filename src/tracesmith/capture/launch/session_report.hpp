@@ -15,6 +15,8 @@ namespace tracesmith {
 /// Checks that an arena can be created. Without one a program would run unrecorded.
 Status checkRoomForArena(const SessionDir& dir, uint64_t ring_bytes);
 void noteHost(Collector& collector, const std::string& command_line);
+/// What can be recorded of the processors, and why no more.
+void noteSystem(Collector& collector, const SystemRecorder& system, const SystemOptions& options);
 void warnOfPeers(const PeerClocks* peers, ProfileOutcome& outcome);
 CaptureProgress progressOf(const Collector& collector, int64_t elapsed_ns);
 /// Adds one warning per reason, however many processes it affected.

@@ -12,14 +12,13 @@
 
 #include "tracesmith/capture/system/system_call_names.hpp"
 #include "tracesmith/capture/system/system_records.hpp"
+#include "tracesmith/model/names/system_names.hpp"
 
 namespace tracesmith {
 namespace {
 
 /// So many waits of one thread wait for the end of their system call.
 constexpr size_t kMostWaits = 64;
-constexpr std::string_view kInterrupt = "[interrupt]";
-constexpr std::string_view kIdle = "[idle]";
 constexpr std::string_view kFutex = "futex";
 
 // Bits of a task's state (include/linux/sched.h); part of what tracers see since the first one.
@@ -40,6 +39,15 @@ bool read(std::span<const uint8_t> record, T& out) {
   if (record.size() < sizeof out) return false;
   std::memcpy(&out, record.data(), sizeof out);
   return true;
+}
+
+std::string signalName(uint32_t number) {
+#ifdef __GLIBC__
+  if (const char* const name = sigabbrev_np(static_cast<int>(number))) {
+    return std::string("SIG") + name;
+  }
+#endif
+  return fmt::format("signal {}", number);
 }
 
 int64_t saturated(uint64_t ns) { return static_cast<int64_t>(std::min<uint64_t>(ns, INT64_MAX)); }
@@ -104,6 +112,10 @@ void KernelEvents::take(std::span<const uint8_t> record) {
       return takeCall(record);
     case SYSTEM_PYTHON:
       return takePython(record);
+    case SYSTEM_SIGNAL:
+      return takeSignal(record);
+    case SYSTEM_OOM_KILL:
+      return takeOomKill(header.pid);
     case SYSTEM_NAME: {
       system_name name;
       if (read(record, name))
@@ -126,7 +138,7 @@ void KernelEvents::takeSwitch(std::span<const uint8_t> record) {
   }
   if (const auto* const process = processes_.find(s.next_pid)) {
     states_.enter(process->number, s.next_tid, s.header.cpu, time,
-                  s.header.tid == 0 ? kIdle : nameOf(s.header.tid));
+                  s.header.tid == 0 ? kIdleProcessor : nameOf(s.header.tid));
   }
 }
 
@@ -145,7 +157,7 @@ void KernelEvents::takeWakeup(std::span<const uint8_t> record) {
     out.waker_process = waker->number;
     out.waker_tid = w.waker_tid;
   } else {
-    out.waker = w.waker_tid == 0 ? kIdle : nameOf(w.waker_tid);
+    out.waker = w.waker_tid == 0 ? kIdleProcessor : nameOf(w.waker_tid);
   }
   out_.wakeups.push_back(std::move(out));
 }
@@ -218,6 +230,25 @@ void KernelEvents::takeCall(std::span<const uint8_t> record) {
   }
   giveWaits(out.process, out.tid, out.start_ns, out.path);
   out_.calls.push_back(std::move(out));
+}
+
+void KernelEvents::takeSignal(std::span<const uint8_t> record) {
+  system_signal s;
+  if (!read(record, s)) return;
+  const auto* const process = processes_.find(s.header.pid);
+  if (process == nullptr) return;
+  const std::string_view sender = s.sender_tid == 0 ? "the kernel" : nameOf(s.sender_tid);
+  std::string name = signalName(s.number);
+  if (!sender.empty()) name += fmt::format(" from {}", sender);
+  out_.signals.push_back({.time_ns = saturated(s.header.time),
+                          .process = process->number,
+                          .tid = s.header.tid,
+                          .name = std::move(name)});
+}
+
+void KernelEvents::takeOomKill(uint32_t pid) {
+  const auto* const process = processes_.find(pid);
+  if (process != nullptr) out_.oom_kills.push_back(process->number);
 }
 
 void KernelEvents::takeState(StateSpan&& span) {

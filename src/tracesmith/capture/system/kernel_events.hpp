@@ -48,6 +48,8 @@ class KernelEvents {
   void takeWakeup(std::span<const uint8_t> record);
   void takeCall(std::span<const uint8_t> record);
   void takePython(std::span<const uint8_t> record);
+  void takeSignal(std::span<const uint8_t> record);
+  void takeOomKill(uint32_t pid);
   uint32_t pathOf(std::span<const uint8_t> record, SampledProcesses::Process& process);
   void giveWaits(uint32_t process, uint32_t tid, int64_t begin_ns, uint32_t path);
   std::string subjectOf(uint32_t pid, int64_t descriptor);

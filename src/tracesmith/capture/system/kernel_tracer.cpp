@@ -136,8 +136,14 @@ constexpr std::array kPrograms = {"on_timer_end",      "on_soft_interrupt_end",
                                   "on_soft_interrupt", "on_interrupt",
                                   "on_fork",           "on_exec",
                                   "on_switch",         "on_waking",
-                                  "on_call",           "on_return"};
-constexpr const char* kSampleProgram = "on_sample";
+                                  "on_call",           "on_return",
+                                  "on_signal"};
+constexpr const char *kSampleProgram = "on_sample", *kOomProgram = "on_oom_kill";
+
+/// What not every kernel takes.
+struct Extras {
+  bool reads_python, sees_oom_kills;
+};
 
 }  // namespace
 
@@ -156,22 +162,20 @@ struct KernelTracer::Programs {
     if (object != nullptr) lib->close(object);
   }
 
-  /// Kernels check programs: one that does not take those that read Python takes the others.
+  /// Kernels check programs: one that does not take the extra ones takes the others.
   Status load(const KernelTracerOptions& options) {
-    for (const bool reads_python : {true, false}) {
-      TS_CHECK_OK(open(options, reads_python));
-      if (lib->load(object) == 0) {
-        if (reads_python)
-          sample_program = lib->program_fd(lib->find_program(object, kSampleProgram));
-        return attachAll();
-      }
-      if (!reads_python) return cannot("load");
+    int error = 0;
+    for (const Extras extras : {Extras{true, true}, Extras{true, false}, Extras{false, false}}) {
+      TS_CHECK_OK(open(options, extras));
+      if (lib->load(object) == 0) return attachAll(extras);
+      error = errno;
       lib->close(std::exchange(object, nullptr));
     }
-    return {};
+    errno = error;
+    return cannot("load");
   }
 
-  Status open(const KernelTracerOptions& options, bool reads_python) {
+  Status open(const KernelTracerOptions& options, const Extras& extras) {
     bpf_object_open_opts open{};
     open.sz = sizeof open;
     open.object_name = "tracesmith";
@@ -179,18 +183,27 @@ struct KernelTracer::Programs {
                            static_cast<size_t>(tracesmith_bpf_object_end - tracesmith_bpf_object),
                            &open);
     if (object == nullptr) return cannot("open");
-    bpf_program* const at_samples = lib->find_program(object, kSampleProgram);
-    if (at_samples == nullptr || lib->set_autoload(at_samples, reads_python) != 0)
-      return cannot("choose");
-    return setConstants(options, reads_python);
+    for (const auto& [name, is_wanted] : {std::pair{kSampleProgram, extras.reads_python},
+                                          std::pair{kOomProgram, extras.sees_oom_kills}}) {
+      bpf_program* const program = lib->find_program(object, name);
+      if (program == nullptr || lib->set_autoload(program, is_wanted) != 0) return cannot(name);
+    }
+    return setConstants(options, extras.reads_python);
   }
 
-  Status attachAll() {
-    for (const char* const name : kPrograms) {
-      bpf_program* const program = lib->find_program(object, name);
-      bpf_link* const link = program == nullptr ? nullptr : lib->attach(program);
-      if (link == nullptr) return cannot(name);
-      links.push_back(link);
+  Status attach(const char* name) {
+    bpf_program* const program = lib->find_program(object, name);
+    bpf_link* const link = program == nullptr ? nullptr : lib->attach(program);
+    if (link == nullptr) return cannot(name);
+    links.push_back(link);
+    return {};
+  }
+
+  Status attachAll(const Extras& extras) {
+    for (const char* const name : kPrograms) TS_CHECK_OK(attach(name));
+    if (extras.sees_oom_kills) TS_CHECK_OK(attach(kOomProgram));
+    if (extras.reads_python) {
+      sample_program = lib->program_fd(lib->find_program(object, kSampleProgram));
     }
     starting = lib->map_fd(lib->find_map(object, "starting"));
     followed = lib->map_fd(lib->find_map(object, "followed"));
@@ -264,6 +277,17 @@ Status KernelTracer::followFromExec(pid_t pid) {
   const uint32_t value = 1;
   if (programs_->lib->update(programs_->starting, &key, &value, BPF_ANY) != 0) {
     return failErrno(errno, "cannot follow a process in the kernel");
+  }
+  return {};
+}
+
+Status KernelTracer::follow(const std::vector<uint32_t>& processes) {
+  const auto none = std::make_unique<system_counts>();
+  for (const uint32_t pid : processes) {
+    if (programs_->lib->update(programs_->followed, &pid, none.get(), BPF_NOEXIST) != 0 &&
+        errno != EEXIST) {
+      return failErrno(errno, "cannot follow a process in the kernel");
+    }
   }
   return {};
 }
@@ -345,6 +369,7 @@ Result<std::unique_ptr<KernelTracer>> KernelTracer::start(const KernelTracerOpti
 KernelTracer::KernelTracer(std::unique_ptr<Programs> programs) : programs_(std::move(programs)) {}
 KernelTracer::~KernelTracer() = default;
 Status KernelTracer::followFromExec(pid_t) { return {}; }
+Status KernelTracer::follow(const std::vector<uint32_t>&) { return {}; }
 Status KernelTracer::readPythonAt(PerfEvents& events) {
   if (programs_->sample_program < 0) {
     return fail(ErrorCode::kUnsupported, "this kernel does not take the program that reads Python");

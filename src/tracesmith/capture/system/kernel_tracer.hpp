@@ -40,6 +40,8 @@ class KernelTracer {
 
   /// This process, from the next program on that it executes, and all that it starts.
   Status followFromExec(pid_t pid);
+  /// These processes, from now on, and all that they start.
+  Status follow(const std::vector<uint32_t>& processes);
   /// Each sample of `events` has the Python frames of its thread in a record before it, and so have
   /// long system calls. kUnsupported: this kernel cannot.
   Status readPythonAt(PerfEvents& events);

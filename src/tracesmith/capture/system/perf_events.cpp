@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/capture/system/perf_events.hpp"
 
+#include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
+#include "tracesmith/capture/system/process_tree.hpp"
 
 namespace tracesmith {
 namespace {
@@ -23,8 +28,16 @@ constexpr const char* kParanoid = "/proc/sys/kernel/perf_event_paranoid";
 constexpr size_t kLeastRing = size_t{128} << 10;
 /// Of all processors together: the kernel keeps rings in memory.
 constexpr size_t kMostBytes = size_t{256} << 20;
-/// PERF_FORMAT_LOST, which came with Linux 6.0.
-constexpr uint64_t kFormatLost = 1 << 4;
+/// Counted by the kernel itself.
+struct CounterKind {
+  uint64_t config;
+  PerfCounter counter;
+};
+constexpr std::array<CounterKind, 2> kCounterKinds = {{
+    {PERF_COUNT_SW_PAGE_FAULTS_MIN, {"minor page faults", "faults"}},
+    {PERF_COUNT_SW_PAGE_FAULTS_MAJ, {"major page faults", "faults"}},
+}};
+static_assert(kCounterKinds.size() <= kMostPerfCounters);
 
 perf_event_attr attributesFor(const PerfOptions& options, bool with_kernel) {
   perf_event_attr a{};
@@ -57,9 +70,18 @@ perf_event_attr attributesFor(const PerfOptions& options, bool with_kernel) {
   return a;
 }
 
-int openEvent(const perf_event_attr& attributes, pid_t pid, int cpu) {
+/// `leader` -1: of no group.
+int openEvent(const perf_event_attr& attributes, pid_t pid, int cpu, int leader = -1) {
   return static_cast<int>(
-      syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+      syscall(SYS_perf_event_open, &attributes, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC));
+}
+
+/// An event for each thread and processor may be more than a user has by default.
+void raiseOpenFiles() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+  files.rlim_cur = files.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 tl::unexpected<Error> cannotOpen(int error) {
@@ -73,7 +95,9 @@ tl::unexpected<Error> cannotOpen(int error) {
       return fail(ErrorCode::kNotFound, "the process has ended");
     case EMFILE:
     case ENFILE:
-      return failErrno(error, "cannot open an event for each processor");
+      return fail(ErrorCode::kNoSpace,
+                  "too many threads and processors for the files that the system lets this process "
+                  "open (ulimit -n)");
     default:
       return fail(ErrorCode::kUnsupported,
                   std::string("this kernel has no such events: ") + std::strerror(error));
@@ -111,7 +135,7 @@ std::string howToAllowPerf() {
 /// The event of one processor and its ring.
 class PerfEvents::Ring {
  public:
-  explicit Ring(int fd) : fd_(fd) {}
+  Ring(int fd, int cpu) : fd_(fd), cpu_(cpu) {}
   ~Ring() {
     unmap();
     close(fd_);
@@ -135,14 +159,17 @@ class PerfEvents::Ring {
     memory_ = nullptr;
   }
 
-  /// Records that the kernel could not write; needs kFormatLost.
-  uint64_t lost() const {
-    uint64_t value_and_lost[2] = {};
-    if (::read(fd_, value_and_lost, sizeof value_and_lost) != sizeof value_and_lost) return 0;
-    return value_and_lost[1];
+  int fd() const { return fd_; }
+  int cpu() const { return cpu_; }
+  /// Records that the kernel could not write; needs kPerfFormatLost.
+  uint64_t lost(bool is_group) const {
+    // The number of events, if it is a group, and then value and losses of each one.
+    std::array<uint64_t, 1 + 2 * (1 + kMostPerfCounters)> read{};
+    const ssize_t got = ::read(fd_, read.data(), sizeof read);
+    const size_t at = is_group ? 2 : 1;
+    return got >= static_cast<ssize_t>((at + 1) * sizeof read[0]) ? read[at] : 0;
   }
   bool enable() const { return ioctl(fd_, PERF_EVENT_IOC_ENABLE, 0) == 0; }
-  bool run(int program_fd) const { return ioctl(fd_, PERF_EVENT_IOC_SET_BPF, program_fd) == 0; }
 
   /// Calls take(time, bytes) for the records up to this time. The bytes stay until release().
   /// False: what follows in the ring is no record, and is skipped.
@@ -184,7 +211,7 @@ class PerfEvents::Ring {
     return {to, size};
   }
 
-  const int fd_;
+  const int fd_, cpu_;
   void* memory_ = nullptr;
   perf_event_mmap_page* page_ = nullptr;
   const uint8_t* data_ = nullptr;
@@ -193,27 +220,58 @@ class PerfEvents::Ring {
   std::vector<uint64_t> joined_;  // at most one record at a time
 };
 
-Status PerfEvents::openRings(pid_t pid, const PerfOptions& options) {
-  perf_event_attr attributes = attributesFor(options, has_kernel_);
-  attributes.read_format = kFormatLost;
+Status PerfEvents::openRings(pid_t pid, const PerfOptions& options, bool has_kernel) {
+  perf_event_attr attributes = attributesFor(options, has_kernel);
+  // What newer kernels can, and then less: their values with those of the group, and their losses.
+  const bool counts = options.has_counters && options.samples_per_second > 0;
+  constexpr uint64_t kSampleType = PERF_SAMPLE_READ;
+  uint64_t formats = counts ? kPerfFormatGroup | kPerfFormatLost : kPerfFormatLost;
   const auto processors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = 0; cpu < processors; ++cpu) {
-    int fd = openEvent(attributes, pid, cpu);
-    if (fd < 0 && errno == EINVAL && rings_.empty()) {
-      attributes.read_format = 0;
+    int fd = -1;
+    for (;;) {
+      const bool has_group = (formats & kPerfFormatGroup) != 0;
+      attributes.read_format = formats;
+      attributes.sample_type =
+          has_group ? attributes.sample_type | kSampleType : attributes.sample_type & ~kSampleType;
       fd = openEvent(attributes, pid, cpu);
+      if (fd >= 0 || errno != EINVAL || !rings_.empty() || formats == 0) break;
+      formats = has_group ? kPerfFormatLost : 0;
     }
     if (fd < 0 && errno == ENODEV) continue;  // the processor is off
     if (fd < 0) return cannotOpen(errno);
-    rings_.push_back(std::make_unique<Ring>(fd));
+    rings_.push_back(std::make_unique<Ring>(fd, cpu));
+    layout_.has_counters = (formats & kPerfFormatGroup) != 0;
+    if (layout_.has_counters) openCounters(fd, pid, cpu, has_kernel);
   }
-  counts_lost_ = attributes.read_format != 0;
+  counts_lost_ = (formats & kPerfFormatLost) != 0;
   TS_CHECK_OK(mapRings(options.ring_bytes));
   if (options.starts_at_exec) return {};
   for (const auto& ring : rings_) {
     if (!ring->enable()) return failErrno(errno, "cannot begin to record processors");
   }
   return {};
+}
+
+/// Those that the first processor has, the others have, too.
+void PerfEvents::openCounters(int leader, pid_t pid, int cpu, bool has_kernel) {
+  const bool is_first = rings_.size() == 1;
+  for (const CounterKind& kind : kCounterKinds) {
+    perf_event_attr a{};
+    a.size = sizeof a;
+    a.type = PERF_TYPE_SOFTWARE;
+    a.config = kind.config;
+    a.inherit = 1;
+    a.exclude_kernel = has_kernel ? 0 : 1;
+    a.exclude_hv = 1;
+    a.read_format = kPerfFormatGroup | kPerfFormatLost;
+    a.use_clockid = 1;  // as the leader
+    a.clockid = CLOCK_MONOTONIC;
+    const int fd = openEvent(a, pid, cpu, leader);
+    if (fd < 0) continue;
+    more_fds_.push_back(fd);
+    if (is_first) counters_.push_back(kind.counter);
+  }
 }
 
 /// All have the same size. What the system grants a user is for all processors together.
@@ -240,15 +298,71 @@ Status PerfEvents::mapRings(size_t bytes) {
 
 Result<PerfEvents> PerfEvents::forProgram(pid_t pid, const PerfOptions& options) {
   PerfEvents events;
-  events.has_kernel_ = perfRights() == PerfRights::kUserAndKernel;
-  TS_CHECK_OK(events.openRings(pid, options));
-  events.has_kernel_ = events.has_kernel_ && options.samples_per_second > 0;
+  const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
+  TS_CHECK_OK(events.openRings(pid, options, has_kernel));
+  events.layout_.has_kernel_stacks = has_kernel && options.samples_per_second > 0;
+  return events;
+}
+
+/// Its events write to the rings of the first thread.
+Status PerfEvents::openThread(uint32_t tid, const PerfOptions& options, bool has_kernel) {
+  perf_event_attr attributes = attributesFor(options, has_kernel);
+  attributes.disabled = 0;
+  attributes.read_format = counts_lost_ ? kPerfFormatLost : 0;
+  for (const auto& ring : rings_) {
+    const int fd = openEvent(attributes, static_cast<pid_t>(tid), ring->cpu());
+    if (fd < 0 && errno == ESRCH) return {};  // it has ended
+    if (fd < 0) return cannotOpen(errno);
+    more_fds_.push_back(fd);
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd()) != 0) {
+      return failErrno(errno, "cannot record a further thread");
+    }
+  }
+  return {};
+}
+
+Result<PerfEvents> PerfEvents::forRunning(const std::vector<uint32_t>& processes,
+                                          PerfOptions options) {
+  PerfEvents events;
+  options.starts_at_exec = options.has_counters = false;
+  raiseOpenFiles();
+  const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
+  std::set<uint32_t> known;
+  // Threads that one starts whose events are open have events, too: only until all are known.
+  for (bool finds_more = true; finds_more;) {
+    finds_more = false;
+    for (const uint32_t pid : processes) {
+      for (const uint32_t tid : threadsOf(pid)) {
+        if (!known.insert(tid).second) continue;
+        finds_more = true;
+        if (!events.rings_.empty()) {
+          TS_CHECK_OK(events.openThread(tid, options, has_kernel));
+          continue;
+        }
+        auto opened = events.openRings(static_cast<pid_t>(tid), options, has_kernel);
+        if (opened) continue;
+        events = PerfEvents();
+        if (opened.error().code == ErrorCode::kNotFound) continue;
+        if (opened.error().code == ErrorCode::kPermission && perfRights() != PerfRights::kNothing) {
+          return fail(ErrorCode::kPermission,
+                      "belongs to another user, or has other rights: run as root",
+                      fmt::format("process {}", pid));
+        }
+        return tl::unexpected<Error>(std::move(opened.error()));
+      }
+    }
+  }
+  if (events.rings_.empty()) return fail(ErrorCode::kNotFound, "the process has ended");
+  events.layout_.has_kernel_stacks = has_kernel && options.samples_per_second > 0;
   return events;
 }
 
 Status PerfEvents::runAtSamples(int program_fd) {
-  for (const auto& ring : rings_) {
-    if (!ring->run(program_fd)) {
+  std::vector<int> fds;
+  for (const auto& ring : rings_) fds.push_back(ring->fd());
+  if (!layout_.has_counters) fds.insert(fds.end(), more_fds_.begin(), more_fds_.end());
+  for (const int fd : fds) {
+    if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd) != 0) {
       return failErrno(errno, "this kernel runs no programs of TraceSmith at samples");
     }
   }
@@ -276,7 +390,7 @@ void PerfEvents::drain(int64_t until_ns, const std::function<void(const PerfReco
                    [](const Waiting& a, const Waiting& b) { return a.time_ns < b.time_ns; });
   PerfRecord record;
   for (const Waiting& each : records) {
-    if (!readPerfRecord({copied_.data() + each.at, each.bytes}, has_kernel_, record)) {
+    if (!readPerfRecord({copied_.data() + each.at, each.bytes}, layout_, record)) {
       ++unreadable_;
       continue;
     }
@@ -286,12 +400,14 @@ void PerfEvents::drain(int64_t until_ns, const std::function<void(const PerfReco
   lost_ = unreadable_ + told_;
   if (until_ns != INT64_MAX || !counts_lost_) return;
   uint64_t lost = unreadable_;
-  for (const auto& ring : rings_) lost += ring->lost();
+  for (const auto& ring : rings_) lost += ring->lost(layout_.has_counters);
   lost_ = std::max(lost_, lost);
 }
 
 PerfEvents::PerfEvents(PerfEvents&&) noexcept = default;
 PerfEvents& PerfEvents::operator=(PerfEvents&&) noexcept = default;
-PerfEvents::~PerfEvents() = default;
+PerfEvents::~PerfEvents() {
+  for (const int fd : more_fds_) close(fd);
+}
 
 }  // namespace tracesmith

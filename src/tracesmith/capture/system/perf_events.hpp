@@ -22,6 +22,13 @@ struct PerfOptions {
   size_t ring_bytes = size_t{8} << 20;  ///< of each processor; less if the system grants less
   bool has_switches = true;             ///< when threads get and lose a processor
   bool starts_at_exec = true;           ///< begin when the program is executed, and not at once
+  bool has_counters = true;             ///< samples have what their thread has counted
+};
+
+/// What samples count, each in the order of PerfSample::counters.
+struct PerfCounter {
+  const char* name;
+  const char* unit;
 };
 
 /// What the kernel lets this process see of the programs that it starts.
@@ -40,6 +47,10 @@ class PerfEvents {
   /// kPermission (says which setting forbids it), kUnsupported (no such events), kNotFound (no such
   /// process), kNoSpace (too many open files).
   static Result<PerfEvents> forProgram(pid_t pid, const PerfOptions& options = {});
+  /// For processes that run already, all their threads, and all that they start from now on.
+  /// Samples have no counters. Errors as above; kNoSpace: they have too many threads for the open
+  /// files that the system grants.
+  static Result<PerfEvents> forRunning(const std::vector<uint32_t>& processes, PerfOptions options);
   PerfEvents(PerfEvents&&) noexcept;
   PerfEvents& operator=(PerfEvents&&) noexcept;
   ~PerfEvents();
@@ -50,7 +61,9 @@ class PerfEvents {
   /// Runs a program in the kernel (BPF) at each sample, before it is written. Call it before the
   /// followed program starts others.
   Status runAtSamples(int program_fd);
-  bool hasKernelStacks() const { return has_kernel_; }
+  bool hasKernelStacks() const { return layout_.has_kernel_stacks; }
+  /// None, if this kernel does not count for each thread of a program (before 6.13).
+  const std::vector<PerfCounter>& counters() const { return counters_; }
   /// Of each processor.
   size_t ringBytes() const { return ring_bytes_; }
   /// Records that the kernel could not write, and those that could not be read. Before the last
@@ -60,13 +73,17 @@ class PerfEvents {
  private:
   class Ring;
   PerfEvents() = default;
-  Status openRings(pid_t pid, const PerfOptions& options);
+  Status openRings(pid_t pid, const PerfOptions& options, bool has_kernel);
+  Status openThread(uint32_t tid, const PerfOptions& options, bool has_kernel);
+  void openCounters(int leader, pid_t pid, int cpu, bool has_kernel);
   Status mapRings(size_t bytes);
 
   std::vector<std::unique_ptr<Ring>> rings_;  // of each processor
   std::vector<uint8_t> copied_;               // records, aligned to 8 bytes
   size_t ring_bytes_ = 0;
-  bool has_kernel_ = false;
+  PerfSampleLayout layout_;
+  std::vector<PerfCounter> counters_;
+  std::vector<int> more_fds_;  // counters; events of further threads, which write to the rings
   bool counts_lost_ = false;
   uint64_t told_ = 0, unreadable_ = 0;
   uint64_t lost_ = 0;

@@ -31,6 +31,7 @@
 
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/capture/system/sampled_processes.hpp"
+#include "tracesmith/stacks/sampled/copied_stack.hpp"
 
 namespace tracesmith {
 namespace {
@@ -410,18 +411,23 @@ std::vector<uint8_t> recordOf(uint32_t type, const std::vector<uint64_t>& words)
   return out;
 }
 
+constexpr PerfSampleLayout kWithKernel{.has_counters = false, .has_kernel_stacks = true};
+
 TEST(PerfRecordsTest, CutAndAbsurdRecordsAreRefused) {
   PerfRecord out;
-  EXPECT_FALSE(readPerfRecord({}, true, out));
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2}), true, out));
-  EXPECT_TRUE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2, 3}), true, out));
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_FORK, {1, 2, 3}), true, out));
+  EXPECT_FALSE(readPerfRecord({}, kWithKernel, out));
+  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2}), kWithKernel, out));
+  EXPECT_TRUE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2, 3}), kWithKernel, out));
+  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_FORK, {1, 2, 3}), kWithKernel, out));
   // More kernel frames, or more of a stack, than there are bytes.
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, ~0ull}), true, out));
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, ~0ull}), true, out));
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, 8, 0, 9}), true, out));
-  EXPECT_TRUE(readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, 8, 0, 8}), true, out));
-  ASSERT_TRUE(readPerfRecord(recordOf(PERF_RECORD_THROTTLE, {1, 2, 3, 1, 2, 3}), true, out));
+  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, ~0ull}), kWithKernel, out));
+  EXPECT_FALSE(
+      readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, ~0ull}), kWithKernel, out));
+  EXPECT_FALSE(
+      readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, 8, 0, 9}), kWithKernel, out));
+  EXPECT_TRUE(
+      readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, 8, 0, 8}), kWithKernel, out));
+  ASSERT_TRUE(readPerfRecord(recordOf(PERF_RECORD_THROTTLE, {1, 2, 3, 1, 2, 3}), kWithKernel, out));
   EXPECT_TRUE(std::holds_alternative<PerfLost>(out.what));
 }
 

@@ -101,8 +101,22 @@ PerfPlace placeAtEnd(std::span<const uint8_t> bytes) {
   return placeOf(in);
 }
 
-bool readSample(RecordBytes& in, bool has_kernel_stacks, PerfSample& out) {
-  if (has_kernel_stacks) {
+/// Value and losses of each event of the group, of which the first one is the clock.
+bool readCounters(RecordBytes& in, PerfSample& out) {
+  const auto events = in.take<uint64_t>();
+  if (events == 0 || events - 1 > out.counters.size()) return false;
+  in.skip(16);
+  out.counter_count = events - 1;
+  for (size_t i = 0; i < out.counter_count; ++i) {
+    out.counters[i] = in.take<uint64_t>();
+    in.skip(8);
+  }
+  return in.ok();
+}
+
+bool readSample(RecordBytes& in, const PerfSampleLayout& layout, PerfSample& out) {
+  if (layout.has_counters && !readCounters(in, out)) return false;
+  if (layout.has_kernel_stacks) {
     const auto count = in.take<uint64_t>();
     if (count > in.left() / 8) return false;
     const std::span<const uint8_t> words = in.skip(count * 8);
@@ -191,7 +205,8 @@ int64_t timeOfPerfRecord(std::span<const uint8_t> bytes) {
   return in.ok() && bytes.size() >= sizeof header + sizeof(PlaceFields) ? place.time_ns : INT64_MIN;
 }
 
-bool readPerfRecord(std::span<const uint8_t> bytes, bool has_kernel_stacks, PerfRecord& out) {
+bool readPerfRecord(std::span<const uint8_t> bytes, const PerfSampleLayout& layout,
+                    PerfRecord& out) {
   RecordBytes in(bytes);
   const auto header = in.take<perf_event_header>();
   if (!in.ok() || bytes.size() < sizeof header + sizeof(PlaceFields)) return false;
@@ -199,7 +214,7 @@ bool readPerfRecord(std::span<const uint8_t> bytes, bool has_kernel_stacks, Perf
     out.place = placeOf(in);
     PerfSample sample;
     sample.is_in_kernel = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-    if (!readSample(in, has_kernel_stacks, sample)) return false;
+    if (!readSample(in, layout, sample)) return false;
     out.what = sample;
     return true;
   }

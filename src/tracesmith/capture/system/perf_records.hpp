@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -20,6 +21,9 @@ struct PerfPlace {
   uint32_t pid = 0, tid = 0, cpu = 0;
 };
 
+/// So many counters of a thread at most.
+constexpr size_t kMostPerfCounters = 8;
+
 /// A thread was interrupted.
 struct PerfSample {
   bool is_in_kernel = false;
@@ -27,6 +31,9 @@ struct PerfSample {
   stacks::Registers registers;       ///< of the user's code
   std::span<const uint8_t> stack;    ///< its stack, from the stack pointer on
   std::span<const uint64_t> kernel;  ///< return addresses in the kernel, innermost first
+  /// What the thread has counted on this processor so far (PerfEvents::counters()).
+  std::array<uint64_t, kMostPerfCounters> counters{};
+  size_t counter_count = 0;
 };
 /// A thread got a processor or lost it.
 struct PerfSwitch {
@@ -70,8 +77,18 @@ constexpr uint64_t kPerfSampleFields = 1 << 1 | 1 << 2 | 1 << 7;  // TID, TIME, 
 /// Registers of a sample, by the kernel's numbers.
 uint64_t perfRegisters();
 
+/// What samples have.
+struct PerfSampleLayout {
+  bool has_counters = false;
+  bool has_kernel_stacks = false;
+};
+/// Of the values of counters (PERF_SAMPLE_READ): PERF_FORMAT_GROUP, and PERF_FORMAT_LOST, which
+/// came with Linux 6.0.
+constexpr uint64_t kPerfFormatGroup = 1 << 3, kPerfFormatLost = 1 << 4;
+
 /// Reads one record, of which views lie in `bytes` (its header included). False: it is malformed.
-bool readPerfRecord(std::span<const uint8_t> bytes, bool has_kernel_stacks, PerfRecord& out);
+bool readPerfRecord(std::span<const uint8_t> bytes, const PerfSampleLayout& layout,
+                    PerfRecord& out);
 /// Its time alone; INT64_MIN: malformed.
 int64_t timeOfPerfRecord(std::span<const uint8_t> bytes);
 

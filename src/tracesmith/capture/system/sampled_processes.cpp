@@ -33,7 +33,12 @@ SampledProcess describe(uint32_t pid, uint32_t parent_pid, int64_t start_ns) {
 
 Status SampledProcesses::begin(pid_t pid) {
   const auto number = static_cast<uint32_t>(pid);
-  return add(number, 0, 0, stacks::ProcessCode(pid, images_)).code.readMap();
+  const auto stat = readProcessStat(number);
+  if (!stat) return tl::unexpected<Error>(stat.error());
+  Process& process = add(number, 0, 0, stacks::ProcessCode(pid, images_));
+  process.threads = std::max<uint32_t>(stat->threads, 1);
+  process.may_have_python = true;
+  return process.code.readMap();
 }
 
 SampledProcesses::Process& SampledProcesses::add(uint32_t pid, uint32_t parent_pid,

@@ -29,7 +29,7 @@ class SampledProcesses {
  public:
   SampledProcesses() : images_(std::make_shared<stacks::CodeImages>()) {}
 
-  /// A process that runs already.
+  /// A process that runs already. kNotFound: it has ended.
   Status begin(pid_t pid);
   /// Takes each record, in the order of time.
   void take(const PerfRecord& record);

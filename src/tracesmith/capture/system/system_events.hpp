@@ -43,6 +43,23 @@ struct SystemEvents {
     std::string_view name;
     uint64_t calls = 0, total_ns = 0;
   };
+  /// A counter of a thread, of a process, or of the whole system.
+  struct Track {
+    static constexpr uint32_t kNoProcess = UINT32_MAX;
+    uint32_t process = kNoProcess, tid = 0;  ///< tid 0: of no thread
+    std::string name;
+    std::string_view unit;  ///< of a table
+  };
+  struct Count {
+    int64_t time_ns = 0;
+    uint32_t track = 0;  ///< its number: the place among all tracks so far, from 0
+    double value = 0;    ///< since the begin of what is counted
+  };
+  struct Signal {
+    int64_t time_ns = 0;
+    uint32_t process = 0, tid = 0;
+    std::string name;  ///< "SIGSTOP from kill"
+  };
   struct ThreadName {
     uint32_t process = 0, tid = 0;
     std::string name;
@@ -57,8 +74,12 @@ struct SystemEvents {
   std::vector<Wakeup> wakeups;
   std::vector<Call> calls;
   std::vector<CallCount> counts;
-  uint32_t sample_ns = 0;  ///< processor time of a sample
-  uint64_t lost = 0;       ///< records that the kernel could not write, so far
+  std::vector<Track> tracks;
+  std::vector<Count> counters;
+  std::vector<Signal> signals;
+  std::vector<uint32_t> oom_kills;  ///< processes that were killed since memory was short
+  uint32_t sample_ns = 0;           ///< processor time of a sample
+  uint64_t lost = 0;                ///< records that the kernel could not write, so far
 };
 
 }  // namespace tracesmith

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
@@ -35,6 +36,29 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
   from.clear();
 }
 
+/// nullptr: it cannot be started, and `why_not` says why.
+std::unique_ptr<KernelTracer> startTracer(const SystemOptions& options, std::string& why_not) {
+  if (!options.in_kernel) return nullptr;
+  auto started = KernelTracer::start();
+  if (started) return std::move(*started);
+  why_not = started.error().toString();
+  return nullptr;
+}
+
+RunState stateOf(char in_proc) {
+  switch (in_proc) {
+    case 'S':
+      return RunState::kSleeping;
+    case 'D':
+      return RunState::kDiskWait;
+    case 'T':
+    case 't':
+      return RunState::kStopped;
+    default:
+      return RunState::kUnknown;
+  }
+}
+
 }  // namespace
 
 SystemRecorder::SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> tracer,
@@ -45,34 +69,79 @@ SystemRecorder::SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> 
       why_no_calls_(std::move(why_no_calls)),
       stacks_(paths_, options.most_frames),
       states_([this](StateSpan&& span) { kernel_events_.takeState(std::move(span)); }),
-      kernel_events_(processes_, stacks_, states_, now_) {
+      kernel_events_(processes_, stacks_, states_, now_),
+      counters_(tracks_, events_.counters()) {
+  states_.onMigration([this](uint32_t process, uint32_t tid, int64_t time_ns, uint64_t times) {
+    counters_.takeMigration(process, tid, time_ns, times);
+  });
   new_.sample_ns = options.samples_per_second > 0 ? 1'000'000'000 / options.samples_per_second : 0;
 }
 
 Result<std::unique_ptr<SystemRecorder>> SystemRecorder::start(pid_t pid,
                                                               const SystemOptions& options) {
-  std::unique_ptr<KernelTracer> tracer;
   std::string why_no_calls;
-  if (options.in_kernel) {
-    auto started = KernelTracer::start();
-    if (started) {
-      tracer = std::move(*started);
-      TS_CHECK_OK(tracer->followFromExec(pid));
-    } else {
-      why_no_calls = started.error().toString();
-    }
-  }
+  std::unique_ptr<KernelTracer> tracer = startTracer(options, why_no_calls);
+  if (tracer != nullptr) TS_CHECK_OK(tracer->followFromExec(pid));
   TS_TRY(PerfEvents events,
          PerfEvents::forProgram(pid, {.samples_per_second = options.samples_per_second,
                                       .has_switches = tracer == nullptr}));
   std::unique_ptr<SystemRecorder> out(
       new SystemRecorder(std::move(events), std::move(tracer), std::move(why_no_calls), options));
   TS_CHECK_OK(out->processes_.begin(pid));
-  if (out->hasKernelStacks()) out->paths_.readKernelSymbols();  // before the program runs
-  out->followPython();
-  SystemRecorder* const recorder = out.get();
-  TS_TRY(out->thread_, startSignalFreeThread([recorder] { recorder->run(); }));
+  TS_CHECK_OK(out->begin());  // before the program runs
   return out;
+}
+
+Result<std::unique_ptr<SystemRecorder>> SystemRecorder::attach(uint32_t pid,
+                                                               const SystemOptions& options) {
+  std::string why_no_calls;
+  std::unique_ptr<KernelTracer> tracer = startTracer(options, why_no_calls);
+  std::vector<uint32_t> processes = processTreeOf(pid);
+  if (processes.empty()) return fail(ErrorCode::kNotFound, "there is no such process");
+  const std::vector<RunningThread> before = runningThreadsOf(processes);
+  const int64_t before_ns = monotonicNs();
+  if (tracer != nullptr) {
+    TS_CHECK_OK(tracer->follow(processes));
+    processes = processTreeOf(pid);  // what they have started meanwhile
+    TS_CHECK_OK(tracer->follow(processes));
+  }
+  TS_TRY(PerfEvents events,
+         PerfEvents::forRunning(processes, {.samples_per_second = options.samples_per_second,
+                                            .has_switches = tracer == nullptr}));
+  std::unique_ptr<SystemRecorder> out(
+      new SystemRecorder(std::move(events), std::move(tracer), std::move(why_no_calls), options));
+  TS_CHECK_OK(out->beginRunning(processes, before, before_ns));
+  TS_CHECK_OK(out->begin());
+  return out;
+}
+
+/// What threads do that have not had a processor since `before` is known.
+Status SystemRecorder::beginRunning(const std::vector<uint32_t>& processes,
+                                    const std::vector<RunningThread>& before, int64_t before_ns) {
+  bool any = false;
+  for (const uint32_t pid : processes) {
+    any = processes_.begin(static_cast<pid_t>(pid)).has_value() || any;
+  }
+  if (!any) return fail(ErrorCode::kNotFound, "the process has ended");
+  std::map<uint32_t, const RunningThread*> known;
+  for (const RunningThread& thread : before) known[thread.tid] = &thread;
+  for (const RunningThread& thread : runningThreadsOf(processes)) {
+    const SampledProcesses::Process* const process = processes_.find(thread.pid);
+    if (process == nullptr) continue;
+    kernel_events_.nameThread(thread.tid, thread.name);
+    now_.names.push_back({process->number, thread.tid, thread.name});
+    const auto same = known.find(thread.tid);
+    if (same == known.end() || same->second->switches != thread.switches) continue;
+    states_.begin(process->number, thread.tid, thread.cpu, stateOf(thread.state), before_ns);
+  }
+  return {};
+}
+
+Status SystemRecorder::begin() {
+  if (hasKernelStacks()) paths_.readKernelSymbols();
+  followPython();
+  TS_TRY(thread_, startSignalFreeThread([this] { run(); }));
+  return {};
 }
 
 SystemRecorder::~SystemRecorder() { finish(); }
@@ -147,6 +216,7 @@ void SystemRecorder::drain(bool all) {
       tracer_->readPythonOf(static_cast<pid_t>(pid), python);
     });
   }
+  pressure_.poll(monotonicNs(), processes_);
   if (all) finishAll();
   now_.processes = processes_.takeNew();
   now_.frames = paths_.takeFrames();
@@ -161,6 +231,10 @@ void SystemRecorder::drain(bool all) {
   append(new_.wakeups, std::move(now_.wakeups));
   append(new_.calls, std::move(now_.calls));
   append(new_.counts, std::move(now_.counts));
+  append(new_.tracks, std::move(now_.tracks));
+  append(new_.counters, std::move(now_.counters));
+  append(new_.signals, std::move(now_.signals));
+  append(new_.oom_kills, std::move(now_.oom_kills));
   new_.lost = events_.lost() + traced_lost_;
 }
 
@@ -171,6 +245,7 @@ void SystemRecorder::finishAll() {
   });
   states_.finish(monotonicNs());
   kernel_events_.finish();
+  counters_.finish();
 }
 
 void SystemRecorder::countCalls(uint32_t pid, uint32_t process) {
@@ -227,6 +302,7 @@ void SystemRecorder::takeExit(const PerfExit& ended, int64_t time_ns) {
   states_.end(process->number, ended.tid, time_ns);
   kernel_events_.endThread(process->number, ended.tid);
   stacks_.endThread(ended.tid);
+  counters_.endThread(process->number, ended.tid);
   if (process->threads > 1) return;
   states_.endProcess(process->number, time_ns);
   countCalls(ended.pid, process->number);
@@ -234,6 +310,7 @@ void SystemRecorder::takeExit(const PerfExit& ended, int64_t time_ns) {
 
 void SystemRecorder::takeSample(const PerfPlace& place, const PerfSample& sample) {
   SampledProcesses::Process& process = processes_.at(place.pid);
+  counters_.take(process.number, place, sample);
   const stacks::CopiedStack stack{sample.registers, sample.stack};
   const bool has_stack = sample.has_user_registers || !sample.kernel.empty();
   now_.samples.push_back(

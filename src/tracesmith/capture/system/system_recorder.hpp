@@ -16,13 +16,16 @@
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
+#include "tracesmith/capture/system/counter_tracks.hpp"
 #include "tracesmith/capture/system/kernel_events.hpp"
 #include "tracesmith/capture/system/kernel_tracer.hpp"
 #include "tracesmith/capture/system/perf_events.hpp"
+#include "tracesmith/capture/system/process_tree.hpp"
 #include "tracesmith/capture/system/sampled_paths.hpp"
 #include "tracesmith/capture/system/sampled_processes.hpp"
 #include "tracesmith/capture/system/system_events.hpp"
 #include "tracesmith/capture/system/system_options.hpp"
+#include "tracesmith/capture/system/system_pressure.hpp"
 #include "tracesmith/capture/system/thread_states.hpp"
 
 namespace tracesmith {
@@ -32,6 +35,8 @@ class SystemRecorder {
   /// Of a process that has not executed its program yet, and all that it starts. Errors: those of
   /// PerfEvents::forProgram().
   static Result<std::unique_ptr<SystemRecorder>> start(pid_t pid, const SystemOptions& options);
+  /// The same of a process that runs already, its threads and its descendants, from now on.
+  static Result<std::unique_ptr<SystemRecorder>> attach(uint32_t pid, const SystemOptions& options);
   ~SystemRecorder();
   SystemRecorder(const SystemRecorder&) = delete;
   SystemRecorder& operator=(const SystemRecorder&) = delete;
@@ -43,12 +48,17 @@ class SystemRecorder {
   bool hasKernelStacks() const { return events_.hasKernelStacks(); }
   /// Why wakeups and system calls are not recorded; "": they are.
   const std::string& whyNoCalls() const { return why_no_calls_; }
+  /// What samples have counted for each thread.
+  const std::vector<PerfCounter>& counters() const { return events_.counters(); }
   /// Why functions of Python have no names in stacks; "": they have.
   const std::string& whyNoPython() const { return why_no_python_; }
 
  private:
   SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> tracer, std::string why_no_calls,
                  const SystemOptions& options);
+  Status begin();
+  Status beginRunning(const std::vector<uint32_t>& processes,
+                      const std::vector<RunningThread>& before, int64_t before_ns);
   void run();
   void drain(bool all);
   void readTracer();
@@ -71,6 +81,9 @@ class SystemRecorder {
   std::unordered_map<uint32_t, int64_t> last_ns_;  // of the last record of a processor
   SystemEvents now_;                               // of one drain
   KernelEvents kernel_events_;
+  CounterTracks tracks_{now_};
+  ThreadCounters counters_;
+  SystemPressure pressure_{tracks_};
   /// Records of the tracer, by time; they are taken when those of perf events have come as far.
   struct Traced {
     int64_t time_ns;

@@ -28,6 +28,9 @@ class ThreadStates {
  public:
   /// `take` gets each state when it ends.
   explicit ThreadStates(std::function<void(StateSpan&&)> take) : take_(std::move(take)) {}
+  /// Calls f(process, tid, time, times so far) when a thread runs on another processor than before.
+  using Migrated = std::function<void(uint32_t, uint32_t, int64_t, uint64_t)>;
+  void onMigration(Migrated f) { migrated_ = std::move(f); }
 
   /// Times of one thread increase; `process` is any number that stands for it.
   void begin(uint32_t process, uint32_t tid, uint32_t cpu, RunState state, int64_t time_ns);
@@ -52,12 +55,14 @@ class ThreadStates {
     int64_t since_ns;
     uint32_t cpu;
     RunState state;
+    uint64_t migrations = 0;
   };
   static uint64_t keyOf(uint32_t process, uint32_t tid) { return uint64_t{process} << 32 | tid; }
-  void change(uint64_t key, const Open& next, std::string_view before = {});
+  void change(uint64_t key, Open next, std::string_view before = {});
   void give(uint64_t key, const Open& open, int64_t end_ns, std::string_view before = {}) const;
 
   std::function<void(StateSpan&&)> take_;
+  Migrated migrated_;
   std::unordered_map<uint64_t, Open> open_;
 };
 

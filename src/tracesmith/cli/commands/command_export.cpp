@@ -66,10 +66,11 @@ class ExportCommand : public Command {
                               "Only rank N of a merged trace; another trace must be of this rank");
     text("--ranks", ranks_, "LIST", "Only these ranks of a merged trace, for example 0-3,7")
         .excludes(rank);
-    choice("--by", by_, "WHAT", {"device-time", "host-time", "launches", "bytes", "cpu-time"},
+    choice("--by", by_, "WHAT",
+           {"device-time", "host-time", "launches", "bytes", "cpu-time", "wait-time"},
            "Flame graph of the host call stacks (profile --stacks), weighted by device time, time "
-           "of the calls, number of launches or allocated bytes; as folded, speedscope or svg. "
-           "Without call stacks, "
+           "of the calls, number of launches or allocated bytes; with profile --system by time on "
+           "processors, or without running; as folded, speedscope or svg. Without call stacks, "
            "device time is that of host ranges and Python functions");
     flag("--all-frames", all_frames_,
          "Include frames of the interpreter, libffi and the loader; -f sbt and csv always have "

@@ -25,7 +25,7 @@ class ProfileCommand : public Command {
         Complete::kFile);
     flag("--perfetto", perfetto_, "Also export for ui.perfetto.dev, as .pftrace beside the trace");
     const Option system =
-        flag("--system", system_,
+        flag("--system", system_.is_wanted,
              "Also record what the processors do: samples of all threads with their stacks, and "
              "when threads ran and waited");
     // Options for TraceSmith's own agents, which have no meaning for another tool.
@@ -53,7 +53,7 @@ class ProfileCommand : public Command {
              "Record all ranks on this host in one trace, OUTPUT-HOST.sbt; for ranks that each are "
              "'tracesmith profile', as mpirun or srun start them"),
         system,
-        count("--sample-rate", sample_rate_, "N",
+        count("--sample-rate", system_.samples_per_second, "N",
               "Of --system: samples of each thread in a second of its running (default: 1000; 0: "
               "none)")
             .needs(system),
@@ -214,7 +214,12 @@ class ProfileCommand : public Command {
     if (inject_ == "layer") profile.injection = Injection::kLayer;
     if (inject_ == "preload") profile.injection = Injection::kPreload;
     profile.wait_for_descendants = wait_ != "primary";
-    if (!addStacks(profile) || !addSystem(profile)) return kExitNotStarted;
+    if (!addStacks(profile)) return kExitNotStarted;
+    if (const std::string problem = system_.problem(); !problem.empty()) {
+      say("profile: " + problem);
+      return kExitNotStarted;
+    }
+    system_.addTo(profile);
     if (xray_min_ && !xray_) {
       say("profile: --xray-min needs --xray");
       return kExitNotStarted;
@@ -262,12 +267,12 @@ class ProfileCommand : public Command {
       return "profile: --flight-recorder and --record exclude each other: a recording for replay "
              "needs all commands";
     }
-    if (per_host_ && system_) {
+    if (per_host_ && system_.is_wanted) {
       return "profile: --per-host and --system exclude each other: only the first rank's "
              "processors "
              "would be recorded; without --per-host, each rank has a trace of its own";
     }
-    if (flight_.window_ns && system_) {
+    if (flight_.window_ns && system_.is_wanted) {
       return "profile: --flight-recorder and --system exclude each other in this version";
     }
     if (per_host_ && (output_ == "-" || output_.ends_with('/'))) {
@@ -295,25 +300,12 @@ class ProfileCommand : public Command {
     return true;
   }
 
-  /// The same of --system.
-  bool addSystem(ProfileOptions& profile) const {
-    if (!system_) return true;
-    if (sample_rate_.value_or(0) > kMostSamplesPerSecond) {
-      say(fmt::format("profile: --sample-rate must be at most {}", kMostSamplesPerSecond));
-      return false;
-    }
-    profile.system.emplace();
-    if (sample_rate_) profile.system->samples_per_second = static_cast<uint32_t>(*sample_rate_);
-    return true;
-  }
-
   std::string output_;
   std::vector<std::string> sync_with_;
   FlightRequest flight_;
   bool perfetto_ = false;
   bool studio_ = false;
-  bool system_ = false;
-  std::optional<uint64_t> sample_rate_;
+  SystemRequest system_;
   bool xray_ = false;
   bool mpi_ = false;
   std::string nccl_;

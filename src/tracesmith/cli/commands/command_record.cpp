@@ -58,9 +58,17 @@ class RecordCommand : public Command {
     flag("-k,--kernels", kernels_, "Keep only kernels (without -k and -m everything is kept)");
     flag("-m,--memory", memory_, "Keep only copies, fills and memory events");
     flag("-s,--stacks", stacks_, "Record the host call stack of every call, native and Python");
-    text("--pid", pid_, "PID",
-         "Record a running program and its children; it must have been started with 'tracesmith "
-         "arm', and continues afterwards");
+    text(
+        "--pid", pid_, "PID",
+        "Record a running program and its children, which continue afterwards. For what it does "
+        "on the GPU it must have been started with 'tracesmith arm'; --system needs nothing in it");
+    const Option system =
+        flag("--system", system_.is_wanted,
+             "Also record what the processors do: samples of all threads with their stacks, and "
+             "when threads ran and waited");
+    count("--sample-rate", system_.samples_per_second, "N",
+          "Of --system: samples of each thread in a second of its running (default: 1000; 0: none)")
+        .needs(system);
     texts(
         "--sync-with", sync_with_, "HOST",
         "Compare this host's clock with that of HOST, where 'tracesmith clock serve' runs; can be "
@@ -96,6 +104,8 @@ class RecordCommand : public Command {
     example("tracesmith record -d 5 -- ./my_gpu_server", "Record five seconds of a program");
     example("tracesmith record --pid 4711 -d 5 -s",
             "Record five seconds of a program started with 'tracesmith arm'");
+    example("tracesmith record --system --pid 4711 -d 5",
+            "Record what the threads of any running program do for five seconds");
     example("tracesmith record -p simulation -d 2 -o made_up.sbt",
             "Create a synthetic trace to try the other commands");
   }
@@ -106,6 +116,10 @@ class RecordCommand : public Command {
     const bool has_agent =
         type == PlatformType::Unknown || type == PlatformType::OpenCL || type == PlatformType::CUDA;
     if (!has_agent) return missing(type);
+    if (const std::string problem = systemProblem(); !problem.empty()) {
+      say("record: " + problem);
+      return kExitUsage;
+    }
     if (!pid_.empty()) return recordRunning(session, type);
     if (session.program.empty()) return recordArmed(session, type);
     if (duration_ns_ && *duration_ns_ == 0) return refuseZero();
@@ -127,6 +141,7 @@ class RecordCommand : public Command {
     profile.force = force_;
     profile.sync_with = sync_with_;
     if (stacks_) profile.stacks.emplace();
+    system_.addTo(profile);
     if (buffer_) profile.ring_bytes = *buffer_;
     if (duration_ns_) profile.duration_s = static_cast<double>(*duration_ns_) / 1e9;
     if (kernels_ != memory_) {
@@ -134,6 +149,13 @@ class RecordCommand : public Command {
       profile.memory = memory_;
     }
     return request;
+  }
+
+  std::string systemProblem() const {
+    if (system_.is_wanted && flight_.window_ns) {
+      return "--flight-recorder and --system exclude each other in this version";
+    }
+    return system_.problem();
   }
 
   /// Records the armed program, if there is exactly one.
@@ -184,7 +206,7 @@ class RecordCommand : public Command {
       say("record: --pid is for a running program; omit either --pid or the program");
       return kExitUsage;
     }
-    if (type == PlatformType::OpenCL) {
+    if (type == PlatformType::OpenCL && !system_.is_wanted) {
       say("record: --pid captures CUDA and NVTX; to record OpenCL, start the program with "
           "'tracesmith record'");
       return kExitUsage;
@@ -277,6 +299,7 @@ class RecordCommand : public Command {
   }
 
   FlightRequest flight_;
+  SystemRequest system_;
   std::string output_;
   std::vector<std::string> sync_with_;
   std::optional<int64_t> duration_ns_;

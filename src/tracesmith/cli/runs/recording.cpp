@@ -289,6 +289,19 @@ void warnOfStaticProgram(const std::string& program) {
   }
 }
 
+std::string SystemRequest::problem() const {
+  if (samples_per_second.value_or(0) <= kMostSamplesPerSecond) return {};
+  return fmt::format("--sample-rate must be at most {}", kMostSamplesPerSecond);
+}
+
+void SystemRequest::addTo(ProfileOptions& profile) const {
+  if (!is_wanted) return;
+  profile.system.emplace();
+  if (samples_per_second) {
+    profile.system->samples_per_second = static_cast<uint32_t>(*samples_per_second);
+  }
+}
+
 int runRecording(RecordingRequest request, const Session& session) {
   if (const Status ok = checkOutputs(request.outputs.exports); !ok) {
     sayError(ok.error());

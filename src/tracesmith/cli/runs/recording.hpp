@@ -41,6 +41,16 @@ struct FlightRequest {
   std::string slow_step;  ///< a number
 };
 
+/// Options of --system.
+struct SystemRequest {
+  bool is_wanted = false;
+  std::optional<uint64_t> samples_per_second;
+
+  /// What is wrong with them, for people; "": nothing.
+  std::string problem() const;
+  void addTo(ProfileOptions& profile) const;
+};
+
 struct RecordingRequest {
   ProfileOptions profile;
   uint32_t pid = 0;  ///< of a running program, instead of starting one

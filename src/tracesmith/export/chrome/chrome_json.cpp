@@ -124,10 +124,11 @@ void ChromeJsonEncoder::writeCounters() {
       return;
     }
     uint64_t pid = 0;
-    std::string_view name = "\"Unknown counter\"";
+    std::string name = "\"Unknown counter\"";
     if (id != CounterTrackId::kNone) {
       const size_t t = indexOf(id);
       name = quoted_.at(tracks.name[t]);
+      name.insert(name.size() - 1, threadOfCounter(trace_, id));
       pid = tracks.device_id[t] != DeviceId::kNone ? devicePid(tracks.device_id[t])
                                                    : pidOf(tracks.process_id[t]);
     }

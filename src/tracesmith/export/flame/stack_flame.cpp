@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "tracesmith/analysis/operators/operator_tree.hpp"
@@ -49,13 +50,18 @@ class Collection {
       case StackWeight::kCpuTime:
         addSamples();
         break;
+      case StackWeight::kWaitTime:
+        addWaits();
+        break;
     }
     // Call sites in the same functions are merged into one line.
     std::map<std::vector<uint32_t>, uint64_t> by_names;
     for (const auto& [key, sum] : sums_) {
       if (sum == 0) continue;
-      std::vector<uint32_t> frames = framesOfPath(key.first);
-      frames.insert(weight == StackWeight::kCpuTime ? frames.begin() : frames.end(), key.second);
+      const auto& [path, thread, leaf] = key;
+      std::vector<uint32_t> frames = framesOfPath(path);
+      if (thread != kNoFrame) frames.insert(frames.begin(), thread);
+      if (leaf != kNoFrame) frames.push_back(leaf);
       by_names[std::move(frames)] += sum;
     }
     return stacksOf(by_names);
@@ -118,7 +124,34 @@ class Collection {
     const CpuSampleTable& table = trace_.cpu_sample;
     for (size_t i = 0; i < table.size(); ++i) {
       if (!selection_.instant(table.time_ns[i])) continue;
-      add(table.call_path_id[i], threadName(table.thread_id[i]), table.weight_ns[i]);
+      sums_[{table.call_path_id[i], names_.of(threadName(table.thread_id[i])), kNoFrame}] +=
+          table.weight_ns[i];
+    }
+  }
+  void addWaits() {
+    const ThreadStateTable& table = trace_.thread_state;
+    for (size_t i = 0; i < table.size(); ++i) {
+      const std::string_view why = whyNotRunning(table.state[i]);
+      if (why.empty() || !selection_.span(table.start_ns[i], table.duration_ns[i])) continue;
+      sums_[{table.call_path_id[i], names_.of(threadName(table.thread_id[i])), names_.of(why)}] +=
+          weightOf(table.duration_ns[i]);
+    }
+  }
+  /// "": it ran, or nothing is known.
+  static std::string_view whyNotRunning(RunState state) {
+    switch (state) {
+      case RunState::kRunnable:
+        return "[without a processor]";
+      case RunState::kSleeping:
+        return "[sleeping]";
+      case RunState::kDiskWait:
+        return "[waiting for a disk or a page]";
+      case RunState::kStopped:
+        return "[stopped]";
+      case RunState::kWaiting:
+        return "[waiting]";
+      default:
+        return {};
     }
   }
   std::string_view threadName(ThreadId id) const {
@@ -129,7 +162,7 @@ class Collection {
     return counts_ ? 1 : static_cast<uint64_t>(duration_ns);
   }
   void add(CallPathId path, std::string_view leaf, uint64_t weight) {
-    sums_[{path, names_.of(leaf)}] += weight;
+    sums_[{path, kNoFrame, names_.of(leaf)}] += weight;
   }
   std::vector<uint32_t> framesOfPath(CallPathId path) {
     std::vector<uint32_t> out;
@@ -148,7 +181,9 @@ class Collection {
   FrameNames& names_;
   const FrameSymbols symbols_;
   std::vector<FrameFunction> functions_;  // of one frame
-  std::map<std::pair<CallPathId, uint32_t>, uint64_t> sums_;
+  static constexpr uint32_t kNoFrame = UINT32_MAX;
+  /// By stack, and the frames around and within it.
+  std::map<std::tuple<CallPathId, uint32_t, uint32_t>, uint64_t> sums_;
   bool counts_ = false;
 };
 
@@ -171,6 +206,8 @@ std::string_view titleOf(const Trace& trace, StackWeight weight) {
       return trace.call_path.empty() ? "launches by host range" : "launches by call stack";
     case StackWeight::kCpuTime:
       return "processor time by call stack";
+    case StackWeight::kWaitTime:
+      return "time without running by call stack";
     default:
       return "allocated bytes by call stack";
   }

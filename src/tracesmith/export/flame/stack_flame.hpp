@@ -22,6 +22,7 @@ enum class StackWeight : uint8_t {
   kBytes,       ///< bytes allocated
   kLaunches,    ///< kernels, copies and fills, each of weight 1
   kCpuTime,     ///< ns of processors, by samples; the outermost frame is the thread's name
+  kWaitTime,    ///< ns in which threads did not run; the same, and the innermost one says why
 };
 
 /// Which way round a flame graph is.

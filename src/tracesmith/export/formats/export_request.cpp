@@ -93,6 +93,7 @@ std::optional<StackWeight> stackWeightByName(std::string_view name) {
   if (name == "launches") return StackWeight::kLaunches;
   if (name == "bytes") return StackWeight::kBytes;
   if (name == "cpu-time") return StackWeight::kCpuTime;
+  if (name == "wait-time") return StackWeight::kWaitTime;
   return std::nullopt;
 }
 

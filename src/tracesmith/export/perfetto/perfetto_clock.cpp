@@ -29,6 +29,13 @@ void addWallClock(const Trace& trace, TraceClock& found) {
 
 }  // namespace
 
+std::optional<int64_t> TraceClock::toBoottimeNs() const {
+  for (const Reading& reading : readings) {
+    if (reading.clock == clock::kBoottime) return reading.ns - moment_ns;
+  }
+  return std::nullopt;
+}
+
 TraceClock clockOf(const Trace& trace, bool shifted) {
   TraceClock found{.moment_ns = timeRange(trace).begin_ns, .readings = {}};
   // Only recorded traces contain the host's monotonic clock; an imported trace uses the clock of

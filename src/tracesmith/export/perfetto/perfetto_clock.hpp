@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tracesmith/export/perfetto/perfetto_fields.hpp"
@@ -22,6 +23,9 @@ struct TraceClock {
   uint64_t id = clock::kTraceFile;
   int64_t moment_ns = 0;          ///< trace time
   std::vector<Reading> readings;  ///< other clocks at that moment
+
+  /// CLOCK_BOOTTIME minus trace time; nullopt: unknown.
+  std::optional<int64_t> toBoottimeNs() const;
 };
 
 /// `shifted`: times in the file are not trace times, but relative to another zero.

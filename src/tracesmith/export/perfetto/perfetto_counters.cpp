@@ -67,7 +67,7 @@ void Encoder::writeCounters() {
       uint64_t parent = 0;
       if (id != CounterTrackId::kNone) {
         const size_t t = indexOf(id);
-        name = text(tracks.name[t]);
+        name = std::string(text(tracks.name[t])) + threadOfCounter(trace_, id);
         unit = text(tracks.unit[t]);
         parent = processUuid(tracks.process_id[t]);
         const auto d = static_cast<size_t>(tracks.device_id[t]);

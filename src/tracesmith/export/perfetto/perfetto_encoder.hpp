@@ -3,6 +3,7 @@
 // methods in its own file.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,6 +124,15 @@ class Encoder {
   void writeDeviceSlice(Sequence& q, const Table& table, const DeviceSlice& slice);
   void shapeOf(proto::Cursor& c, ShapeId id);
   void writeHostArrows(proto::Cursor& c, const HostSlice& slice, uint32_t first_work);
+
+  // perfetto_sched.cpp
+  struct Run;
+  void writeThreadStates();
+  void describeThreads();
+  std::map<uint32_t, std::vector<Run>> runsByProcessor() const;
+  void writeProcessor(uint32_t cpu, const std::vector<Run>& runs, int64_t to_boottime_ns);
+  void writeSwitch(proto::Cursor& c, int64_t boottime_ns, const Run* before, const Run* next) const;
+  void writeWakeups(int64_t to_boottime_ns);
 
   // perfetto_counters.cpp
   void writeCounters();

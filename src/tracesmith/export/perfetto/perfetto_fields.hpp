@@ -13,8 +13,8 @@ constexpr uint32_t kPacket = 1;
 }
 
 namespace packet {
-constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11,
-                   kInternedData = 12, kSequenceFlags = 13, kGpuCounterEvent = 52,
+constexpr uint32_t kFtraceEvents = 1, kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10,
+                   kTrackEvent = 11, kInternedData = 12, kSequenceFlags = 13, kGpuCounterEvent = 52,
                    kGpuRenderStageEvent = 53, kTimestampClockId = 58, kDefaults = 59,
                    kTrackDescriptor = 60, kFirstOnSequence = 87, kTraceAttributes = 126,
                    kGpuInfo = 128;
@@ -25,6 +25,19 @@ namespace defaults {
 constexpr uint32_t kTrackEventDefaults = 11, kTimestampClockId = 58;
 constexpr uint32_t kTrackUuid = 11;  // of TrackEventDefaults
 }  // namespace defaults
+
+/// Events as the kernel's ftrace writes them: times are CLOCK_BOOTTIME, pids are those of threads.
+namespace ftrace {
+constexpr uint32_t kCpu = 1, kEvent = 2;                                           // of the bundle
+constexpr uint32_t kTimestamp = 1, kPid = 2, kSchedSwitch = 4, kSchedWaking = 20;  // of an event
+namespace sched_switch {
+constexpr uint32_t kPreviousName = 1, kPreviousPid = 2, kPreviousPriority = 3, kPreviousState = 4,
+                   kNextName = 5, kNextPid = 6, kNextPriority = 7;
+}
+namespace sched_waking {
+constexpr uint32_t kName = 1, kPid = 2, kPriority = 3, kSuccess = 4, kTargetCpu = 5;
+}
+}  // namespace ftrace
 
 namespace clock {
 constexpr uint32_t kClocks = 1, kPrimaryTraceClock = 2;             // of ClockSnapshot

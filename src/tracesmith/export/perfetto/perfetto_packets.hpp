@@ -76,9 +76,10 @@ enum class TrackKind : uint64_t {
   kFlow = 6,
   kDevice = 7,
   kStream = 8,
-  kSubmission = 9,  ///< flow from a host call to its work
-  kWait = 10,       ///< flow from work to work
-  kWaited = 11,     ///< flow from work to a host call that waited for it
+  kSubmission = 9,   ///< flow from a host call to its work
+  kWait = 10,        ///< flow from work to work
+  kWaited = 11,      ///< flow from work to a host call that waited for it
+  kThreadOnly = 12,  ///< a thread without slices
 };
 
 class PacketWriter {

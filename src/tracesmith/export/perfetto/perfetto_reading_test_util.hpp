@@ -59,6 +59,13 @@ struct Sample {
   double value = 0;
 };
 
+/// A switch of threads on a processor, or a wakeup (`next` is woken by `previous`).
+struct SchedulerEvent {
+  uint64_t cpu = 0, time = 0, previous = 0, state = 0, next = 0;
+  std::string previous_name, next_name;
+  bool is_wakeup = false;
+};
+
 class File {
  public:
   explicit File(std::string_view bytes) { read(bytes); }
@@ -67,6 +74,7 @@ class File {
   std::vector<Slice> slices;
   std::map<uint64_t, Track> tracks;
   std::vector<Sample> samples;
+  std::vector<SchedulerEvent> scheduler;
   std::vector<std::map<std::string, std::string>> gpus;
   std::map<std::string, std::string> attributes;
   std::vector<std::string> problems;
@@ -172,6 +180,7 @@ class File {
     for (const Field& f : parts) {
       if (f.number == 59 || f.number == 12 || f.number == 6) continue;
       payload = true;
+      if (f.number == 1) readScheduler(f.bytes);
       if (f.number == 11) trackEvent(q, f.bytes);
       if (f.number == 53) renderStage(q, f.bytes);
       if (f.number == 60) descriptor(f.bytes);
@@ -179,6 +188,29 @@ class File {
       if (f.number == 126) readAttributes(f.bytes);
     }
     if (snapshot && payload) problem("a payload that a viewer skips after a clock snapshot");
+  }
+
+  void readScheduler(std::string_view bytes) {
+    uint64_t cpu = 0;
+    fields(bytes, [&](const Field& f) {
+      if (f.number == 1) cpu = f.value;
+      if (f.number != 2) return;
+      SchedulerEvent event;
+      event.cpu = cpu;
+      fields(f.bytes, [&](const Field& g) {
+        if (g.number == 1) event.time = g.value;
+        if (g.number == 2) event.previous = g.value;
+        event.is_wakeup = event.is_wakeup || g.number == 20;
+        if (g.number != 4 && g.number != 20) return;
+        fields(g.bytes, [&](const Field& h) {
+          if (h.number == (g.number == 4 ? 6 : 2)) event.next = h.value;
+          if (h.number == (g.number == 4 ? 5 : 1)) event.next_name = h.bytes;
+          if (g.number == 4 && h.number == 1) event.previous_name = h.bytes;
+          if (g.number == 4 && h.number == 4) event.state = h.value;
+        });
+      });
+      scheduler.push_back(event);
+    });
   }
 
   void readDefaults(Sequence& q, std::string_view bytes) {

@@ -24,7 +24,8 @@ int64_t baseOf(const Trace& trace) {
                     table.duration_ns;
                   })
       look(table.start_ns);
-    if constexpr (Table::kId == TableId::kMemoryEvent || Table::kId == TableId::kCounter) {
+    if constexpr (Table::kId == TableId::kMemoryEvent || Table::kId == TableId::kCounter ||
+                  Table::kId == TableId::kWakeup) {
       look(table.time_ns);
     }
   });
@@ -77,6 +78,7 @@ void Encoder::run() {
   } else {
     writeDeviceWork();
   }
+  writeThreadStates();
   if (options_.counters) {
     writeCounters();
     writeAllocatedMemory();

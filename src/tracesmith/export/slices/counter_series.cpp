@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracesmith/export/slices/counter_series.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -8,6 +10,12 @@
 #include "tracesmith/model/live_memory.hpp"
 
 namespace tracesmith {
+
+std::string threadOfCounter(const Trace& trace, CounterTrackId track) {
+  const ThreadId thread = trace.counter_track.thread_id[indexOf(track)];
+  if (thread == ThreadId::kNone || indexOf(thread) >= trace.thread.size()) return {};
+  return fmt::format(" of thread {}", trace.thread.tid[indexOf(thread)]);
+}
 
 void forEachCounterValue(const Trace& trace, const Selection& selection,
                          const std::function<void(CounterTrackId, int64_t, double)>& f) {

@@ -18,6 +18,9 @@ namespace tracesmith {
 void forEachCounterValue(const Trace& trace, const Selection& selection,
                          const std::function<void(CounterTrackId, int64_t, double)>& f);
 
+/// Of a counter of a thread, which its name does not tell: " of thread 123"; "" of others.
+std::string threadOfCounter(const Trace& trace, CounterTrackId track);
+
 /// The memory that one counter of allocated bytes covers.
 struct MemoryPool {
   ProcessId process{};

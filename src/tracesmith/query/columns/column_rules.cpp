@@ -41,6 +41,8 @@ constexpr FlagColumn kProcessFlags[] = {
     {"forked_child", process_flags::kForkedChild, "1: a fork that never called exec"},
     {"signalled", process_flags::kSignalled, "1: exit_code is the signal that ended it"},
     {"is_root", process_flags::kRoot, "1: the command that was profiled"},
+    {"out_of_memory", process_flags::kOutOfMemory,
+     "1: the system killed it since memory was short"},
     {"track_group", process_flags::kTrackGroup,
      "1: not a process, but a group of tracks that the trace's source shows as one"},
 };

@@ -16,11 +16,9 @@ constexpr uint64_t kLeastPart = 10'000;
 
 Result<StackWeight> weightOf(const std::string& name) {
   constexpr std::pair<std::string_view, StackWeight> kWeights[] = {
-      {"device", StackWeight::kDeviceTime},
-      {"host", StackWeight::kHostTime},
-      {"launches", StackWeight::kLaunches},
-      {"bytes", StackWeight::kBytes},
-      {"cpu", StackWeight::kCpuTime}};
+      {"device", StackWeight::kDeviceTime}, {"host", StackWeight::kHostTime},
+      {"launches", StackWeight::kLaunches}, {"bytes", StackWeight::kBytes},
+      {"cpu", StackWeight::kCpuTime},       {"wait", StackWeight::kWaitTime}};
   for (const auto& [text, weight] : kWeights) {
     if (text == name) return weight;
   }

@@ -84,6 +84,8 @@ struct {
   __type(value, struct system_python_layout);
 } pythons SEC(".maps");
 
+enum { SIGCONT = 18 };
+
 /* Numbers of system calls. */
 #if defined(__TARGET_ARCH_x86)
 enum { EXECVE = 59, FUTEX = 202 };
@@ -218,6 +220,39 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   record->header.flags = by_interrupt ? SYSTEM_WAKEUP_BY_INTERRUPT : 0;
   record->waker_pid = by_interrupt ? 0 : waker_pid;
   record->waker_tid = by_interrupt ? 0 : waker_tid;
+  submit(record);
+  return 0;
+}
+
+SEC("tp_btf/signal_generate")
+int BPF_PROG(on_signal, int number, void* info, struct task_struct* task, int group, int result) {
+  u32 pid = pid_of(task);
+  /* Ignored, or one that waits already. SIGCONT has its effect even if it is ignored. */
+  if ((result != 0 && number != SIGCONT) || !is_followed(pid)) return 0;
+  struct task_struct* sender = bpf_get_current_task_btf();
+  /* Of the kernel itself: SEND_SIG_PRIV, or in a handler of interrupts. */
+  bool by_kernel = (u64)info == 1 || in_interrupt();
+  u32 sender_pid = by_kernel ? 0 : pid_of(sender), sender_tid = by_kernel ? 0 : tid_of(sender);
+  if (!by_kernel && !is_followed(sender_pid)) name_other(sender, sender_pid, sender_tid);
+  struct system_signal* record = reserve(sizeof *record);
+  if (!record) return 0;
+  set_header(&record->header, SYSTEM_SIGNAL, pid, tid_of(task));
+  record->number = number;
+  record->sender_pid = sender_pid;
+  record->sender_tid = sender_tid;
+  record->unused = 0;
+  submit(record);
+  return 0;
+}
+
+/* The task is what kernels from 6.8 on give; others do not take this program. */
+SEC("tp_btf/mark_victim")
+int BPF_PROG(on_oom_kill, struct task_struct* victim) {
+  u32 pid = pid_of(victim);
+  if (!is_followed(pid)) return 0;
+  struct system_header* record = reserve(sizeof *record);
+  if (!record) return 0;
+  set_header(record, SYSTEM_OOM_KILL, pid, tid_of(victim));
   submit(record);
   return 0;
 }

@@ -9,6 +9,8 @@ enum system_record_kind {
   SYSTEM_CALL = 3,
   SYSTEM_NAME = 4,
   SYSTEM_PYTHON = 5,
+  SYSTEM_SIGNAL = 6,
+  SYSTEM_OOM_KILL = 7, /* the header alone: the process that is killed */
 };
 
 /* The first member of each record. */
@@ -54,6 +56,14 @@ struct system_call_stack {
   __u64 registers[SYSTEM_REGISTERS]; /* struct pt_regs of the kernel's ABI */
   __u64 bytes;                       /* of the stack, from the stack pointer on */
   __u8 stack[SYSTEM_STACK_BYTES];
+};
+
+/* A signal was sent to a thread, or to its process. */
+struct system_signal {
+  struct system_header header; /* to whom */
+  __u32 number;
+  __u32 sender_pid, sender_tid; /* tid 0: the kernel, or a program of another namespace */
+  __u32 unused;
 };
 
 /* The name of a thread of a program that is not followed, before it is first mentioned. */

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long threads had to wait for processors, memory and disks (the kernel's "pressure stall
+// information"), and how long cgroups were held back by their limits.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tracesmith/capture/system/counter_tracks.hpp"
+#include "tracesmith/capture/system/sampled_processes.hpp"
+
+namespace tracesmith {
+
+/// A file that says how long a cgroup was held back.
+struct CgroupFile {
+  std::string cgroup;  ///< as "/system.slice/job"
+  std::string path;    ///< its cpu.stat
+};
+/// Finds those of a process: of its own cgroup, and of those around it. `proc`: /proc, or a folder
+/// like it.
+class CgroupFiles {
+ public:
+  explicit CgroupFiles(std::string proc);
+  std::vector<CgroupFile> of(pid_t pid) const;
+
+ private:
+  std::string proc_;
+  std::string unified_, processors_;  // where versions 2 and 1 are mounted
+};
+
+class SystemPressure {
+ public:
+  explicit SystemPressure(CounterTracks& tracks, std::string proc = "/proc")
+      : tracks_(tracks), proc_(std::move(proc)), files_(proc_) {}
+
+  /// Reads the values, if enough time has passed.
+  void poll(int64_t now_ns, const SampledProcesses& processes);
+
+ private:
+  struct Counter {
+    uint32_t track = UINT32_MAX;
+    uint64_t begin_ns = 0, given_ns = 0;
+  };
+  void note(const std::string& name, uint64_t value_ns, int64_t now_ns);
+  void readPressure(int64_t now_ns);
+  void readCgroups(int64_t now_ns);
+
+  CounterTracks& tracks_;
+  std::string proc_;
+  CgroupFiles files_;
+  std::map<std::string, Counter> counters_;    // by name
+  std::map<std::string, CgroupFile> cgroups_;  // by path
+  int64_t began_ns_ = 0, polled_ns_ = 0, looked_ns_ = 0;
+};
+
+}  // namespace tracesmith
