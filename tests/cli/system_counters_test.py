@@ -2,6 +2,8 @@
 """profile --system: page faults, migrations, signals, limits of cgroups, processes killed since memory was short."""
 import json
 import os
+import platform
+import re
 import subprocess
 import time
 import unittest
@@ -120,25 +122,32 @@ class Counters(System):
     def test_a_limit_of_processor_time(self):
         spin = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\n"
         path, command = self.in_cgroup("cpu", "python3", "-c", spin, cpu__cfs_period_us="100000", cpu__cfs_quota_us="50000")
+        name = os.path.basename(path)
+
+        def held_back():
+            with open(os.path.join(path, "cpu.stat"), encoding="ascii") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("throttled_time"))
         self.profile(*command)
-        with open(os.path.join(path, "cpu.stat"), encoding="ascii") as file:
-            throttled = next(int(line.split()[1]) for line in file if line.startswith("throttled_time"))
+        throttled = held_back()
+        if throttled < 200e6:
+            self.skipTest("others leave too little processor time to reach the limit")
         counted = self.value("SELECT max(value) FROM counter_sample WHERE name LIKE '%held back by its limit' AND "
-                             f"name LIKE 'cgroup /{os.path.basename(path)}%'")
-        self.assertGreater(throttled, 300e6)
-        # The last period may end after the last value.
-        self.assertGreater(counted, throttled - 110e6)
+                             f"name LIKE 'cgroup /{name}%'")
+        # Before the first value, and after the last one, up to a period.
+        self.assertGreater(counted, throttled - 210e6)
         self.assertLessEqual(counted, throttled)
         ready = self.value("SELECT sum(duration_ns) FROM thread_state WHERE state = 'runnable'")
         self.assertGreater(ready, 0.85 * throttled - 10e6)
         late = os.path.join(BIN, "cl_late")
-        if os.access(late, os.X_OK):
-            self.profile("sh", "-c", f'echo $$ > {path}/cgroup.procs && exec {late} 40 compute')
-            result = self.run_command("analyze", "t.sbt", "--idle", "--json")
-            causes = {(row["cause"], row["detail"]): row["ns"] for row in json.loads(result.stdout)["late_host"]}
-            by_limit = causes[("without a processor", f"limit of cgroup /{os.path.basename(path)}")]
-            # Half of the time; before the first gap and after the last one, too, and others may have the processor.
-            self.assertGreater(by_limit, 0.2 * sum(causes.values()), causes)
+        if not os.access(late, os.X_OK):
+            return
+        self.profile("sh", "-c", f'echo $$ > {path}/cgroup.procs && exec {late} 40 compute')
+        throttled = held_back() - throttled
+        result = self.run_command("analyze", "t.sbt", "--idle", "--json")
+        causes = {(row["cause"], row["detail"]): row["ns"] for row in json.loads(result.stdout)["late_host"]}
+        by_limit = causes.get(("without a processor", f"limit of cgroup /{name}"), 0)
+        # Not all of it is in a gap of the device.
+        self.assertGreater(by_limit, 0.5 * throttled - 110e6, causes)
 
     @unittest.skipUnless(CALLS, WHY_NO_CALLS)
     def test_killed_since_memory_was_short(self):
@@ -150,9 +159,10 @@ class Counters(System):
             self.skipTest("the memory is not limited here")
         (row,) = self.rows("SELECT signalled, exit_code, out_of_memory FROM process WHERE is_root")
         self.assertEqual((row["signalled"], row["exit_code"]), (1, 9))
-        self.assertEqual(row["out_of_memory"], 1, "kernels before 6.8 do not tell")
+        if tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= (6, 8):
+            self.assertEqual(row["out_of_memory"], 1)
         text = self.run_command("info", "t.sbt").stdout.decode()
-        self.assertIn("memory was short", text)
+        self.assertEqual("memory was short" in text, row["out_of_memory"] == 1)
 
 
 if __name__ == "__main__":

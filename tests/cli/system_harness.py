@@ -59,4 +59,5 @@ class System(CommandTest):
         self.assertEqual((loss["dropped"], loss["emitted"]), (0, loss["written"]))
         self.assertEqual(loss["written"],
                          sum(self.value(f"SELECT count(*) FROM {table}") for table in
-                             ("cpu_sample", "thread_state", "wakeup", "system_call")))
+                             ("cpu_sample", "thread_state", "wakeup", "system_call"))
+                         + self.value("SELECT count(*) FROM range WHERE category = 'signal'"))
