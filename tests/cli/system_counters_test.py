@@ -142,12 +142,11 @@ class Counters(System):
         if not os.access(late, os.X_OK):
             return
         self.profile("sh", "-c", f'echo $$ > {path}/cgroup.procs && exec {late} 40 compute')
-        throttled = held_back() - throttled
         result = self.run_command("analyze", "t.sbt", "--idle", "--json")
         causes = {(row["cause"], row["detail"]): row["ns"] for row in json.loads(result.stdout)["late_host"]}
         by_limit = causes.get(("without a processor", f"limit of cgroup /{name}"), 0)
-        # Not all of it is in a gap of the device.
-        self.assertGreater(by_limit, 0.5 * throttled - 110e6, causes)
+        # Of 400 ms that it computes, about as much; others may have the processor for a part.
+        self.assertGreater(by_limit, 40e6, causes)
 
     @unittest.skipUnless(CALLS, WHY_NO_CALLS)
     def test_killed_since_memory_was_short(self):
