@@ -308,7 +308,8 @@ void KernelTracer::readPythonOf(pid_t pid, const stacks::PythonProcess& python) 
   };
   if (!std::all_of(std::begin(of_frame), std::end(of_frame), lies_within)) return;
   const auto orAbsent = [](uint32_t at) {
-    return static_cast<uint16_t>(at == stacks::PythonLayout::kAbsent ? SYSTEM_PYTHON_ABSENT : at);
+    constexpr uint16_t kAbsent = SYSTEM_PYTHON_ABSENT;
+    return at == stacks::PythonLayout::kAbsent ? kAbsent : static_cast<uint16_t>(at);
   };
   const auto offset = [](uint32_t at) { return static_cast<uint16_t>(at); };
   const system_python_layout layout{.interpreters = python.interpreters(),
