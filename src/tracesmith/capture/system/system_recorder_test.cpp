@@ -2,6 +2,7 @@
 #include "tracesmith/capture/system/system_recorder.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -117,6 +118,35 @@ TEST_F(SystemRecorderTest, WithRightsCallsAndWakeupsAreThere) {
     by_interrupt = by_interrupt || wakeup.waker == "[interrupt]";
   }
   EXPECT_TRUE(by_interrupt);
+}
+
+TEST_F(SystemRecorderTest, AProgramThatRunsIsRecordedFromThenOn) {
+  auto program = Launcher::start(
+      {"/bin/sh", "-c", "sleep 100 & while :; do gzip -c /bin/sh > /dev/null; done"}, {});
+  ASSERT_TRUE(program) << program.error().toString();
+  const auto pid = static_cast<uint32_t>(program->pid());
+  while (processTreeOf(pid).size() < 2) usleep(1'000);  // it has started sleep
+  auto recorder = SystemRecorder::attach(pid, {});
+  ASSERT_TRUE(recorder) << recorder.error().toString();
+  SystemEvents all;
+  for (int i = 0; i < 100; ++i) {
+    usleep(5'000);
+    join(all, (*recorder)->takeNew());
+  }
+  (*recorder)->finish();
+  join(all, (*recorder)->takeNew());
+  for (const uint32_t of_tree : processTreeOf(pid)) kill(static_cast<pid_t>(of_tree), SIGKILL);
+  while (!program->poll()) usleep(1'000);
+  EXPECT_GE(all.processes.size(), 3u);  // sh, sleep, gzip
+  EXPECT_GT(all.samples.size(), 10u);
+  int64_t longest_wait = 0;
+  for (const StateSpan& span : all.states) {
+    ASSERT_LT(span.process, all.processes.size());
+    ASSERT_GT(span.duration_ns, 0);
+    if (isWait(span.state)) longest_wait = std::max(longest_wait, span.duration_ns);
+  }
+  EXPECT_GE(longest_wait, 450'000'000) << "sleep does not run at all";
+  EXPECT_FALSE(SystemRecorder::attach(pid, {})) << "it has ended";
 }
 
 TEST_F(SystemRecorderTest, WithoutProgramsInTheKernelThereAreStates) {
