@@ -32,8 +32,8 @@ endforeach()
 # Few, no helpers of tests among them, and each can be included alone.
 file(GLOB_RECURSE headers "${work}/prefix/include/*")
 list(LENGTH headers count)
-if(count GREATER 65 OR "${headers}" MATCHES "_(test|fuzz)_util")
-  message(FATAL_ERROR "${count} headers are installed, 65 may be, without those of tests:\n${headers}")
+if(count GREATER 66 OR "${headers}" MATCHES "_(test|fuzz)_util")
+  message(FATAL_ERROR "${count} headers are installed, 66 may be, without those of tests:\n${headers}")
 endif()
 run("include each header alone" sh -c "find prefix/include -name '*.hpp' | xargs -P 2 -I HEADER \
     '${CXX}' -std=c++20 -fsyntax-only -Iprefix/include -include HEADER -x c++ /dev/null")

@@ -121,7 +121,7 @@ std::map<std::string, int64_t> timeByFunction(const Trace& trace, const LateHost
     const auto moduleOf = [&](FrameId frame) {
       return trace.text(trace.frame.module[indexOf(frame)]);
     };
-    // Of the interpreter and the Python function that it runs, the latter is of interest.
+    // If the interpreter runs a Python function, that one counts.
     const bool has_python = std::any_of(frames.begin(), frames.end(), [&](FrameId frame) {
       return moduleOf(frame) == kPythonModule;
     });
@@ -257,6 +257,7 @@ std::string HostActivity::waitedIn(const Thread& thread, int64_t time_ns) const 
 /// Times in which a cgroup was held back, as the counters of --system tell: of the one for which it
 /// was longest, since its parents' and children's counters tell of the same.
 void HostActivity::findLimits() {
+  if (!trace_.rank.empty()) return;  // of which host a counter is, is not known
   const CounterTrackTable& tracks = trace_.counter_track;
   const CounterTable& counters = trace_.counter;
   CounterTrackId track{};
@@ -308,8 +309,9 @@ int64_t HostActivity::overlap(const Limit& limit, int64_t begin_ns, int64_t end_
   return std::max<int64_t>(std::min(limit.end_ns, end_ns) - std::max(limit.begin_ns, begin_ns), 0);
 }
 
-/// How much of this time, in which a thread had no processor, was since the limit was reached: as
-/// much of it as of the time of all threads without one.
+/// How much of this time, in which a thread had no processor, is attributed to the limit: an
+/// estimate. The kernel tells for how long the cgroup was held back in each tenth of a second. All
+/// time that threads spent without a processor in it gets an equal share.
 int64_t HostActivity::limitedNs(int64_t begin_ns, int64_t end_ns) const {
   int64_t out = 0;
   for (size_t at = firstLimit(begin_ns); at < limits_.size() && limits_[at].begin_ns < end_ns;

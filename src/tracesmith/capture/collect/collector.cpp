@@ -201,6 +201,8 @@ void Collector::takeSystemEvents() {
   const SystemEvents events = system_->takeNew();
   system_rows_->add(events);
   system_lost_ = events.lost;
+  python_stacks_ = events.python_stacks;
+  python_lost_ = events.python_lost;
   for (const uint32_t killed : events.oom_kills) noteOomKill(system_rows_->process(killed));
 }
 
@@ -398,6 +400,11 @@ Status Collector::finish() {
     const uint64_t written = system_rows_->samples() + system_rows_->others();
     noteLoss("processor records", written + system_lost_, system_lost_,
              system_lost_ > 0 ? "they came faster than they could be read" : "");
+    if (python_stacks_ + python_lost_ > 0) {
+      noteLoss(
+          "Python stacks", python_stacks_ + python_lost_, python_lost_,
+          python_lost_ > 0 ? "there was no room, or the interpreter's memory had changed" : "");
+    }
   }
   finished_ = true;
   for (auto& [key, process] : processes_) {

@@ -278,6 +278,7 @@ class Collector {
   SystemRecorder* system_ = nullptr;
   std::unique_ptr<RecordedSystem> system_rows_;
   uint64_t system_lost_ = 0;
+  uint64_t python_stacks_ = 0, python_lost_ = 0;
   Status write_status_;
   SharedRows shared_;
   std::vector<std::unique_ptr<Arena>> arenas_;

@@ -59,7 +59,7 @@ ProcessId Collector::sampledProcess(const SampledProcess& process) {
   const bool is_new = !process_rows_.contains(key);
   const ProcessId id = processId(key);
   if (is_new) {
-    // What it executes later, whoever follows the program's processes tells.
+    // If it executes another program later, those who follow the processes tell (profile).
     const auto facts = process.is_exact ? readProcessFacts(process.pid) : Result<ProcessFacts>{};
     const bool is_same = facts && facts->start_ticks == process.start_ticks;
     noteProcess(

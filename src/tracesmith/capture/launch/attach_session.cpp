@@ -65,7 +65,7 @@ Result<std::string> controlDirectoryOf(uint32_t pid) {
   return *armed;
 }
 
-/// The same; "": it is recorded from outside only, since nothing in it could be switched on.
+/// The control directory; "" if there is none and the process is recorded from outside.
 Result<std::string> directoryFor(uint32_t pid, bool from_outside) {
   auto directory = controlDirectoryOf(pid);
   if (directory || !from_outside || !readProcessStat(pid)) return directory;
@@ -288,7 +288,11 @@ Status AttachedSession::start() {
   if (peers_ != nullptr) collector_->followPeers(*peers_);
   collector_->readTopology();
   if (options_.system) TS_CHECK_OK(recordSystem());
-  if (!captured_->hasMembers() && !target_.directory.empty()) {
+  if (target_.directory.empty()) {
+    say_(fmt::format(
+        "process {} was not started with `tracesmith arm`: its work on the GPU is not recorded",
+        target_.pid));
+  } else if (!captured_->hasMembers()) {
     say_(fmt::format("process {} is armed, and uses neither CUDA nor NVTX yet: waiting for it",
                      target_.pid));
   }
@@ -315,8 +319,11 @@ Status AttachedSession::ask() {
   TS_CHECK_OK(captured_->look(asked_ns_));
   const auto warnings = captured_->takeWarnings();
   if (captured_->hasMembers()) return {};
-  if (!warnings.empty()) return fail(ErrorCode::kInvalidArgument, warnings.front());
-  return checkUserOf(target_.pid, target_.directory);
+  Status status = warnings.empty() ? checkUserOf(target_.pid, target_.directory)
+                                   : fail(ErrorCode::kInvalidArgument, warnings.front());
+  if (status || !options_.system) return status;
+  say_("warning: " + status.error().toString());  // its processors are recorded nevertheless
+  return {};
 }
 
 /// Drains until the session must end. Fails when no process could start.
@@ -330,7 +337,7 @@ Status AttachedSession::watch(const SignalRelay& relay) {
     captured_->poll(now);
     if (window_triggers_) window_triggers_->poll(*collector_, now);
     const std::vector<std::string> warnings = captured_->takeWarnings();
-    if (captured_->allFailed()) {
+    if (captured_->allFailed() && system_ == nullptr) {
       return fail(ErrorCode::kIo,
                   warnings.empty() ? "no process could start its capture" : warnings.front());
     }

@@ -41,14 +41,14 @@ void ThreadCounters::give(uint32_t process, uint32_t tid, Thread& thread) {
   thread.given_ns = thread.time_ns;
 }
 
-void ThreadCounters::takeMigration(uint32_t process, uint32_t tid, int64_t time_ns,
-                                   uint64_t times) {
-  const auto [it, is_new] = migrations_.try_emplace({process, tid}, kNoTrack);
+void ThreadCounters::takeMigration(uint32_t process, uint32_t tid, int64_t time_ns) {
+  const auto [it, is_new] = migrations_.try_emplace({process, tid});
+  Migrations& of_thread = it->second;
   if (is_new) {
-    it->second =
+    of_thread.track =
         tracks_.add({.process = process, .tid = tid, .name = "migrations", .unit = "migrations"});
   }
-  tracks_.give(it->second, time_ns, static_cast<double>(times));
+  tracks_.give(of_thread.track, time_ns, static_cast<double>(++of_thread.times));
 }
 
 void ThreadCounters::endThread(uint32_t process, uint32_t tid) {

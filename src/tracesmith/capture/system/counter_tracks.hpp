@@ -43,8 +43,8 @@ class ThreadCounters {
   /// Gives what it has counted since its last value.
   void endThread(uint32_t process, uint32_t tid);
   void finish();
-  /// A thread runs on another processor, for so many times.
-  void takeMigration(uint32_t process, uint32_t tid, int64_t time_ns, uint64_t times);
+  /// A thread runs on another processor than before.
+  void takeMigration(uint32_t process, uint32_t tid, int64_t time_ns);
 
  private:
   static constexpr uint32_t kNoTrack = UINT32_MAX;
@@ -59,8 +59,12 @@ class ThreadCounters {
 
   CounterTracks& tracks_;
   std::vector<PerfCounter> counters_;
-  std::map<std::pair<uint32_t, uint32_t>, Thread> threads_;       // process, tid
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> migrations_;  // their tracks
+  std::map<std::pair<uint32_t, uint32_t>, Thread> threads_;  // process, tid
+  struct Migrations {
+    uint32_t track = 0;
+    uint64_t times = 0;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Migrations> migrations_;  // process, tid
 };
 
 }  // namespace tracesmith

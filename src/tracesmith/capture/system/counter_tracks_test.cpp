@@ -113,6 +113,19 @@ TEST_F(SystemPressureTest, ValuesBeginWithTheRecording) {
                                   "cgroup /jobs/one: held back by its limit 1200 1000",
                                   "cgroup /user/two: held back by its limit 1000 0",
                                   "cgroup /user/two: held back by its limit 1200 3000"}));
+  out.counters.clear();
+  pressure.poll(1'300'000'000, processes_);
+  pressure.poll(1'400'000'000, processes_);
+  write("cpu/jobs/one/cpu.stat", "throttled_time 7500\n");
+  write("unified/user/two/cpu.stat", "throttled_usec 1\n");  // another one with this name
+  pressure.poll(1'500'000'000, processes_);
+  write("unified/user/two/cpu.stat", "throttled_usec 2\n");
+  pressure.poll(1'600'000'000, processes_);
+  EXPECT_EQ(valuesOf(out), (Texts{"cgroup /jobs/one: held back by its limit 1400 1000",
+                                  "cgroup /jobs/one: held back by its limit 1500 2500",
+                                  "cgroup /user/two: held back by its limit 1500 1000",
+                                  "cgroup /user/two: held back by its limit 1600 2000"}))
+      << "it grew after the last time at which it had not";
 }
 
 TEST_F(SystemPressureTest, WithoutSuchFilesThereIsNothing) {

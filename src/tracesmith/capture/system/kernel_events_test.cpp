@@ -167,8 +167,9 @@ TEST_F(KernelEventsTest, CutAndForeignRecordsDoNoHarm) {
   call.call.header.flags = SYSTEM_CALL_HAS_STACK;
   call.bytes = ~uint64_t{0};
   const auto* const begin = reinterpret_cast<const uint8_t*>(&call);
-  for (const int kind : {0, int{SYSTEM_SWITCH}, int{SYSTEM_WAKEUP}, int{SYSTEM_CALL},
-                         int{SYSTEM_NAME}, int{SYSTEM_PYTHON}, 77}) {
+  for (const int kind :
+       {0, int{SYSTEM_SWITCH}, int{SYSTEM_WAKEUP}, int{SYSTEM_CALL}, int{SYSTEM_NAME},
+        int{SYSTEM_PYTHON}, int{SYSTEM_SIGNAL}, int{SYSTEM_OOM_KILL}, 77}) {
     call.call.header.kind = static_cast<uint8_t>(kind);
     for (size_t size = 0; size < 200; ++size) {
       events_.take({begin, size});

@@ -140,7 +140,7 @@ constexpr std::array kPrograms = {"on_timer_end",      "on_soft_interrupt_end",
                                   "on_signal"};
 constexpr const char *kSampleProgram = "on_sample", *kOomProgram = "on_oom_kill";
 
-/// What not every kernel takes.
+/// Programs that only newer kernels take.
 struct Extras {
   bool reads_python, sees_oom_kills;
 };
@@ -300,6 +300,8 @@ Status KernelTracer::readPythonAt(PerfEvents& events) {
 }
 
 void KernelTracer::readPythonOf(pid_t pid, const stacks::PythonProcess& python) {
+  constexpr uint32_t kNewest = 0x030d;  // later ones were never tried
+  if (python.interpreter().version >> 16 > kNewest) return;
   const stacks::PythonLayout& from = python.layout();
   const uint32_t of_frame[] = {from.frame_code, from.frame_previous, from.frame_instruction,
                                from.frame_owner};
@@ -350,11 +352,14 @@ std::vector<SystemCallCount> KernelTracer::takeCallsOf(pid_t pid) {
   return out;
 }
 
-uint64_t KernelTracer::lost() const {
+uint64_t KernelTracer::lost() const { return sumOf(SYSTEM_LOST); }
+uint64_t KernelTracer::lostPython() const { return sumOf(SYSTEM_LOST_PYTHON); }
+
+/// Over all processors.
+uint64_t KernelTracer::sumOf(uint32_t counter) const {
   const int cpus = programs_->lib->possible_cpus();
   std::vector<uint64_t> of_cpu(static_cast<size_t>(std::max(cpus, 1)));
-  const uint32_t key = SYSTEM_LOST;
-  if (programs_->lib->lookup(programs_->counters, &key, of_cpu.data()) != 0) return 0;
+  if (programs_->lib->lookup(programs_->counters, &counter, of_cpu.data()) != 0) return 0;
   uint64_t sum = 0;
   for (const uint64_t lost : of_cpu) sum += lost;
   return sum;
@@ -371,43 +376,6 @@ KernelTracer::KernelTracer(std::unique_ptr<Programs> programs) : programs_(std::
 KernelTracer::~KernelTracer() = default;
 Status KernelTracer::followFromExec(pid_t) { return {}; }
 Status KernelTracer::follow(const std::vector<uint32_t>&) { return {}; }
-Status KernelTracer::readPythonAt(PerfEvents& events) {
-  if (programs_->sample_program < 0) {
-    return fail(ErrorCode::kUnsupported, "this kernel does not take the program that reads Python");
-  }
-  return events.runAtSamples(programs_->sample_program);
-}
-
-void KernelTracer::readPythonOf(pid_t pid, const stacks::PythonProcess& python) {
-  const stacks::PythonLayout& from = python.layout();
-  const uint32_t of_frame[] = {from.frame_code, from.frame_previous, from.frame_instruction,
-                               from.frame_owner};
-  const auto lies_within = [](uint32_t at) {
-    return at + sizeof(uint64_t) <= SYSTEM_PYTHON_FRAME_BYTES;
-  };
-  if (!std::all_of(std::begin(of_frame), std::end(of_frame), lies_within)) return;
-  const auto orAbsent = [](uint32_t at) {
-    return static_cast<uint16_t>(at == stacks::PythonLayout::kAbsent ? SYSTEM_PYTHON_ABSENT : at);
-  };
-  const auto offset = [](uint32_t at) { return static_cast<uint16_t>(at); };
-  const system_python_layout layout{.interpreters = python.interpreters(),
-                                    .interpreter_next = offset(from.interpreter_next),
-                                    .interpreter_threads = offset(from.interpreter_threads),
-                                    .thread_previous = offset(from.thread_previous),
-                                    .thread_next = offset(from.thread_next),
-                                    .thread_native_id = offset(from.thread_native_id),
-                                    .thread_frame = offset(from.thread_frame),
-                                    .link_frame = orAbsent(from.link_frame),
-                                    .frame_code = offset(from.frame_code),
-                                    .frame_previous = offset(from.frame_previous),
-                                    .frame_instruction = offset(from.frame_instruction),
-                                    .frame_owner = offset(from.frame_owner),
-                                    .frame_is_entry = orAbsent(from.frame_is_entry)};
-  const auto key = static_cast<uint32_t>(pid);
-  // With a full map, its stacks have no Python frames.
-  (void)programs_->lib->update(programs_->pythons, &key, &layout, BPF_ANY);
-}
-
 Status KernelTracer::readPythonAt(PerfEvents&) {
   return fail(ErrorCode::kUnsupported, "this build has no programs for the kernel");
 }
@@ -415,6 +383,8 @@ void KernelTracer::readPythonOf(pid_t, const stacks::PythonProcess&) {}
 void KernelTracer::drain(const std::function<void(std::span<const uint8_t>)>&) {}
 std::vector<SystemCallCount> KernelTracer::takeCallsOf(pid_t) { return {}; }
 uint64_t KernelTracer::lost() const { return 0; }
+uint64_t KernelTracer::lostPython() const { return 0; }
+uint64_t KernelTracer::sumOf(uint32_t) const { return 0; }
 
 #endif
 

@@ -53,8 +53,11 @@ class KernelTracer {
   std::vector<SystemCallCount> takeCallsOf(pid_t pid);
   /// Records for which there was no room.
   uint64_t lost() const;
+  /// The same of Python stacks.
+  uint64_t lostPython() const;
 
  private:
+  uint64_t sumOf(uint32_t counter) const;
   struct Programs;
   explicit KernelTracer(std::unique_ptr<Programs> programs);
   std::unique_ptr<Programs> programs_;

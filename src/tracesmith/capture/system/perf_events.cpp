@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "tracesmith/base/clock.hpp"
@@ -74,6 +73,15 @@ perf_event_attr attributesFor(const PerfOptions& options, bool with_kernel) {
 int openEvent(const perf_event_attr& attributes, pid_t pid, int cpu, int leader = -1) {
   return static_cast<int>(
       syscall(SYS_perf_event_open, &attributes, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC));
+}
+
+/// Records of an event that the kernel could not write; needs kPerfFormatLost.
+uint64_t lostOf(int fd, bool is_group) {
+  // The number of events, if it is a group, and then value and losses of each one.
+  std::array<uint64_t, 1 + 2 * (1 + kMostPerfCounters)> read{};
+  const ssize_t got = ::read(fd, read.data(), sizeof read);
+  const size_t at = is_group ? 2 : 1;
+  return got >= static_cast<ssize_t>((at + 1) * sizeof read[0]) ? read[at] : 0;
 }
 
 /// An event for each thread and processor may be more than a user has by default.
@@ -161,15 +169,6 @@ class PerfEvents::Ring {
 
   int fd() const { return fd_; }
   int cpu() const { return cpu_; }
-  /// Records that the kernel could not write; needs kPerfFormatLost.
-  uint64_t lost(bool is_group) const {
-    // The number of events, if it is a group, and then value and losses of each one.
-    std::array<uint64_t, 1 + 2 * (1 + kMostPerfCounters)> read{};
-    const ssize_t got = ::read(fd_, read.data(), sizeof read);
-    const size_t at = is_group ? 2 : 1;
-    return got >= static_cast<ssize_t>((at + 1) * sizeof read[0]) ? read[at] : 0;
-  }
-  bool enable() const { return ioctl(fd_, PERF_EVENT_IOC_ENABLE, 0) == 0; }
 
   /// Calls take(time, bytes) for the records up to this time. The bytes stay until release().
   /// False: what follows in the ring is no record, and is skipped.
@@ -241,21 +240,19 @@ Status PerfEvents::openRings(pid_t pid, const PerfOptions& options, bool has_ker
     if (fd < 0 && errno == ENODEV) continue;  // the processor is off
     if (fd < 0) return cannotOpen(errno);
     rings_.push_back(std::make_unique<Ring>(fd, cpu));
-    layout_.has_counters = (formats & kPerfFormatGroup) != 0;
-    if (layout_.has_counters) openCounters(fd, pid, cpu, has_kernel);
+  }
+  layout_.has_counters = (formats & kPerfFormatGroup) != 0;
+  for (const auto& ring : rings_) {
+    if (layout_.has_counters) openCounters(*ring, pid, has_kernel);
   }
   counts_lost_ = (formats & kPerfFormatLost) != 0;
   TS_CHECK_OK(mapRings(options.ring_bytes));
-  if (options.starts_at_exec) return {};
-  for (const auto& ring : rings_) {
-    if (!ring->enable()) return failErrno(errno, "cannot begin to record processors");
-  }
   return {};
 }
 
-/// Those that the first processor has, the others have, too.
-void PerfEvents::openCounters(int leader, pid_t pid, int cpu, bool has_kernel) {
-  const bool is_first = rings_.size() == 1;
+/// If a processor gets fewer counters than the first one, its samples give no counts.
+void PerfEvents::openCounters(const Ring& ring, pid_t pid, bool has_kernel) {
+  const bool is_first = &ring == rings_.front().get();
   for (const CounterKind& kind : kCounterKinds) {
     perf_event_attr a{};
     a.size = sizeof a;
@@ -267,7 +264,7 @@ void PerfEvents::openCounters(int leader, pid_t pid, int cpu, bool has_kernel) {
     a.read_format = kPerfFormatGroup | kPerfFormatLost;
     a.use_clockid = 1;  // as the leader
     a.clockid = CLOCK_MONOTONIC;
-    const int fd = openEvent(a, pid, cpu, leader);
+    const int fd = openEvent(a, pid, ring.cpu(), ring.fd());
     if (fd < 0) continue;
     more_fds_.push_back(fd);
     if (is_first) counters_.push_back(kind.counter);
@@ -299,23 +296,62 @@ Status PerfEvents::mapRings(size_t bytes) {
 Result<PerfEvents> PerfEvents::forProgram(pid_t pid, const PerfOptions& options) {
   PerfEvents events;
   const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
+  raiseOpenFiles();
   TS_CHECK_OK(events.openRings(pid, options, has_kernel));
   events.layout_.has_kernel_stacks = has_kernel && options.samples_per_second > 0;
+  if (!options.starts_at_exec) TS_CHECK_OK(events.enable());
   return events;
 }
 
 /// Its events write to the rings of the first thread.
 Status PerfEvents::openThread(uint32_t tid, const PerfOptions& options, bool has_kernel) {
   perf_event_attr attributes = attributesFor(options, has_kernel);
-  attributes.disabled = 0;
   attributes.read_format = counts_lost_ ? kPerfFormatLost : 0;
   for (const auto& ring : rings_) {
     const int fd = openEvent(attributes, static_cast<pid_t>(tid), ring->cpu());
     if (fd < 0 && errno == ESRCH) return {};  // it has ended
     if (fd < 0) return cannotOpen(errno);
     more_fds_.push_back(fd);
-    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd()) != 0) {
+    uint64_t event = 0;
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd()) != 0 ||
+        ioctl(fd, PERF_EVENT_IOC_ID, &event) != 0) {
       return failErrno(errno, "cannot record a further thread");
+    }
+    opened_for_[event] = tid;
+  }
+  return {};
+}
+
+/// Of the first thread, which has the rings.
+Status PerfEvents::openFirst(uint32_t tid, const PerfOptions& options, bool has_kernel) {
+  const Status opened = openRings(static_cast<pid_t>(tid), options, has_kernel);
+  if (!opened) {
+    rings_.clear();
+    return opened;
+  }
+  for (const auto& ring : rings_) {
+    uint64_t event = 0;
+    if (ioctl(ring->fd(), PERF_EVENT_IOC_ID, &event) == 0) opened_for_[event] = tid;
+  }
+  return {};
+}
+
+/// Threads without events so far.
+Status PerfEvents::openThreads(const std::vector<uint32_t>& processes, const PerfOptions& options,
+                               bool has_kernel) {
+  for (const uint32_t pid : processes) {
+    for (const uint32_t tid : threadsOf(pid)) {
+      if (!known_.insert(tid).second) continue;
+      const Status opened = rings_.empty() ? openFirst(tid, options, has_kernel)
+                                           : openThread(tid, options, has_kernel);
+      if (opened || opened.error().code == ErrorCode::kNotFound) continue;
+      const bool is_foreign =
+          opened.error().code == ErrorCode::kPermission && perfRights() != PerfRights::kNothing;
+      if (!is_foreign) return opened;
+      if (pid != processes.front()) break;
+      return fail(ErrorCode::kPermission,
+                  "belongs to another user, or has other rights: run as root",
+                  fmt::format("process {}", pid));
     }
   }
   return {};
@@ -327,41 +363,45 @@ Result<PerfEvents> PerfEvents::forRunning(const std::vector<uint32_t>& processes
   options.starts_at_exec = options.has_counters = false;
   raiseOpenFiles();
   const bool has_kernel = perfRights() == PerfRights::kUserAndKernel;
-  std::set<uint32_t> known;
-  // Threads that one starts whose events are open have events, too: only until all are known.
-  for (bool finds_more = true; finds_more;) {
-    finds_more = false;
-    for (const uint32_t pid : processes) {
-      for (const uint32_t tid : threadsOf(pid)) {
-        if (!known.insert(tid).second) continue;
-        finds_more = true;
-        if (!events.rings_.empty()) {
-          TS_CHECK_OK(events.openThread(tid, options, has_kernel));
-          continue;
-        }
-        auto opened = events.openRings(static_cast<pid_t>(tid), options, has_kernel);
-        if (opened) continue;
-        events = PerfEvents();
-        if (opened.error().code == ErrorCode::kNotFound) continue;
-        if (opened.error().code == ErrorCode::kPermission && perfRights() != PerfRights::kNothing) {
-          return fail(ErrorCode::kPermission,
-                      "belongs to another user, or has other rights: run as root",
-                      fmt::format("process {}", pid));
-        }
-        return tl::unexpected<Error>(std::move(opened.error()));
-      }
-    }
+  // The second time for threads that were started meanwhile by one that had no events yet.
+  for (int i = 0; i < 2; ++i) {
+    TS_CHECK_OK(events.openThreads(processes, options, has_kernel));
   }
   if (events.rings_.empty()) return fail(ErrorCode::kNotFound, "the process has ended");
   events.layout_.has_kernel_stacks = has_kernel && options.samples_per_second > 0;
   return events;
 }
 
-Status PerfEvents::runAtSamples(int program_fd) {
+/// Without those of counters, which the sampling event of their group begins.
+std::vector<int> PerfEvents::samplingFds() const {
   std::vector<int> fds;
   for (const auto& ring : rings_) fds.push_back(ring->fd());
   if (!layout_.has_counters) fds.insert(fds.end(), more_fds_.begin(), more_fds_.end());
-  for (const int fd : fds) {
+  return fds;
+}
+
+Status PerfEvents::enable() {
+  for (const int fd : samplingFds()) {
+    if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0) {
+      return failErrno(errno, "cannot begin to record processors");
+    }
+  }
+  return {};
+}
+
+/// Whether another event has told the same of the thread.
+bool PerfEvents::isTwice(const PerfRecord& record) {
+  const auto opened = opened_for_.find(record.place.event);
+  if (opened == opened_for_.end()) return false;
+  const auto by = recorded_by_.try_emplace(record.place.tid, opened->second).first;
+  if (by->second != opened->second) return true;
+  // Its number may have been that of a thread that has ended.
+  if (const auto* const fork = std::get_if<PerfFork>(&record.what)) recorded_by_.erase(fork->tid);
+  return false;
+}
+
+Status PerfEvents::runAtSamples(int program_fd) {
+  for (const int fd : samplingFds()) {
     if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd) != 0) {
       return failErrno(errno, "this kernel runs no programs of TraceSmith at samples");
     }
@@ -395,12 +435,12 @@ void PerfEvents::drain(int64_t until_ns, const std::function<void(const PerfReco
       continue;
     }
     if (const auto* const lost = std::get_if<PerfLost>(&record.what)) told_ += lost->records;
-    visit(record);
+    if (!isTwice(record)) visit(record);
   }
   lost_ = unreadable_ + told_;
   if (until_ns != INT64_MAX || !counts_lost_) return;
   uint64_t lost = unreadable_;
-  for (const auto& ring : rings_) lost += ring->lost(layout_.has_counters);
+  for (const int fd : samplingFds()) lost += lostOf(fd, layout_.has_counters);
   lost_ = std::max(lost_, lost);
 }
 

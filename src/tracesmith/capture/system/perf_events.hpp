@@ -7,8 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tracesmith/base/result.hpp"
@@ -47,10 +50,12 @@ class PerfEvents {
   /// kPermission (says which setting forbids it), kUnsupported (no such events), kNotFound (no such
   /// process), kNoSpace (too many open files).
   static Result<PerfEvents> forProgram(pid_t pid, const PerfOptions& options = {});
-  /// For processes that run already, all their threads, and all that they start from now on.
-  /// Samples have no counters. Errors as above; kNoSpace: they have too many threads for the open
-  /// files that the system grants.
+  /// For processes that run already, all their threads, and all that they start; enable() begins.
+  /// Samples have no counters. Processes that this user may not record are left out, unless it is
+  /// the first one. Errors as above; kNoSpace: they have too many threads for the open files that
+  /// the system grants.
   static Result<PerfEvents> forRunning(const std::vector<uint32_t>& processes, PerfOptions options);
+  Status enable();
   PerfEvents(PerfEvents&&) noexcept;
   PerfEvents& operator=(PerfEvents&&) noexcept;
   ~PerfEvents();
@@ -75,7 +80,12 @@ class PerfEvents {
   PerfEvents() = default;
   Status openRings(pid_t pid, const PerfOptions& options, bool has_kernel);
   Status openThread(uint32_t tid, const PerfOptions& options, bool has_kernel);
-  void openCounters(int leader, pid_t pid, int cpu, bool has_kernel);
+  Status openThreads(const std::vector<uint32_t>& processes, const PerfOptions& options,
+                     bool has_kernel);
+  Status openFirst(uint32_t tid, const PerfOptions& options, bool has_kernel);
+  std::vector<int> samplingFds() const;
+  bool isTwice(const PerfRecord& record);
+  void openCounters(const Ring& ring, pid_t pid, bool has_kernel);
   Status mapRings(size_t bytes);
 
   std::vector<std::unique_ptr<Ring>> rings_;  // of each processor
@@ -84,6 +94,11 @@ class PerfEvents {
   PerfSampleLayout layout_;
   std::vector<PerfCounter> counters_;
   std::vector<int> more_fds_;  // counters; events of further threads, which write to the rings
+  /// Of running processes: the thread that an event was opened for. A thread that was started while
+  /// events were opened may have inherited one and have one of its own.
+  std::map<uint64_t, uint32_t> opened_for_;
+  std::unordered_map<uint32_t, uint32_t> recorded_by_;  // by tid: whose event counts
+  std::set<uint32_t> known_;                            // threads with events
   bool counts_lost_ = false;
   uint64_t told_ = 0, unreadable_ = 0;
   uint64_t lost_ = 0;

@@ -85,14 +85,14 @@ class RecordBytes {
 
 struct PlaceFields {
   uint32_t pid, tid;
-  uint64_t time;
+  uint64_t time, event;
   uint32_t cpu, reserved;
 };
-static_assert(sizeof(PlaceFields) == 24);
+static_assert(sizeof(PlaceFields) == 32);
 
 PerfPlace placeOf(RecordBytes& in) {
   const auto fields = in.take<PlaceFields>();
-  return {static_cast<int64_t>(fields.time), fields.pid, fields.tid, fields.cpu};
+  return {static_cast<int64_t>(fields.time), fields.pid, fields.tid, fields.cpu, fields.event};
 }
 
 /// Records other than samples end with the place.

@@ -19,6 +19,7 @@ namespace tracesmith {
 struct PerfPlace {
   int64_t time_ns = 0;
   uint32_t pid = 0, tid = 0, cpu = 0;
+  uint64_t event = 0;  ///< the event that was opened and that the thread has, or has inherited
 };
 
 /// So many counters of a thread at most.
@@ -73,7 +74,7 @@ struct PerfRecord {
 };
 
 /// What records of a sampling event have, in this order, before the fields of the kind.
-constexpr uint64_t kPerfSampleFields = 1 << 1 | 1 << 2 | 1 << 7;  // TID, TIME, CPU
+constexpr uint64_t kPerfSampleFields = 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7;  // TID, TIME, ID, CPU
 /// Registers of a sample, by the kernel's numbers.
 uint64_t perfRegisters();
 

@@ -2,6 +2,7 @@
 #include "tracesmith/capture/system/process_tree.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -51,7 +52,7 @@ std::vector<uint32_t> processTreeOf(uint32_t pid) {
   std::multimap<uint32_t, uint32_t> children;
   bool is_there = false;
   for (const ListedProcess& process : listProcesses()) {
-    if (!process.stat.runs()) continue;
+    if (!process.stat.runs() || process.pid == static_cast<uint32_t>(getpid())) continue;
     is_there = is_there || process.pid == pid;
     children.emplace(process.stat.parent_pid, process.pid);
   }

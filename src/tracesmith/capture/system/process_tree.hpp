@@ -8,7 +8,7 @@
 
 namespace tracesmith {
 
-/// The process itself comes first; empty: it has ended.
+/// The process itself comes first; empty: it has ended. Without this process and its descendants.
 std::vector<uint32_t> processTreeOf(uint32_t pid);
 std::vector<uint32_t> threadsOf(uint32_t pid);
 

@@ -70,8 +70,14 @@ uint32_t SampledPaths::frameOf(uint64_t word, stacks::ProcessCode& code) {
 }
 
 uint32_t SampledPaths::pythonFrameOf(uint64_t word) {
-  const stacks::SampledPythonCode& code = python_codes_[stacks::pythonCodeOf(word) - 1];
   SampledFrame frame;
+  const uint32_t number = stacks::pythonCodeOf(word);
+  if (number == 0) {
+    frame.function = "[unknown Python code]";
+    frame.module = "Python";
+    return add(std::move(frame));
+  }
+  const stacks::SampledPythonCode& code = python_codes_.at(number);
   frame.function = code.name.empty() ? "[unknown Python code]" : code.name;
   frame.module = "Python";
   frame.file = code.file;

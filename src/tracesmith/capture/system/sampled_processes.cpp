@@ -7,6 +7,7 @@
 #include "tracesmith/base/clock.hpp"
 #include "tracesmith/base/linux/clock_identity.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
+#include "tracesmith/capture/system/process_tree.hpp"
 
 namespace tracesmith {
 namespace {
@@ -33,11 +34,11 @@ SampledProcess describe(uint32_t pid, uint32_t parent_pid, int64_t start_ns) {
 
 Status SampledProcesses::begin(pid_t pid) {
   const auto number = static_cast<uint32_t>(pid);
-  const auto stat = readProcessStat(number);
-  if (!stat) return tl::unexpected<Error>(stat.error());
+  const std::vector<uint32_t> threads = threadsOf(number);
+  if (threads.empty()) return fail(ErrorCode::kNotFound, "the process has ended");
   Process& process = add(number, 0, 0, stacks::ProcessCode(pid, images_));
-  process.threads = std::max<uint32_t>(stat->threads, 1);
-  process.may_have_python = true;
+  process.threads = {threads.begin(), threads.end()};
+  process.python_searches = kPythonSearches;
   return process.code.readMap();
 }
 
@@ -45,7 +46,11 @@ SampledProcesses::Process& SampledProcesses::add(uint32_t pid, uint32_t parent_p
                                                  int64_t start_ns, stacks::ProcessCode code) {
   new_.push_back(describe(pid, parent_pid, start_ns));
   return processes_
-      .insert_or_assign(pid, Process{.code = std::move(code), .number = numbers_++, .frames = {}})
+      .insert_or_assign(pid, Process{.code = std::move(code),
+                                     .number = numbers_++,
+                                     .threads = {pid},
+                                     .frames = {},
+                                     .python = {}})
       .first->second;
 }
 
@@ -63,28 +68,34 @@ void SampledProcesses::take(const PerfRecord& record) {
     Process& process = at(record.place.pid);
     process.code.add(mapping->mapping);
     process.frames.clear();
-    process.may_have_python =
-        process.may_have_python || stacks::mayHavePython(mapping->mapping.path);
+    if (stacks::mayHavePython(mapping->mapping.path)) process.python_searches = kPythonSearches;
   } else if (const auto* const fork = std::get_if<PerfFork>(&record.what)) {
     if (fork->pid == fork->parent_pid) {
-      ++at(fork->pid).threads;
+      at(fork->pid).threads.insert(fork->tid);
       return;
     }
-    stacks::ProcessCode of_child = at(fork->parent_pid).code.copyFor(static_cast<pid_t>(fork->pid));
-    const std::optional<stacks::PythonProcess> python = at(fork->parent_pid).python;
+    const auto pid = static_cast<pid_t>(fork->pid);
+    const Process& parent = at(fork->parent_pid);
+    stacks::ProcessCode of_child = parent.code.copyFor(pid);
+    auto python = parent.python ? std::optional(parent.python->copyFor(pid)) : std::nullopt;
+    const uint32_t searches = parent.python_searches;
     Process& child = add(fork->pid, fork->parent_pid, record.place.time_ns, std::move(of_child));
-    if (python) child.python = python->copyFor(static_cast<pid_t>(fork->pid));
+    child.python = std::move(python);
+    child.python_searches = searches;
   } else if (const auto* const name = std::get_if<PerfName>(&record.what)) {
     if (!name->is_exec) return;
     Process& process = at(name->pid);
     process.code.clear();  // its mappings come next
     process.frames.clear();
     process.python.reset();
-    process.may_have_python = false;
-    process.threads = 1;
+    process.is_python_told = false;
+    process.python_searches = 0;
+    process.threads = {name->tid};
   } else if (const auto* const ended = std::get_if<PerfExit>(&record.what)) {
     const auto process = processes_.find(ended->pid);
-    if (process != processes_.end() && --process->second.threads == 0) processes_.erase(process);
+    if (process == processes_.end()) return;
+    process->second.threads.erase(ended->tid);
+    if (process->second.threads.empty()) processes_.erase(process);
   } else if (const auto* const lost = std::get_if<PerfLost>(&record.what)) {
     has_lost_ = has_lost_ || !lost->only_samples;
   }
@@ -92,21 +103,25 @@ void SampledProcesses::take(const PerfRecord& record) {
 
 /// Reads what may have been missed. What has ended meanwhile stays as it was.
 void SampledProcesses::refresh(uint32_t pid, Process& process) {
-  const auto stat = readProcessStat(pid);
-  if (!stat || stat->threads == 0) return;
-  process.threads = stat->threads;
+  const std::vector<uint32_t> threads = threadsOf(pid);
+  if (threads.empty()) return;
+  process.threads = {threads.begin(), threads.end()};
   if (!process.code.readMap()) return;
   process.frames.clear();
-  process.may_have_python = !process.python;
+  process.python_searches = kPythonSearches;
 }
 
 void SampledProcesses::findPython(
     const std::function<void(uint32_t, const stacks::PythonProcess&)>& found) {
   for (auto& [pid, process] : processes_) {
-    if (process.python) process.python->doubt();
-    if (!std::exchange(process.may_have_python, false) || process.python) continue;
-    process.python = stacks::PythonProcess::find(static_cast<pid_t>(pid), process.code);
-    if (process.python) found(pid, *process.python);
+    if (process.python) {
+      process.python->doubt();
+    } else if (process.python_searches > 0) {
+      --process.python_searches;
+      process.python = stacks::PythonProcess::find(static_cast<pid_t>(pid), process.code);
+    }
+    if (!process.python || std::exchange(process.is_python_told, true)) continue;
+    found(pid, *process.python);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "tracesmith/capture/system/perf_records.hpp"
@@ -40,10 +41,11 @@ class SampledProcesses {
   struct Process {
     stacks::ProcessCode code;
     uint32_t number = 0;
-    uint32_t threads = 1;  ///< the first one may end before others
-    KnownFrames frames;    ///< of its code as it lies now
+    std::set<uint32_t> threads;  ///< the first one may end before others
+    KnownFrames frames;          ///< of its code as it lies now
     std::optional<stacks::PythonProcess> python;
-    bool may_have_python = false;  ///< it is to be looked for
+    bool is_python_told = false;   ///< findPython() has told of it
+    uint32_t python_searches = 0;  ///< so many more: its files may not be mapped completely yet
   };
   Process& at(uint32_t pid);
   /// nullptr: it is none of them.
@@ -58,10 +60,12 @@ class SampledProcesses {
   void forEach(F&& f) const {
     for (const auto& [pid, process] : processes_) f(pid, process);
   }
+  size_t size() const { return processes_.size(); }
   /// Those met since the last call, in the order of their numbers.
   std::vector<SampledProcess> takeNew() { return std::exchange(new_, {}); }
 
  private:
+  static constexpr uint32_t kPythonSearches = 5;
   static void refresh(uint32_t pid, Process& process);
   Process& add(uint32_t pid, uint32_t parent_pid, int64_t start_ns, stacks::ProcessCode code);
 

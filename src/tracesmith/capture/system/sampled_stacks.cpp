@@ -55,13 +55,14 @@ void SampledStacks::mergePython(const StackOfThread& of, SampledProcesses::Proce
     return;
   }
   if (python_words_.empty()) return;
+  ++merged_;
   const stacks::PythonInterpreter& interpreter = process.python->interpreter();
   stacks::MergedStack merged = stacks::mergePython(words_, python_words_, [&](uint64_t word) {
     return stacks::kindByAddress(interpreter, word);
   });
   words_ = std::move(merged.frames);
   if (!merged.python_cut) return;
-  // Who called the outermost Python function that is known, is not known.
+  // The callers of the outermost Python function are missing.
   const auto outermost = std::find_if(words_.rbegin(), words_.rend(), isPython);
   words_.erase(outermost.base(), words_.end());
   words_.push_back(cutWord(WalkEnd::kTooDeep));

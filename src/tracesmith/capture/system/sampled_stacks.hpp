@@ -42,7 +42,8 @@ class SampledStacks {
     python_.erase({tid, false});
     python_.erase({tid, true});
   }
-  /// Python stacks that were not what they should be.
+  /// Python stacks that were put into others, and those that were not what they should be.
+  uint64_t merged() const { return merged_; }
   uint64_t unreadable() const { return unreadable_; }
 
  private:
@@ -53,7 +54,7 @@ class SampledStacks {
   stacks::CopiedStackWalker walker_;
   std::map<std::pair<uint32_t, bool>, PythonOfThread> python_;  // by tid, and whether of a call
   std::vector<uint64_t> words_, python_words_;                  // of one stack
-  uint64_t unreadable_ = 0;
+  uint64_t merged_ = 0, unreadable_ = 0;
 };
 
 }  // namespace tracesmith

@@ -80,6 +80,7 @@ struct SystemEvents {
   std::vector<uint32_t> oom_kills;  ///< processes that were killed since memory was short
   uint32_t sample_ns = 0;           ///< processor time of a sample
   uint64_t lost = 0;                ///< records that the kernel could not write, so far
+  uint64_t python_stacks = 0, python_lost = 0;  ///< so far: merged, and those that could not be
 };
 
 }  // namespace tracesmith

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -54,15 +55,15 @@ CgroupFiles::CgroupFiles(std::string proc) : proc_(std::move(proc)) {
   for (std::string line; std::getline(in, line);) {
     // 36 25 0:32 / /sys/fs/cgroup/cpu rw,... - cgroup cgroup rw,cpu
     std::istringstream words(line);
-    std::string skipped, where, word;
-    words >> skipped >> skipped >> skipped >> skipped >> where;
+    std::string skipped, root, where, word;
+    words >> skipped >> skipped >> skipped >> root >> where;
     while (words >> word && word != "-") {
     }
     std::string type, device, options;
     words >> type >> device >> options;
     options = "," + options + ",";
-    if (type == "cgroup2" && unified_.empty()) unified_ = where;
-    if (type == "cgroup" && options.find(",cpu,") != std::string::npos) processors_ = where;
+    if (type == "cgroup2" && unified_.where.empty()) unified_ = {root, where};
+    if (type == "cgroup" && options.find(",cpu,") != std::string::npos) processors_ = {root, where};
   }
 }
 
@@ -77,14 +78,18 @@ std::vector<CgroupFile> CgroupFiles::of(pid_t pid) const {
     const std::string controllers = "," + line.substr(names + 1, path - names - 1) + ",";
     const bool is_unified = controllers == ",,";
     if (!is_unified && controllers.find(",cpu,") == std::string::npos) continue;
-    const std::string& mount = is_unified ? unified_ : processors_;
-    if (mount.empty()) continue;
-    // Of a limit of its parents, these tell.
-    for (std::string cgroup = line.substr(path + 1); cgroup.size() > 1;
-         cgroup.resize(cgroup.rfind('/'))) {
-      const std::string file = mount + cgroup + "/cpu.stat";
-      if (throttledNs(file)) out.push_back({cgroup, file});
-      if (cgroup.find('/') == std::string::npos) break;
+    const Mount& mount = is_unified ? unified_ : processors_;
+    if (mount.where.empty()) continue;
+    std::string cgroup = line.substr(path + 1);
+    // A container may see a part of the tree only.
+    if (mount.root != "/" && cgroup.starts_with(mount.root)) cgroup.erase(0, mount.root.size());
+    // Its parents may have limits, too.
+    for (;;) {
+      const std::string file = mount.where + cgroup + "/cpu.stat";
+      if (throttledNs(file)) out.push_back({cgroup.empty() ? "/" : cgroup, file});
+      const size_t parent = cgroup.rfind('/');
+      if (parent == std::string::npos) break;
+      cgroup.resize(parent);
     }
   }
   return out;
@@ -94,12 +99,19 @@ void SystemPressure::note(const std::string& name, uint64_t value_ns, int64_t no
   const auto [it, is_new] = counters_.try_emplace(name);
   Counter& counter = it->second;
   if (is_new) counter.begin_ns = counter.given_ns = value_ns;
+  if (value_ns < counter.given_ns) {  // another cgroup with the same name
+    counter.begin_ns = value_ns - std::min(value_ns, counter.given_ns - counter.begin_ns);
+    counter.given_ns = value_ns;
+  }
   if (counter.given_ns == value_ns) return;
-  if (counter.track == UINT32_MAX) {
-    counter.track = tracks_.add({.name = name, .unit = "ns"});
-    tracks_.give(counter.track, polled_ns_, 0);
+  if (counter.track == UINT32_MAX) counter.track = tracks_.add({.name = name, .unit = "ns"});
+  // It grew since the last time that it was read, and not since it was given.
+  if (counter.given_at_ns != polled_ns_) {
+    tracks_.give(counter.track, polled_ns_,
+                 static_cast<double>(counter.given_ns - counter.begin_ns));
   }
   counter.given_ns = value_ns;
+  counter.given_at_ns = now_ns;
   tracks_.give(counter.track, now_ns, static_cast<double>(value_ns - counter.begin_ns));
 }
 
@@ -127,8 +139,10 @@ void SystemPressure::readCgroups(int64_t now_ns) {
 
 void SystemPressure::poll(int64_t now_ns, const SampledProcesses& processes) {
   if (now_ns - polled_ns_ < kPollNs) return;
+  constexpr size_t kFew = 64;  // processes
   if (began_ns_ == 0) began_ns_ = now_ns;
-  if (now_ns - began_ns_ < kBeginNs || now_ns - looked_ns_ >= kLookForCgroupsNs) {
+  if ((now_ns - began_ns_ < kBeginNs && processes.size() <= kFew) ||
+      now_ns - looked_ns_ >= kLookForCgroupsNs) {
     looked_ns_ = now_ns;
     processes.forEach([this](uint32_t pid, const SampledProcesses::Process&) {
       if (cgroups_.size() >= kMostCgroups) return;

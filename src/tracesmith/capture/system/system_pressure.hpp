@@ -29,7 +29,11 @@ class CgroupFiles {
 
  private:
   std::string proc_;
-  std::string unified_, processors_;  // where versions 2 and 1 are mounted
+  struct Mount {
+    std::string root;  ///< the cgroup that is seen there
+    std::string where;
+  };
+  Mount unified_, processors_;  // of versions 2 and 1
 };
 
 class SystemPressure {
@@ -44,6 +48,7 @@ class SystemPressure {
   struct Counter {
     uint32_t track = UINT32_MAX;
     uint64_t begin_ns = 0, given_ns = 0;
+    int64_t given_at_ns = 0;
   };
   void note(const std::string& name, uint64_t value_ns, int64_t now_ns);
   void readPressure(int64_t now_ns);

@@ -71,8 +71,8 @@ SystemRecorder::SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> 
       states_([this](StateSpan&& span) { kernel_events_.takeState(std::move(span)); }),
       kernel_events_(processes_, stacks_, states_, now_),
       counters_(tracks_, events_.counters()) {
-  states_.onMigration([this](uint32_t process, uint32_t tid, int64_t time_ns, uint64_t times) {
-    counters_.takeMigration(process, tid, time_ns, times);
+  states_.onMigration([this](uint32_t process, uint32_t tid, int64_t time_ns) {
+    counters_.takeMigration(process, tid, time_ns);
   });
   new_.sample_ns = options.samples_per_second > 0 ? 1'000'000'000 / options.samples_per_second : 0;
 }
@@ -88,7 +88,8 @@ Result<std::unique_ptr<SystemRecorder>> SystemRecorder::start(pid_t pid,
   std::unique_ptr<SystemRecorder> out(
       new SystemRecorder(std::move(events), std::move(tracer), std::move(why_no_calls), options));
   TS_CHECK_OK(out->processes_.begin(pid));
-  TS_CHECK_OK(out->begin());  // before the program runs
+  out->prepare();
+  TS_CHECK_OK(out->begin());
   return out;
 }
 
@@ -96,21 +97,22 @@ Result<std::unique_ptr<SystemRecorder>> SystemRecorder::attach(uint32_t pid,
                                                                const SystemOptions& options) {
   std::string why_no_calls;
   std::unique_ptr<KernelTracer> tracer = startTracer(options, why_no_calls);
-  std::vector<uint32_t> processes = processTreeOf(pid);
+  const std::vector<uint32_t> processes = processTreeOf(pid);
   if (processes.empty()) return fail(ErrorCode::kNotFound, "there is no such process");
   const std::vector<RunningThread> before = runningThreadsOf(processes);
   const int64_t before_ns = monotonicNs();
-  if (tracer != nullptr) {
-    TS_CHECK_OK(tracer->follow(processes));
-    processes = processTreeOf(pid);  // what they have started meanwhile
-    TS_CHECK_OK(tracer->follow(processes));
-  }
   TS_TRY(PerfEvents events,
          PerfEvents::forRunning(processes, {.samples_per_second = options.samples_per_second,
                                             .has_switches = tracer == nullptr}));
   std::unique_ptr<SystemRecorder> out(
       new SystemRecorder(std::move(events), std::move(tracer), std::move(why_no_calls), options));
-  TS_CHECK_OK(out->beginRunning(processes, before, before_ns));
+  out->prepare();
+  // Twice, for what they have started before they were followed.
+  for (int i = 0; i < 2 && out->tracer_ != nullptr; ++i) {
+    TS_CHECK_OK(out->tracer_->follow(processTreeOf(pid)));
+  }
+  TS_CHECK_OK(out->events_.enable());
+  TS_CHECK_OK(out->beginRunning(processTreeOf(pid), before, before_ns));
   TS_CHECK_OK(out->begin());
   return out;
 }
@@ -137,9 +139,13 @@ Status SystemRecorder::beginRunning(const std::vector<uint32_t>& processes,
   return {};
 }
 
-Status SystemRecorder::begin() {
+/// What takes some time, before anything is recorded.
+void SystemRecorder::prepare() {
   if (hasKernelStacks()) paths_.readKernelSymbols();
   followPython();
+}
+
+Status SystemRecorder::begin() {
   TS_TRY(thread_, startSignalFreeThread([this] { run(); }));
   return {};
 }
@@ -158,6 +164,8 @@ SystemEvents SystemRecorder::takeNew() {
   new_ = {};
   new_.sample_ns = out.sample_ns;
   new_.lost = out.lost;
+  new_.python_stacks = out.python_stacks;
+  new_.python_lost = out.python_lost;
   return out;
 }
 
@@ -202,7 +210,9 @@ void SystemRecorder::takeTraced(int64_t until_ns) {
 }
 
 void SystemRecorder::drain(bool all) {
-  const int64_t until_ns = all ? INT64_MAX : monotonicNs();
+  // Records of the last moment may still be written, one after the other.
+  constexpr int64_t kMomentNs = 100'000;
+  const int64_t until_ns = all ? INT64_MAX : monotonicNs() - kMomentNs;
   readTracer();
   drained_ns_ = until_ns;
   events_.drain(until_ns, [this](const PerfRecord& record) {
@@ -236,6 +246,8 @@ void SystemRecorder::drain(bool all) {
   append(new_.signals, std::move(now_.signals));
   append(new_.oom_kills, std::move(now_.oom_kills));
   new_.lost = events_.lost() + traced_lost_;
+  new_.python_stacks = stacks_.merged();
+  new_.python_lost = stacks_.unreadable() + (tracer_ == nullptr ? 0 : tracer_->lostPython());
 }
 
 /// What goes on ends with the recording.
@@ -303,7 +315,7 @@ void SystemRecorder::takeExit(const PerfExit& ended, int64_t time_ns) {
   kernel_events_.endThread(process->number, ended.tid);
   stacks_.endThread(ended.tid);
   counters_.endThread(process->number, ended.tid);
-  if (process->threads > 1) return;
+  if (process->threads.size() > 1 || !process->threads.contains(ended.tid)) return;
   states_.endProcess(process->number, time_ns);
   countCalls(ended.pid, process->number);
 }

@@ -35,7 +35,7 @@ class SystemRecorder {
   /// Of a process that has not executed its program yet, and all that it starts. Errors: those of
   /// PerfEvents::forProgram().
   static Result<std::unique_ptr<SystemRecorder>> start(pid_t pid, const SystemOptions& options);
-  /// The same of a process that runs already, its threads and its descendants, from now on.
+  /// As start(), for a process that runs already, its threads and its descendants, from now on.
   static Result<std::unique_ptr<SystemRecorder>> attach(uint32_t pid, const SystemOptions& options);
   ~SystemRecorder();
   SystemRecorder(const SystemRecorder&) = delete;
@@ -56,6 +56,7 @@ class SystemRecorder {
  private:
   SystemRecorder(PerfEvents events, std::unique_ptr<KernelTracer> tracer, std::string why_no_calls,
                  const SystemOptions& options);
+  void prepare();
   Status begin();
   Status beginRunning(const std::vector<uint32_t>& processes,
                       const std::vector<RunningThread>& before, int64_t before_ns);

@@ -15,24 +15,21 @@ void ThreadStates::give(uint64_t key, const Open& open, int64_t end_ns,
          .instead = std::string(open.state == RunState::kRunnable ? before : std::string_view())});
 }
 
-void ThreadStates::change(uint64_t key, Open next, std::string_view before) {
+void ThreadStates::change(uint64_t key, const Open& next, std::string_view before) {
   const auto [it, is_new] = open_.try_emplace(key, next);
   if (is_new) return;
   give(key, it->second, next.since_ns, before);
-  next.migrations = it->second.migrations;
-  if (next.state == RunState::kRunning && next.cpu != it->second.cpu) {
-    ++next.migrations;
-    if (migrated_) {
-      migrated_(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), next.since_ns,
-                next.migrations);
-    }
+  if (next.state == RunState::kRunning && next.cpu != it->second.cpu && !it->second.is_new &&
+      migrated_) {
+    migrated_(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), next.since_ns);
   }
   it->second = next;
 }
 
 void ThreadStates::begin(uint32_t process, uint32_t tid, uint32_t cpu, RunState state,
                          int64_t time_ns) {
-  open_[keyOf(process, tid)] = {.since_ns = time_ns, .cpu = cpu, .state = state};
+  open_[keyOf(process, tid)] = {
+      .since_ns = time_ns, .cpu = cpu, .state = state, .is_new = state == RunState::kRunnable};
 }
 
 void ThreadStates::leave(uint32_t process, uint32_t tid, uint32_t cpu, RunState state,

@@ -28,8 +28,8 @@ class ThreadStates {
  public:
   /// `take` gets each state when it ends.
   explicit ThreadStates(std::function<void(StateSpan&&)> take) : take_(std::move(take)) {}
-  /// Calls f(process, tid, time, times so far) when a thread runs on another processor than before.
-  using Migrated = std::function<void(uint32_t, uint32_t, int64_t, uint64_t)>;
+  /// Calls f(process, tid, time) when a thread runs on another processor than before.
+  using Migrated = std::function<void(uint32_t, uint32_t, int64_t)>;
   void onMigration(Migrated f) { migrated_ = std::move(f); }
 
   /// Times of one thread increase; `process` is any number that stands for it.
@@ -55,10 +55,10 @@ class ThreadStates {
     int64_t since_ns;
     uint32_t cpu;
     RunState state;
-    uint64_t migrations = 0;
+    bool is_new = false;  ///< it was just started, and has not run yet
   };
   static uint64_t keyOf(uint32_t process, uint32_t tid) { return uint64_t{process} << 32 | tid; }
-  void change(uint64_t key, Open next, std::string_view before = {});
+  void change(uint64_t key, const Open& next, std::string_view before = {});
   void give(uint64_t key, const Open& open, int64_t end_ns, std::string_view before = {}) const;
 
   std::function<void(StateSpan&&)> take_;

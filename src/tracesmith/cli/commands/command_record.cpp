@@ -99,8 +99,9 @@ class RecordCommand : public Command {
         "-p simulation measures nothing: it generates a plausible trace of the given length "
         "(default: 1 s), which is marked as synthetic in its metadata and on its device.");
     describe(
-        "With --pid, the time counts from the first captured process; without -d, recording ends "
-        "with Ctrl-C or when the processes have ended. The exit code is 0 when there is a trace.");
+        "With --pid, the time counts from the first captured process (with --system, from the "
+        "start); without -d, recording ends with Ctrl-C or when the processes have ended. The exit "
+        "code is 0 when there is a trace.");
     example("tracesmith record -d 5 -- ./my_gpu_server", "Record five seconds of a program");
     example("tracesmith record --pid 4711 -d 5 -s",
             "Record five seconds of a program started with 'tracesmith arm'");

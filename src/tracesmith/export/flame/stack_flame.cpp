@@ -134,8 +134,13 @@ class Collection {
       const std::string_view why = whyNotRunning(table.state[i]);
       if (why.empty() || !selection_.span(table.start_ns[i], table.duration_ns[i])) continue;
       sums_[{table.call_path_id[i], names_.of(threadName(table.thread_id[i])), names_.of(why)}] +=
-          weightOf(table.duration_ns[i]);
+          weightOf(selectedNs(table.start_ns[i], table.duration_ns[i]));
     }
+  }
+  /// What lies in the selected time.
+  int64_t selectedNs(int64_t start_ns, int64_t duration_ns) const {
+    const int64_t end_ns = std::min(endOf(start_ns, duration_ns), selection_.toNs());
+    return std::max<int64_t>(end_ns - std::max(start_ns, selection_.fromNs()), 0);
   }
   /// "": it ran, or nothing is known.
   static std::string_view whyNotRunning(RunState state) {

@@ -15,9 +15,11 @@ constexpr size_t kMostName = 15;  // of a thread, as the kernel has it
 constexpr size_t kEventsOfPacket = 512;
 constexpr size_t kMostSwitchBytes = 128, kMostWakingBytes = 80;
 
-/// The bits of a state in the kernel's events.
+/// The bits of a state in the kernel's events. kUnknown: the thread has ended.
 int64_t bitsOf(RunState state) {
   switch (state) {
+    case RunState::kUnknown:
+      return 0x10;
     case RunState::kSleeping:
     case RunState::kWaiting:
       return 1;
@@ -42,10 +44,12 @@ struct Encoder::Run {
 std::map<uint32_t, std::vector<Encoder::Run>> Encoder::runsByProcessor() const {
   const ThreadStateTable& states = trace_.thread_state;
   std::vector<uint32_t> rows;
+  int64_t recorded_to = INT64_MIN;
   for (uint32_t i = 0; i < states.size(); ++i) {
     const bool is_known = states.thread_id[i] != ThreadId::kNone &&
                           indexOf(states.thread_id[i]) < trace_.thread.size();
-    if (is_known && selection_.span(states.start_ns[i], states.duration_ns[i])) rows.push_back(i);
+    if (is_known) rows.push_back(i);
+    recorded_to = std::max(recorded_to, endOf(states.start_ns[i], states.duration_ns[i]));
   }
   std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(states.thread_id[a], states.start_ns[a]) <
@@ -54,12 +58,18 @@ std::map<uint32_t, std::vector<Encoder::Run>> Encoder::runsByProcessor() const {
   std::map<uint32_t, std::vector<Run>> out;
   for (size_t i = 0; i < rows.size(); ++i) {
     const uint32_t row = rows[i];
-    if (states.state[row] != RunState::kRunning) continue;
+    if (states.state[row] != RunState::kRunning ||
+        !selection_.span(states.start_ns[row], states.duration_ns[row])) {
+      continue;
+    }
     Run run{.start_ns = states.start_ns[row],
             .end_ns = endOf(states.start_ns[row], states.duration_ns[row]),
             .thread = states.thread_id[row]};
     if (i + 1 < rows.size() && states.thread_id[rows[i + 1]] == run.thread) {
-      run.after = states.state[rows[i + 1]];
+      const bool is_next = states.start_ns[rows[i + 1]] == run.end_ns;  // nothing was lost between
+      if (is_next) run.after = states.state[rows[i + 1]];
+    } else if (run.end_ns < recorded_to) {
+      run.after = RunState::kUnknown;
     }
     out[states.cpu[row]].push_back(run);
   }

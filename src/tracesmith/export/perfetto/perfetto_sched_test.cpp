@@ -62,7 +62,7 @@ TEST_F(PerfettoSched, SwitchesAreThoseOfTheStatesOfThreads) {
   const reading::File file = readBack(trace_);
   EXPECT_EQ(textsOf(file),
             (Texts{"cpu 0 at 1000: 0 (0) to 10 main", "cpu 0 at 1100: 10 (1) to 11 a worker with a",
-                   "cpu 0 at 1250: 11 (0) to 0 swapper", "cpu 1 at 1310: 0 (0) to 10 main",
+                   "cpu 0 at 1250: 11 (16) to 0 swapper", "cpu 1 at 1310: 0 (0) to 10 main",
                    "cpu 1 at 1400: 10 (2) to 0 swapper", "cpu 1 at 1300: 11 wakes 10 main"}));
   size_t threads = 0;
   for (const auto& [uuid, track] : file.tracks) {

@@ -120,8 +120,8 @@ std::vector<ClockFacts> clockFacts(const Trace& t) {
 }
 
 std::string exitText(const ProcessRow& p) {
+  if (p.flags & process_flags::kOutOfMemory) return "killed, out of memory";
   if (p.end_ns == 0) return (p.flags & process_flags::kStillRunning) ? "still running" : "";
-  if (p.flags & process_flags::kOutOfMemory) return "killed, memory was short";
   if (p.flags & process_flags::kSignalled) return fmt::format("signal {}", p.exit_code);
   return p.exit_code < 0 ? "ended" : fmt::format("exit {}", p.exit_code);
 }

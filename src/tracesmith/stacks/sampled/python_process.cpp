@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "tracesmith/base/hash.hpp"
 #include "tracesmith/stacks/python/python_text.hpp"
 #include "tracesmith/stacks/sampled/elf_layout.hpp"
 #include "tracesmith/stacks/unwind/packed_frame.hpp"
@@ -103,21 +104,33 @@ bool PythonProcess::read(uint64_t address, void* out, size_t bytes) const {
          process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-/// What lies at the address, if it is a code object.
-std::optional<PythonProcess::Print> PythonProcess::printOf(uint64_t code) const {
+uint32_t SampledPythonCodes::numberOf(SampledPythonCode code) {
+  const auto [it, is_new] =
+      numbers_.try_emplace({code.name, code.file, code.first_line, hash64(code.line_table)},
+                           static_cast<uint32_t>(codes_.size() + 1));
+  if (!is_new) return it->second;
+  if (codes_.size() >= kMost) {
+    numbers_.erase(it);
+    return 0;
+  }
+  codes_.push_back(std::move(code));
+  return it->second;
+}
+
+/// What distinguishes the code object at the address, if there is one.
+PythonProcess::Found PythonProcess::printOf(uint64_t code, Print& out) const {
   std::array<uint8_t, 512> bytes{};
   const auto at = [&](uint32_t place, auto& value) {
     std::memcpy(&value, bytes.data() + place, sizeof value);
   };
   const uint32_t size = layout_.code_instructions;
   uint64_t type = 0;
-  Print out;
   for (const uint32_t place :
        {layout_.code_filename, layout_.code_qualname, layout_.code_line_table,
         layout_.code_first_line, layout_.code_first_traceable, kObjectSize}) {
-    if (size > bytes.size() || place + sizeof(uint64_t) > size) return std::nullopt;
+    if (size > bytes.size() || place + sizeof(uint64_t) > size) return Found::kNothing;
   }
-  if (!read(code, bytes.data(), size)) return std::nullopt;
+  if (!read(code, bytes.data(), size)) return Found::kUnreadable;
   at(kObjectType, type);
   at(kObjectSize, out.size);
   at(layout_.code_qualname, out.name);
@@ -128,9 +141,9 @@ std::optional<PythonProcess::Print> PythonProcess::printOf(uint64_t code) const 
   const auto units = static_cast<int64_t>(out.size);
   if (type != code_type_ || units < 0 || units >= INT32_MAX || out.first_traceable < 0 ||
       out.first_traceable > units + kSlack) {
-    return std::nullopt;
+    return Found::kNothing;
   }
-  return out;
+  return Found::kCode;
 }
 
 /// Very long texts are cut.
@@ -172,26 +185,36 @@ SampledPythonCode PythonProcess::describe(const Print& print) const {
   return out;
 }
 
-/// The code object at the address as it is now; nullptr: there is none.
-const PythonProcess::Known* PythonProcess::knownAt(uint64_t code, SampledPythonCodes& codes) {
+/// The code object at the address as it is now; as it was, if the process has ended.
+PythonProcess::Found PythonProcess::look(uint64_t code, SampledPythonCodes& codes, Known& out) {
   const auto before = known_.find(code);
-  if (before != known_.end() && before->second.round == round_) return &before->second;
-  const std::optional<Print> print = printOf(code);
-  if (!print) return nullptr;
-  if (before != known_.end() && before->second.print == *print) {
+  const bool is_known = before != known_.end();
+  if (is_known && before->second.round == round_) {
+    out = before->second;
+    return Found::kCode;
+  }
+  Print print;
+  const Found found = printOf(code, print);
+  if (found == Found::kUnreadable && is_known) {
+    out = before->second;
+    return Found::kCode;
+  }
+  if (found != Found::kCode) return found;
+  if (is_known && before->second.print == print) {
     before->second.round = round_;
-    return &before->second;
+    out = before->second;
+    return found;
   }
   if (known_.size() >= kMostKnown) known_.clear();
-  codes.push_back(describe(*print));
-  Known& now = known_[code];
-  now = {.print = *print, .number = static_cast<uint32_t>(codes.size()), .round = round_};
-  return &now;
+  out = {.print = print, .number = codes.numberOf(describe(print)), .round = round_};
+  known_[code] = out;
+  return found;
 }
 
 bool PythonProcess::wordsOf(std::span<const RawPythonFrame> frames, bool is_cut,
                             SampledPythonCodes& codes, std::vector<uint64_t>& out) {
   const bool is_marked = layout_.frame_is_entry != PythonLayout::kAbsent;
+  bool is_any_known = false;
   out.clear();
   for (size_t i = 0; i < frames.size(); ++i) {
     const RawPythonFrame& frame = frames[i];
@@ -200,14 +223,20 @@ bool PythonProcess::wordsOf(std::span<const RawPythonFrame> frames, bool is_cut,
     const bool is_entry = is_marked ? frame.is_entry
                           : is_last ? !is_cut
                                     : frames[i + 1].owner >= kOwnedByC;
-    const Known* const known = knownAt(frame.code, codes);
-    if (known == nullptr) return false;
+    Known known;
+    const Found found = look(frame.code, codes, known);
+    if (found == Found::kNothing) return false;
+    if (found == Found::kUnreadable) {  // the process has ended
+      out.push_back(pythonFrame(0, is_entry, kPythonPlaceUnknown));
+      continue;
+    }
+    is_any_known = true;
     const uint64_t begin = frame.code + layout_.code_instructions;
     // A frame that has not started may be one unit before its code.
     const uint64_t behind = frame.instruction + kPythonUnit - begin;
-    if (behind % kPythonUnit != 0 || behind > kPythonUnit * (known->print.size + kSlack))
+    if (behind % kPythonUnit != 0 || behind > kPythonUnit * (known.print.size + kSlack))
       return false;
-    const auto traceable = static_cast<uint64_t>(known->print.first_traceable);
+    const auto traceable = static_cast<uint64_t>(known.print.first_traceable);
     // The interpreter itself hides frames that have not reached their first line, and the one that
     // it puts around __init__.
     if (frame.owner != kOwnedByGenerator && !is_entry &&
@@ -216,12 +245,12 @@ bool PythonProcess::wordsOf(std::span<const RawPythonFrame> frames, bool is_cut,
     }
     const uint64_t place =
         frame.instruction < begin ? 0 : (frame.instruction - begin) / kPythonUnit;
-    out.push_back(pythonFrame(known->number, is_entry, place));
+    out.push_back(pythonFrame(known.number, is_entry, place));
   }
   if (is_cut && !out.empty()) {
     out.push_back(otherFrame(FrameWordKind::kCut, static_cast<uint64_t>(WalkEnd::kTooDeep)));
   }
-  return true;
+  return is_any_known || out.empty();
 }
 
 }  // namespace tracesmith::stacks

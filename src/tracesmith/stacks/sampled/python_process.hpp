@@ -8,10 +8,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -31,8 +33,20 @@ struct SampledPythonCode {
   int32_t first_line = 0;
   std::vector<uint8_t> line_table;  ///< see python_lines.hpp
 };
-/// Those of all processes. The number of one is its place, from 1.
-using SampledPythonCodes = std::vector<SampledPythonCode>;
+/// Those of all processes, each once, by number from 1.
+class SampledPythonCodes {
+ public:
+  /// Its number; 0: there are too many.
+  uint32_t numberOf(SampledPythonCode code);
+  const SampledPythonCode& at(uint32_t number) const { return codes_[number - 1]; }
+  size_t size() const { return codes_.size(); }
+  bool empty() const { return codes_.empty(); }
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 18;
+  std::vector<SampledPythonCode> codes_;
+  std::map<std::tuple<std::string, std::string, int32_t, uint64_t>, uint32_t> numbers_;
+};
 
 /// A frame as it was in memory.
 struct RawPythonFrame {
@@ -63,6 +77,7 @@ class PythonProcess {
   void doubt() { ++round_; }
 
  private:
+  enum class Found : uint8_t { kCode, kNothing, kUnreadable };
   /// What distinguishes a code object from another one at its address.
   struct Print {
     uint64_t size = 0, name = 0, file = 0, line_table = 0;
@@ -77,8 +92,8 @@ class PythonProcess {
   explicit PythonProcess(pid_t pid) : pid_(pid) {}
   bool readSymbols(ProcessCode& code);
   bool read(uint64_t address, void* out, size_t bytes) const;
-  std::optional<Print> printOf(uint64_t code) const;
-  const Known* knownAt(uint64_t code, SampledPythonCodes& codes);
+  Found printOf(uint64_t code, Print& out) const;
+  Found look(uint64_t code, SampledPythonCodes& codes, Known& out);
   SampledPythonCode describe(const Print& print) const;
   std::string textAt(uint64_t address) const;
 

@@ -41,6 +41,9 @@ struct pid {
   unsigned int level;
   struct upid numbers[1];
 };
+struct kernel_siginfo {
+  int si_code;
+};
 struct signal_struct {
   struct pid* pids[4];
 };

@@ -79,12 +79,11 @@ struct {
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 16384);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
   __type(key, u32);
   __type(value, struct system_python_layout);
 } pythons SEC(".maps");
 
-enum { SIGCONT = 18 };
+enum { SIGPIPE = 13, SIGCHLD = 17, SIGCONT = 18 };
 
 /* Numbers of system calls. */
 #if defined(__TARGET_ARCH_x86)
@@ -224,14 +223,23 @@ int BPF_PROG(on_waking, struct task_struct* woken) {
   return 0;
 }
 
+/* Whether the kernel itself sends a signal, as for a fault, and not the current thread. */
+static __always_inline bool is_of_kernel(int number, struct kernel_siginfo* info,
+                                         struct task_struct* to, struct task_struct* current) {
+  if (in_interrupt() || (u64)info == 1) return 1; /* SEND_SIG_PRIV */
+  if (number == SIGPIPE && to == current) return 1;
+  if ((u64)info == 0 || number == SIGCHLD) return 0; /* SEND_SIG_NOINFO */
+  return BPF_CORE_READ(info, si_code) > 0;
+}
+
 SEC("tp_btf/signal_generate")
-int BPF_PROG(on_signal, int number, void* info, struct task_struct* task, int group, int result) {
+int BPF_PROG(on_signal, int number, struct kernel_siginfo* info, struct task_struct* task,
+             int group, int result) {
   u32 pid = pid_of(task);
   /* Ignored, or one that waits already. SIGCONT has its effect even if it is ignored. */
   if ((result != 0 && number != SIGCONT) || !is_followed(pid)) return 0;
   struct task_struct* sender = bpf_get_current_task_btf();
-  /* Of the kernel itself: SEND_SIG_PRIV, or in a handler of interrupts. */
-  bool by_kernel = (u64)info == 1 || in_interrupt();
+  bool by_kernel = is_of_kernel(number, info, task, sender);
   u32 sender_pid = by_kernel ? 0 : pid_of(sender), sender_tid = by_kernel ? 0 : tid_of(sender);
   if (!by_kernel && !is_followed(sender_pid)) name_other(sender, sender_pid, sender_tid);
   struct system_signal* record = reserve(sizeof *record);
