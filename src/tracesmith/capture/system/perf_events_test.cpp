@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -413,21 +414,43 @@ std::vector<uint8_t> recordOf(uint32_t type, const std::vector<uint64_t>& words)
 
 constexpr PerfSampleLayout kWithKernel{.has_counters = false, .has_kernel_stacks = true};
 
+constexpr PerfSampleLayout kWithCounters{.has_counters = true, .has_kernel_stacks = true};
+
+/// pid and tid, time, event, processor; then what is given.
+std::vector<uint64_t> at(std::initializer_list<uint64_t> more) {
+  std::vector<uint64_t> words = {2, 3, 4, 5};
+  words.insert(words.end(), more);
+  return words;
+}
+
 TEST(PerfRecordsTest, CutAndAbsurdRecordsAreRefused) {
   PerfRecord out;
   EXPECT_FALSE(readPerfRecord({}, kWithKernel, out));
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2}), kWithKernel, out));
-  EXPECT_TRUE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2, 3}), kWithKernel, out));
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_FORK, {1, 2, 3}), kWithKernel, out));
+  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, {1, 2, 3}), kWithKernel, out));
+  ASSERT_TRUE(readPerfRecord(recordOf(PERF_RECORD_SWITCH, at({})), kWithKernel, out));
+  EXPECT_EQ(out.place.pid, 2u);
+  EXPECT_EQ(out.place.time_ns, 3);
+  EXPECT_EQ(out.place.event, 4u);
+  EXPECT_EQ(out.place.cpu, 5u);
+  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_FORK, at({})), kWithKernel, out));
+  const auto reads = [&](std::initializer_list<uint64_t> words, const PerfSampleLayout& layout) {
+    return readPerfRecord(recordOf(PERF_RECORD_SAMPLE, at(words)), layout, out);
+  };
   // More kernel frames, or more of a stack, than there are bytes.
-  EXPECT_FALSE(readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, ~0ull}), kWithKernel, out));
-  EXPECT_FALSE(
-      readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, ~0ull}), kWithKernel, out));
-  EXPECT_FALSE(
-      readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, 8, 0, 9}), kWithKernel, out));
-  EXPECT_TRUE(
-      readPerfRecord(recordOf(PERF_RECORD_SAMPLE, {1, 2, 3, 0, 0, 8, 0, 8}), kWithKernel, out));
-  ASSERT_TRUE(readPerfRecord(recordOf(PERF_RECORD_THROTTLE, {1, 2, 3, 1, 2, 3}), kWithKernel, out));
+  EXPECT_FALSE(reads({~0ull}, kWithKernel));
+  EXPECT_FALSE(reads({0, 0, ~0ull}, kWithKernel));
+  EXPECT_FALSE(reads({0, 0, 8, 0, 9}, kWithKernel));
+  EXPECT_TRUE(reads({0, 0, 8, 0, 8}, kWithKernel));
+  // Counters: of no event, of too many, and cut.
+  EXPECT_FALSE(reads({0, 0, 0, 0, 0, 0}, kWithCounters));
+  EXPECT_FALSE(reads({100, 0, 0, 0, 0, 0}, kWithCounters));
+  EXPECT_FALSE(reads({3, 0, 0, 0, 0, 0}, kWithCounters));
+  ASSERT_TRUE(reads({3, 1'000, 0, 11, 0, 12, 0, 0, 0, 0}, kWithCounters));
+  const PerfSample& sample = std::get<PerfSample>(out.what);
+  EXPECT_EQ(sample.counter_count, 2u);
+  EXPECT_EQ(sample.counters[0], 11u);
+  EXPECT_EQ(sample.counters[1], 12u);
+  ASSERT_TRUE(readPerfRecord(recordOf(PERF_RECORD_THROTTLE, at({1, 2, 3, 4})), kWithKernel, out));
   EXPECT_TRUE(std::holds_alternative<PerfLost>(out.what));
 }
 
