@@ -155,7 +155,7 @@ class Stopper {
   std::atomic<int>* stops_ = nullptr;  // so far
 };
 
-/// Another process that computes on processor 0, on which this thread runs, too, until the end.
+/// Another process that computes on processor 0 until the end. This thread runs there as well.
 class Hog {
  public:
   Hog() : pid_(fork()) {

@@ -100,6 +100,9 @@ class Python(System):
         out = self.profile(python, "work.py")
         measured = {line.split()[0]: tuple(map(float, line.split()[1:])) for line in out.splitlines()}
         self.assertEqual(self.value("SELECT value FROM metadata WHERE key = 'system_python'"), "recorded")
+        (loss,) = self.rows("SELECT written, dropped FROM loss WHERE source = 'Python stacks'")
+        self.assertGreater(loss["written"], 1000)
+        self.assertLess(loss["dropped"], 0.1 * loss["written"])
         stacks = self.stacks()
 
         def ns(pattern):

@@ -6,6 +6,7 @@
 #include "tracesmith/capture/agent_files/arena_file.hpp"
 #include "tracesmith/capture/join/vendor_frames.hpp"
 #include "tracesmith/capture/protocol/arena_layout.hpp"
+#include "tracesmith/capture/system/sampled_paths.hpp"
 #include "tracesmith/stacks/python/merge_python.hpp"
 #include "tracesmith/stacks/python/python_lines.hpp"
 
@@ -18,18 +19,6 @@ namespace {
 
 bool isMerge(uint64_t word) {
   return (word & stacks::kOtherFrame) != 0 && stacks::kindOf(word) == FrameWordKind::kMerge;
-}
-
-/// The name of the placeholder for unknown callers.
-std::string_view nameOf(WalkEnd end) {
-  switch (end) {
-    case WalkEnd::kTooDeep:
-      return "[more callers]";
-    case WalkEnd::kNoInformation:
-      return "[no unwind information]";
-    default:
-      return "[broken stack]";
-  }
 }
 
 }  // namespace
@@ -88,7 +77,7 @@ FrameRow RecordedStacks::frameOf(uint64_t word) {
   }
   if ((word & stacks::kOtherFrame) != 0) {
     const auto end = static_cast<WalkEnd>(word & stacks::kFrameAddressMask);
-    row.function = delta_.strings.intern(nameOf(end));
+    row.function = delta_.strings.intern(nameOfCut(end));
     row.flags = frame_flags::kTruncatedBelow;
     return row;
   }

@@ -22,7 +22,6 @@
 #include "tracesmith/capture/launch/window_triggers.hpp"
 #include "tracesmith/capture/processes/launcher.hpp"
 #include "tracesmith/capture/processes/process_facts.hpp"
-#include "tracesmith/capture/system/process_tree.hpp"
 #include "tracesmith/capture/system/system_recorder.hpp"
 
 namespace tracesmith {
@@ -363,7 +362,10 @@ Status AttachedSession::watch(const SignalRelay& relay) {
 
 /// Looks for new processes. False when there is nothing more to wait for.
 bool AttachedSession::findsMore(int64_t now) {
-  if (target_.directory.empty()) return !processTreeOf(target_.pid).empty();
+  if (target_.directory.empty()) {
+    const auto stat = readProcessStat(target_.pid);
+    return stat && stat->runs();
+  }
   if (auto ok = captured_->look(now); !ok) {
     outcome_.warnings.push_back(ok.error().toString());
     return false;

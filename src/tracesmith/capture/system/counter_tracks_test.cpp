@@ -123,8 +123,9 @@ TEST_F(SystemPressureTest, ValuesBeginWithTheRecording) {
   pressure.poll(1'600'000'000, processes_);
   EXPECT_EQ(valuesOf(out), (Texts{"cgroup /jobs/one: held back by its limit 1400 1000",
                                   "cgroup /jobs/one: held back by its limit 1500 2500",
-                                  "cgroup /user/two: held back by its limit 1500 1000",
-                                  "cgroup /user/two: held back by its limit 1600 2000"}))
+                                  "cgroup /user/two: held back by its limit 1400 3000",
+                                  "cgroup /user/two: held back by its limit 1500 4000",
+                                  "cgroup /user/two: held back by its limit 1600 5000"}))
       << "it grew after the last time at which it had not";
 }
 

@@ -11,10 +11,8 @@
 #include "tracesmith/stacks/unwind/packed_frame.hpp"
 
 namespace tracesmith {
-namespace {
 
-/// As frames of recorded stacks: the placeholder for unknown callers.
-const char* nameOf(stacks::WalkEnd end) {
+std::string_view nameOfCut(stacks::WalkEnd end) {
   switch (end) {
     case stacks::WalkEnd::kTooDeep:
       return "[more callers]";
@@ -24,8 +22,6 @@ const char* nameOf(stacks::WalkEnd end) {
       return "[broken stack]";
   }
 }
-
-}  // namespace
 
 uint32_t SampledPaths::add(SampledFrame frame) {
   const bool in_module = !frame.module.empty();
@@ -91,7 +87,7 @@ uint32_t SampledPaths::pythonFrameOf(uint64_t word) {
 
 uint32_t SampledPaths::cutFrame(stacks::WalkEnd end) {
   SampledFrame frame;
-  frame.function = nameOf(end);
+  frame.function = nameOfCut(end);
   frame.flags = frame_flags::kTruncatedBelow;
   return add(std::move(frame));
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +17,9 @@
 #include "tracesmith/stacks/sampled/python_process.hpp"
 
 namespace tracesmith {
+
+/// The frame that stands for unknown callers, by why they are unknown.
+std::string_view nameOfCut(stacks::WalkEnd end);
 
 /// A place in code. Texts are "" if unknown.
 struct SampledFrame {

@@ -41,11 +41,17 @@ std::string textOf(const std::string& path) {
   return out.str();
 }
 
+int64_t saturated(uint64_t value, uint64_t times) {
+  constexpr uint64_t kMost = INT64_MAX;
+  return static_cast<int64_t>(value > kMost / times ? kMost : value * times);
+}
+
 /// Time in which a cgroup was held back, in ns; nullopt: it has no such limit.
-std::optional<uint64_t> throttledNs(const std::string& path) {
+std::optional<int64_t> throttledNs(const std::string& path) {
   const std::string text = textOf(path);
-  if (const auto us = numberBehind(text, "throttled_usec ")) return 1'000 * *us;  // version 2
-  return numberBehind(text, "throttled_time ");
+  if (const auto us = numberBehind(text, "throttled_usec ")) return saturated(*us, 1'000);
+  const auto ns = numberBehind(text, "throttled_time ");  // of version 1
+  return ns ? std::optional(saturated(*ns, 1)) : std::nullopt;
 }
 
 }  // namespace
@@ -83,7 +89,7 @@ std::vector<CgroupFile> CgroupFiles::of(pid_t pid) const {
     std::string cgroup = line.substr(path + 1);
     // A container may see a part of the tree only.
     if (mount.root != "/" && cgroup.starts_with(mount.root)) cgroup.erase(0, mount.root.size());
-    // Its parents may have limits, too.
+    // A limit of a cgroup around it holds it back as well.
     for (;;) {
       const std::string file = mount.where + cgroup + "/cpu.stat";
       if (throttledNs(file)) out.push_back({cgroup.empty() ? "/" : cgroup, file});
@@ -95,13 +101,14 @@ std::vector<CgroupFile> CgroupFiles::of(pid_t pid) const {
   return out;
 }
 
-void SystemPressure::note(const std::string& name, uint64_t value_ns, int64_t now_ns) {
-  const auto [it, is_new] = counters_.try_emplace(name);
+void SystemPressure::note(const std::string& path, const std::string& name, int64_t value_ns,
+                          int64_t now_ns) {
+  const auto [it, is_new] = counters_.try_emplace(path);
   Counter& counter = it->second;
   if (is_new) counter.begin_ns = counter.given_ns = value_ns;
-  if (value_ns < counter.given_ns) {  // another cgroup with the same name
-    counter.begin_ns = value_ns - std::min(value_ns, counter.given_ns - counter.begin_ns);
-    counter.given_ns = value_ns;
+  if (value_ns < counter.given_ns) {  // another cgroup with the same name, which began at 0
+    counter.begin_ns -= counter.given_ns;
+    counter.given_ns = 0;
   }
   if (counter.given_ns == value_ns) return;
   if (counter.track == UINT32_MAX) counter.track = tracks_.add({.name = name, .unit = "ns"});
@@ -121,10 +128,11 @@ void SystemPressure::readPressure(int64_t now_ns) {
                                                             {"io", "waited for a disk"}};
   for (const auto& [file, name] : kKinds) {
     // "some avg10=0.00 ... total=12\nfull ...": time in which at least one thread waited, in us.
-    const std::string text = textOf(fmt::format("{}/pressure/{}", proc_, file));
+    const std::string path = fmt::format("{}/pressure/{}", proc_, file);
+    const std::string text = textOf(path);
     if (!text.starts_with("some ")) continue;
     if (const auto us = numberBehind(std::string_view(text).substr(0, text.find('\n')), "total=")) {
-      note(fmt::format("system: some thread {}", name), 1'000 * *us, now_ns);
+      note(path, fmt::format("system: some thread {}", name), saturated(*us, 1'000), now_ns);
     }
   }
 }
@@ -132,7 +140,7 @@ void SystemPressure::readPressure(int64_t now_ns) {
 void SystemPressure::readCgroups(int64_t now_ns) {
   for (const auto& [path, file] : cgroups_) {
     if (const auto ns = throttledNs(path)) {
-      note(fmt::format("{}{}{}", kCgroup, file.cgroup, kHeldBack), *ns, now_ns);
+      note(path, fmt::format("{}{}{}", kCgroup, file.cgroup, kHeldBack), *ns, now_ns);
     }
   }
 }

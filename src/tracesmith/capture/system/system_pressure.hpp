@@ -47,17 +47,18 @@ class SystemPressure {
  private:
   struct Counter {
     uint32_t track = UINT32_MAX;
-    uint64_t begin_ns = 0, given_ns = 0;
+    int64_t begin_ns = 0, given_ns = 0;
     int64_t given_at_ns = 0;
   };
-  void note(const std::string& name, uint64_t value_ns, int64_t now_ns);
+  /// `path`: the file that has the value.
+  void note(const std::string& path, const std::string& name, int64_t value_ns, int64_t now_ns);
   void readPressure(int64_t now_ns);
   void readCgroups(int64_t now_ns);
 
   CounterTracks& tracks_;
   std::string proc_;
   CgroupFiles files_;
-  std::map<std::string, Counter> counters_;    // by name
+  std::map<std::string, Counter> counters_;    // by path
   std::map<std::string, CgroupFile> cgroups_;  // by path
   int64_t began_ns_ = 0, polled_ns_ = 0, looked_ns_ = 0;
 };

@@ -68,10 +68,14 @@ void sayOutcome(const ProfileOutcome& outcome, const RecordingRequest& request) 
   }
   if (outcome.recording) say(recordingText(*outcome.recording));
   const auto& flight = request.profile.flight;
-  say(fmt::format("{} ({:.1f} KiB){}. Next: tracesmith view {} --stats", outputs.trace,
+  // Statistics are those of GPUs.
+  const bool has_samples_only = rows == 0 && outcome.cpu_samples > 0;
+  const std::string next = has_samples_only
+                               ? fmt::format("export {} --by cpu-time -o cpu.svg", outputs.trace)
+                               : fmt::format("view {} --stats", outputs.trace);
+  say(fmt::format("{} ({:.1f} KiB){}. Next: tracesmith {}", outputs.trace,
                   static_cast<double>(outcome.file_bytes) / 1024,
-                  flight ? fmt::format(": the last {:g} s", flight->window_ns / 1e9) : "",
-                  outputs.trace));
+                  flight ? fmt::format(": the last {:g} s", flight->window_ns / 1e9) : "", next));
 }
 
 bool hasStacks(const ProfileOptions& profile) {

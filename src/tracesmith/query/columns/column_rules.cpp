@@ -42,7 +42,7 @@ constexpr FlagColumn kProcessFlags[] = {
     {"signalled", process_flags::kSignalled, "1: exit_code is the signal that ended it"},
     {"is_root", process_flags::kRoot, "1: the command that was profiled"},
     {"out_of_memory", process_flags::kOutOfMemory,
-     "1: the system killed it since memory was short"},
+     "1: the system killed it because memory ran out"},
     {"track_group", process_flags::kTrackGroup,
      "1: not a process, but a group of tracks that the trace's source shows as one"},
 };
