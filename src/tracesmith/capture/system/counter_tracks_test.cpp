@@ -35,10 +35,10 @@ TEST(ThreadCountersTest, EachProcessorCountsByItself) {
   ThreadCounters counters(tracks, {{"faults", "faults"}, {"migrations", "migrations"}});
   const auto sample = [&](int64_t ms, uint32_t tid, uint32_t cpu, uint64_t faults,
                           uint64_t migrations) {
-    PerfSample sample;
-    sample.counter_count = 2;
-    sample.counters = {faults, migrations};
-    counters.take(0, {.time_ns = ms * 1'000'000, .pid = 1, .tid = tid, .cpu = cpu}, sample);
+    PerfSample taken;
+    taken.counter_count = 2;
+    taken.counters = {faults, migrations};
+    counters.take(0, {.time_ns = ms * 1'000'000, .pid = 1, .tid = tid, .cpu = cpu}, taken);
   };
   sample(0, 7, 0, 5, 0);
   sample(1, 7, 0, 6, 0);    // too soon
